@@ -16,7 +16,7 @@ static config_ref filter_made(struct session *s)
 	code->size = (uint32_t)size;
 	code->nr_ops = 3;
 	code->ops[0] = (struct op){
-		.kind = OP_CMP_U32, .cmp = CMP_GE, .off = 8, .on_true = 1, .on_false = 2};
+		.kind = OP_CMP_U32, .cmp = CMP_GE, .off = 8, .on_true = 1, .on_false = 2 };
 	code->ops[1].kind = OP_ACCEPT;
 	code->ops[2].kind = OP_REJECT;
 	return ref;

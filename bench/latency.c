@@ -72,7 +72,7 @@ static void bench_pair(struct fixture *w, const char *name)
 	struct slot *slot = session_slot_get(w->session);
 	struct bench_record wake = { .common = { .type = 300, .pid = 1 }, .b = 120 };
 	struct bench_record swap = {
-		.common = {.type = 301, .pid = 1}, .b = 120, .name = "cyclictest"};
+		.common = { .type = 301, .pid = 1 }, .b = 120, .name = "cyclictest" };
 	struct hit hw = { .record = &wake, .size = 16, .comm = "bench" };
 	struct hit hs = { .record = &swap, .size = sizeof(swap), .comm = "bench" };
 
@@ -140,25 +140,25 @@ static void bench_program(struct fixture *w)
 	struct code first, second;
 	config_ref cell = bench_map(s, &first, shape_of(s, 1));
 	struct op set[] = {
-		{.kind = OP_KEY_FIELD, .size = OP_LOAD_S32, .arg = 8},
-		{.kind = OP_FIND},
-		{.kind = OP_LOAD_TIME},
-		{.kind = OP_USECS},
-		{.kind = OP_VAR_SET},
-		{.kind = OP_END},
+		{ .kind = OP_KEY_FIELD, .size = OP_LOAD_S32, .arg = 8 },
+		{ .kind = OP_FIND },
+		{ .kind = OP_LOAD_TIME },
+		{ .kind = OP_USECS },
+		{ .kind = OP_VAR_SET },
+		{ .kind = OP_END },
 	};
 	struct op take[] = {
-		{.kind = OP_KEY_FIELD, .size = OP_LOAD_S32, .arg = 8},
-		{.kind = OP_REF_FIND, .imm = cell, .arg = 8},
-		{.kind = OP_REF_READ, .flags = REF_ONCE},
-		{.kind = OP_LOAD_TIME},
-		{.kind = OP_USECS},
-		{.kind = OP_LOAD_REF},
-		{.kind = OP_SUB},
-		{.kind = OP_LOG2},
-		{.kind = OP_KEY_U64},
-		{.kind = OP_FIND},
-		{.kind = OP_END},
+		{ .kind = OP_KEY_FIELD, .size = OP_LOAD_S32, .arg = 8 },
+		{ .kind = OP_REF_FIND, .imm = cell, .arg = 8 },
+		{ .kind = OP_REF_READ, .flags = REF_ONCE },
+		{ .kind = OP_LOAD_TIME },
+		{ .kind = OP_USECS },
+		{ .kind = OP_LOAD_REF },
+		{ .kind = OP_SUB },
+		{ .kind = OP_LOG2 },
+		{ .kind = OP_KEY_U64 },
+		{ .kind = OP_FIND },
+		{ .kind = OP_END },
 	};
 
 	bench_map(s, &second, shape_of(s, 0));

@@ -11,11 +11,11 @@ enum { KEYS = 800 };
 
 static struct map_shape shape_of(struct session *s, uint32_t key_size, uint32_t nr_sums)
 {
-	return (struct map_shape){.max_elts = 2048,
+	return (struct map_shape){ .max_elts = 2048,
 				  .key_size = key_size,
 				  .nr_sums = nr_sums,
 				  .nr_cpus = session_header(s)->nr_cpus,
-				  .nr_slots = session_header(s)->nr_slots};
+				  .nr_slots = session_header(s)->nr_slots };
 }
 
 static config_ref program_made(struct session *s, const struct op *ops, uint32_t nr,
@@ -64,7 +64,8 @@ static void bench_program(struct session *s, const char *name, const struct op *
 			  uint32_t key_size, uint32_t nr_sums)
 {
 	config_ref program = program_made(s, ops, nr, key_size, nr_sums);
-	struct bench_record rec = {.common = {.type = BENCH_EVENT, .pid = 1}, .name = "cyclictest"};
+	struct bench_record rec = { .common = { .type = BENCH_EVENT, .pid = 1 },
+				    .name = "cyclictest" };
 	struct hit h = { .record = &rec, .size = sizeof(rec) };
 	struct plane *p = session_plane(s);
 	struct slot *slot = session_slot_get(s);

@@ -211,8 +211,8 @@ static double measure_report(const char *file, double events)
 
 static void make(const char *program, const char *algorithm, const char *events, const char *file)
 {
-	char *argv[] = {(char *)program, "-z",	       (char *)algorithm,
-			(char *)events,	 (char *)file, NULL};
+	char *argv[] = { (char *)program, "-z",	       (char *)algorithm,
+			(char *)events,	 (char *)file, NULL };
 
 	if (run(argv, false))
 		fail(program, -EIO);

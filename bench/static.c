@@ -71,8 +71,8 @@ static void hits_one(int nr)
 
 static void hits_text(int nr)
 {
-	static const char *const names[] = {"cyclictest", "migration/1", "ksoftirqd/0",
-					    "rcu_preempt"};
+	static const char *const names[] = { "cyclictest", "migration/1", "ksoftirqd/0",
+					    "rcu_preempt" };
 	const char *name = names[thread_key() % 4];
 
 	while (nr--)

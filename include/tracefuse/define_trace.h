@@ -61,14 +61,14 @@
 	DECLARE_EVENT_CLASS(name, PARAMS(proto), PARAMS(args), PARAMS(tstruct), PARAMS(assign),	\
 			    PARAMS(print));							\
 	DEFINE_EVENT(name, name, PARAMS(proto), PARAMS(args))
-#define TRACE_EVENT_FN(name, proto, args, tstruct, assign, print, reg, unreg)           \
-	TRACE_EVENT(name, PARAMS(proto), PARAMS(args), PARAMS(tstruct), PARAMS(assign), \
+#define TRACE_EVENT_FN(name, proto, args, tstruct, assign, print, reg, unreg)			\
+	TRACE_EVENT(name, PARAMS(proto), PARAMS(args), PARAMS(tstruct), PARAMS(assign),		\
 		    PARAMS(print))
-#define TRACE_EVENT_FN_COND(name, proto, args, cond, tstruct, assign, print, reg, unreg) \
-	TRACE_EVENT(name, PARAMS(proto), PARAMS(args), PARAMS(tstruct), PARAMS(assign),  \
+#define TRACE_EVENT_FN_COND(name, proto, args, cond, tstruct, assign, print, reg, unreg)	\
+	TRACE_EVENT(name, PARAMS(proto), PARAMS(args), PARAMS(tstruct), PARAMS(assign),		\
 		    PARAMS(print))
-#define TRACE_EVENT_CONDITION(name, proto, args, cond, tstruct, assign, print)          \
-	TRACE_EVENT(name, PARAMS(proto), PARAMS(args), PARAMS(tstruct), PARAMS(assign), \
+#define TRACE_EVENT_CONDITION(name, proto, args, cond, tstruct, assign, print)			\
+	TRACE_EVENT(name, PARAMS(proto), PARAMS(args), PARAMS(tstruct), PARAMS(assign),		\
 		    PARAMS(print))
 #define TRACE_EVENT_NOP(name, proto, args, tstruct, assign, print) struct tf_event
 #define DECLARE_EVENT_CLASS_NOP(name, proto, args, tstruct, assign, print) struct tf_event
@@ -127,7 +127,7 @@
 #undef DECLARE_TRACE
 #undef DECLARE_TRACE_CONDITION
 #define DECLARE_TRACE(name, proto, args) TF_NOTHING_(name, PARAMS(proto)) struct tf_event
-#define DECLARE_TRACE_CONDITION(name, proto, args, cond) \
+#define DECLARE_TRACE_CONDITION(name, proto, args, cond)					\
 	TF_NOTHING_(name, PARAMS(proto)) struct tf_event
 
 #ifdef TF_UNDEF_INCLUDE_FILE_

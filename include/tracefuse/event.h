@@ -95,8 +95,8 @@ static inline TF_NOTRACE_ __attribute__((unused)) size_t tf_text_size_(const cha
 }
 
 /* len counts the 0 behind the text. */
-static inline TF_NOTRACE_ __attribute__((unused)) void tf_text_assign_(char *to, size_t len,
-								       const char *from)
+static inline TF_NOTRACE_ __attribute__((unused)) void
+tf_text_assign_(char *to, size_t len, const char *from)
 {
 	if (!len)
 		return;
@@ -108,8 +108,8 @@ static inline TF_NOTRACE_ __attribute__((unused)) void tf_text_assign_(char *to,
 }
 
 /* args is a va_list *, as in the kernel. */
-static inline TF_NOTRACE_ __attribute__((unused)) size_t tf_vstring_size_(const char *format,
-									  va_list *args)
+static inline TF_NOTRACE_ __attribute__((unused)) size_t
+tf_vstring_size_(const char *format, va_list *args)
 {
 	va_list copy;
 	int n;

@@ -151,7 +151,8 @@ static ssize_t far_write(struct access_file *file, const char *buf, size_t size)
 
 static int far_release(struct access_file *file)
 {
-	struct wire_request rq = {.op = WIRE_RELEASE, .handle = ((struct far_file *)file)->handle};
+	struct wire_request rq = { .op = WIRE_RELEASE,
+				   .handle = ((struct far_file *)file)->handle };
 	struct wire_answer answer;
 	int ret = ask(file->access, &rq, NULL, -1, &answer);
 
@@ -201,7 +202,7 @@ static int far_pend(struct access *a, const char *path, bool truncates, const ch
 {
 	size_t size = strlen(path) + 1 + len;
 	struct wire_request rq = {
-		.size = (uint32_t)size, .op = WIRE_PEND, .flags = truncates ? O_TRUNC : 0};
+		.size = (uint32_t)size, .op = WIRE_PEND, .flags = truncates ? O_TRUNC : 0 };
 	char *body = size <= WIRE_MAX ? malloc(size) : NULL;
 	struct wire_answer answer;
 	int ret;

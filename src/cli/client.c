@@ -171,41 +171,44 @@ const struct client_untraced *client_untraced_at(unsigned int reason)
 {
 	static const char again[] = "a program runs untraced then; started again it joins";
 	static const struct client_untraced words[] = {
-		[UNTRACED_DESCRIPTORS] =
-			{"descriptors",
-			 "the server has no file descriptor left for them (ulimit -n)", again,
-			 false},
-		[UNTRACED_FULL] = {"full", "the session has no room for them", again, false},
-		[UNTRACED_LATE] = {"late", "the server did not answer in time", again, false},
-		[UNTRACED_SERVER] = {"server", "there was no server", again, false},
-		[UNTRACED_USER] =
-			{"user",
-			 "they are another user's, and a session is for its own user's programs "
-			 "alone",
-			 "su -s /bin/sh -c 'tracefuse run ...' USER: a session of that user",
-			 false},
-		[UNTRACED_ROOT] = {"root",
-				   "they do not reach the session or tracefuse's library, in "
-				   "another root or mount "
-				   "name space",
-				   "use tracefuse run in there", false},
-		[UNTRACED_RIGHTS] = {"rights",
-				     "their file is setuid, setgid or has capabilities, and "
-				     "nothing is preloaded then",
-				     "use tracefuse run as the user that they become", false},
-		[UNTRACED_ENVIRONMENT] =
-			{"environment",
-			 "their environment was without LD_PRELOAD or TRACEFUSE_SESSION",
-			 "use tracefuse run behind what clears it", true},
-		[UNTRACED_STATIC] = {"static", "they are linked statically",
-				     "link them with libc.so", true},
-		[UNTRACED_LIBC] =
-			{"libc", "they have another C library, or are for another kind of machine",
-			 "link them with glibc", true},
-		[UNTRACED_SANITIZER] = {"sanitizer",
-					"their sanitizer's library has to be loaded first",
-					"LD_PRELOAD=libasan.so... tracefuse run", true},
-		[UNTRACED_OTHER] = {"other", "the system refused them what it takes", again, false},
+		[UNTRACED_DESCRIPTORS] = { "descriptors",
+					   "the server has no file descriptor left for them "
+					   "(ulimit -n)",
+					   again, false },
+		[UNTRACED_FULL] = { "full", "the session has no room for them", again, false },
+		[UNTRACED_LATE] = { "late", "the server did not answer in time", again, false },
+		[UNTRACED_SERVER] = { "server", "there was no server", again, false },
+		[UNTRACED_USER] = { "user",
+				    "they are another user's, and a session is for its own user's "
+				    "programs "
+				    "alone",
+				    "su -s /bin/sh -c 'tracefuse run ...' USER: a session of that "
+				    "user",
+				    false },
+		[UNTRACED_ROOT] = { "root",
+				    "they do not reach the session or tracefuse's library, in "
+				    "another root or mount "
+				    "name space",
+				    "use tracefuse run in there", false },
+		[UNTRACED_RIGHTS] = { "rights",
+				      "their file is setuid, setgid or has capabilities, and "
+				      "nothing is preloaded then",
+				      "use tracefuse run as the user that they become", false },
+		[UNTRACED_ENVIRONMENT] = { "environment",
+					   "their environment was without LD_PRELOAD or "
+					   "TRACEFUSE_SESSION",
+					   "use tracefuse run behind what clears it", true },
+		[UNTRACED_STATIC] = { "static", "they are linked statically",
+				      "link them with libc.so", true },
+		[UNTRACED_LIBC] = { "libc",
+				    "they have another C library, or are for another kind of "
+				    "machine",
+				    "link them with glibc", true },
+		[UNTRACED_SANITIZER] = { "sanitizer",
+					 "their sanitizer's library has to be loaded first",
+					 "LD_PRELOAD=libasan.so... tracefuse run", true },
+		[UNTRACED_OTHER] = { "other", "the system refused them what it takes", again,
+				     false },
 	};
 
 	return &words[reason < UNTRACED_REASONS ? reason : UNTRACED_OTHER];

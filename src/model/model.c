@@ -222,8 +222,8 @@ static struct system *system_make(struct model *m, const char *name)
 /* Systems whose events are made at run time. */
 static bool system_is_late(const char *name)
 {
-	static const char *const late[] = {"synthetic", "kprobes", "uprobes",
-					   "eprobes",	"fprobes", "user_events"};
+	static const char *const late[] = { "synthetic", "kprobes", "uprobes",
+					   "eprobes", "fprobes", "user_events" };
 
 	for (size_t i = 0; i < sizeof(late) / sizeof(late[0]); i++)
 		if (!strcmp(late[i], name))

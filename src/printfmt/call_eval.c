@@ -10,7 +10,7 @@ enum { ENOUGH = 64 * 1024 };
 static struct print_value scratch_value(struct print_env *env, size_t start)
 {
 	struct print_value v = {
-		.number = start, .in_scratch = true, .type = {.size = 1, .stride = 1}};
+		.number = start, .in_scratch = true, .type = { .size = 1, .stride = 1 } };
 
 	v.len = (uint32_t)(env->scratch.len - start);
 	return v;

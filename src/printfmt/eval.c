@@ -11,7 +11,8 @@ static const uint8_t nothing[1];
 
 static struct print_value integer(uint64_t number, uint8_t size, bool is_signed)
 {
-	struct print_value v = {.number = number, .type = {.size = size, .is_signed = is_signed}};
+	struct print_value v = { .number = number,
+				 .type = { .size = size, .is_signed = is_signed } };
 
 	return v;
 }
@@ -300,7 +301,7 @@ struct print_value print_eval(const struct print_node *n, struct print_env *env,
 	case NODE_TEXT:
 		return bytes((const uint8_t *)(n->text ? n->text : ""),
 			     n->text ? (uint32_t)strlen(n->text) : 0,
-			     (struct node_type){.size = 1, .stride = 1});
+			     (struct node_type){ .size = 1, .stride = 1 });
 	case NODE_FIELD:
 		return eval_field(n, rec);
 	case NODE_DYNAMIC:

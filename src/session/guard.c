@@ -106,7 +106,7 @@ static void guard_fault(int sig, siginfo_t *info, void *context)
 /* Looks each time: a library of the process may have put its own handler there since. */
 static int guard_install(void)
 {
-	struct sigaction sa = {.sa_sigaction = guard_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK},
+	struct sigaction sa = { .sa_sigaction = guard_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK },
 			 now;
 
 	if (sigaction(SIGBUS, NULL, &now))
@@ -191,7 +191,7 @@ static void escape_fault(int sig, siginfo_t *info, void *context)
 
 static void escape_install(void)
 {
-	struct sigaction sa = {.sa_sigaction = escape_fault, .sa_flags = SA_SIGINFO | SA_NODEFER},
+	struct sigaction sa = { .sa_sigaction = escape_fault, .sa_flags = SA_SIGINFO | SA_NODEFER },
 			 now;
 
 	sigemptyset(&sa.sa_mask);

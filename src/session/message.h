@@ -22,9 +22,9 @@ static inline struct msghdr message_of(struct iovec *iov, union message_control 
 
 	if (fd < 0)
 		return msg;
-	*control = (union message_control){.header = {.cmsg_len = CMSG_LEN(sizeof(fd)),
+	*control = (union message_control){ .header = { .cmsg_len = CMSG_LEN(sizeof(fd)),
 						      .cmsg_level = SOL_SOCKET,
-						      .cmsg_type = SCM_RIGHTS}};
+						      .cmsg_type = SCM_RIGHTS } };
 	memcpy(CMSG_DATA(&control->header), &fd, sizeof(fd));
 	msg.msg_control = control;
 	msg.msg_controllen = sizeof(*control);

@@ -39,8 +39,8 @@
 
 enum { HOLD_TRIES = 100 };
 
-static const char *const session_files[] = {"config", "data", "attach", "lock", "control",
-					    "mounts", "what", "dump",	OWNER};
+static const char *const session_files[] = { "config", "data", "attach", "lock", "control",
+					    "mounts", "what", "dump", OWNER };
 
 static bool on_tmpfs(const char *dir)
 {

@@ -89,15 +89,15 @@ static const char *synthetic_conversion(const struct field *f)
 	static const struct {
 		const char	*type, *conversion;
 	} types[] = {
-		{"s64", "%lld"}, {"u64", "%llu"},
-		{"s32", "%d"},	 {"u32", "%u"},
-		{"s16", "%d"},	 {"u16", "%u"},
-		{"s8", "%d"},	 {"u8", "%u"},
-		{"char", "%d"},	 {"unsigned char", "%u"},
-		{"int", "%d"},	 {"unsigned int", "%u"},
-		{"long", "%ld"}, {"unsigned long", "%lu"},
-		{"bool", "%d"},	 {"pid_t", "%d"},
-		{"gfp_t", "%x"},
+		{ "s64", "%lld" }, { "u64", "%llu" },
+		{ "s32", "%d" },	 { "u32", "%u" },
+		{ "s16", "%d" },	 { "u16", "%u" },
+		{ "s8", "%d" },	 { "u8", "%u" },
+		{ "char", "%d" },	 { "unsigned char", "%u" },
+		{ "int", "%d" },	 { "unsigned int", "%u" },
+		{ "long", "%ld" }, { "unsigned long", "%lu" },
+		{ "bool", "%d" },	 { "pid_t", "%d" },
+		{ "gfp_t", "%x" },
 	};
 	size_t i;
 

@@ -140,7 +140,7 @@ bool show_peek_cpu(struct show *s, uint32_t cpu, struct show_record *out)
 		found = s->iter && ring_iter_peek_cpu(s->iter, cpu, &r);
 	if (found)
 		*out = (struct show_record){
-			.at = {.data = r.record, .size = r.size},
+			.at = { .data = r.record, .size = r.size },
 			.cpu = r.cpu,
 			.time = r.time,
 			.lost = r.lost,

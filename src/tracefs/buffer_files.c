@@ -447,47 +447,47 @@ static ssize_t write_marker_raw(struct tree_file *f, pid_t writer, const char *b
 #define TRACE_PIPE { .name = "trace_pipe", .mode = 0440, .open = open_text_pipe, .read = \
 	read_pipe, \
 		     .release = release_text_pipe, .pipe = true }
-#define SNAPSHOT                                                                        \
-	{                                                                               \
-		.name = "snapshot", .mode = 0640, .print = buffer_files_print_snapshot, \
-		.write = write_snapshot                                                 \
+#define SNAPSHOT									\
+	{										\
+		.name = "snapshot", .mode = 0640, .print = buffer_files_print_snapshot,	\
+		.write = write_snapshot							\
 	}
 #define BUFFER_SIZE { .name = "buffer_size_kb", .mode = 0640, .print = print_buffer_size, \
 		      .write = write_buffer_size }
 
 const struct file_kind buffer_kinds[] = {
 	BUFFER_SIZE,
-	{.name = "free_buffer",
+	{ .name = "free_buffer",
 	 .mode = 0200,
 	 .write = write_free_buffer,
-	 .release = release_free_buffer},
+	 .release = release_free_buffer },
 	SNAPSHOT,
 	TRACE,
-	{.name = "trace_marker", .mode = 0220, .write_by = write_marker},
-	{.name = "trace_marker_raw", .mode = 0220, .write_by = write_marker_raw},
+	{ .name = "trace_marker", .mode = 0220, .write_by = write_marker },
+	{ .name = "trace_marker_raw", .mode = 0220, .write_by = write_marker_raw },
 	TRACE_PIPE,
-	{0}};
+	{ 0 } };
 
-const struct file_kind cpu_kinds[] = {BUFFER_SIZE,
+const struct file_kind cpu_kinds[] = { BUFFER_SIZE,
 				      SNAPSHOT,
-				      {.name = "snapshot_raw",
+				      { .name = "snapshot_raw",
 				       .mode = 0440,
 				       .open = open_snapshot_raw,
 				       .read = read_snapshot_raw,
-				       .release = release_raw},
-				      {.name = "stats", .mode = 0440, .print = print_stats},
+				       .release = release_raw },
+				      { .name = "stats", .mode = 0440, .print = print_stats },
 				      TRACE,
 				      TRACE_PIPE,
-				      {.name = "trace_pipe_raw",
+				      { .name = "trace_pipe_raw",
 				       .mode = 0440,
 				       .open = open_raw,
 				       .read = read_raw,
 				       .release = release_raw,
-				       .pipe = true},
-				      {.name = "trace_raw",
+				       .pipe = true },
+				      { .name = "trace_raw",
 				       .mode = 0440,
 				       .open = open_trace_raw,
 				       .read = read_trace_raw,
 				       .release = release_trace_raw,
-				       .hidden = true},
-				      {0}};
+				       .hidden = true },
+				      { 0 } };

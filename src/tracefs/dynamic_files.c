@@ -46,14 +46,14 @@ static int lines_synthetic(struct tree_file *f, char *text, size_t len)
 	return dynamic_lines(f->tree->model, text, len, synth_command);
 }
 
-const struct file_kind dynamic_kinds[] = {{.name = "dynamic_events",
+const struct file_kind dynamic_kinds[] = { { .name = "dynamic_events",
 					   .mode = 0640,
 					   .open = open_dynamic,
 					   .print = print_dynamic,
-					   .lines = lines_dynamic},
-					  {.name = "synthetic_events",
+					   .lines = lines_dynamic },
+					  { .name = "synthetic_events",
 					   .mode = 0640,
 					   .open = open_synthetic,
 					   .print = print_synthetic,
-					   .lines = lines_synthetic},
-					  {0}};
+					   .lines = lines_synthetic },
+					  { 0 } };

@@ -98,12 +98,12 @@ const struct file_kind events_kinds[] = {
 };
 
 const struct file_kind system_kinds[] = {
-	{.name = "enable", .mode = 0640, .print = print_set_enable, .write = write_set_enable},
-	{.name = "filter",
+	{ .name = "enable", .mode = 0640, .print = print_set_enable, .write = write_set_enable },
+	{ .name = "filter",
 	 .mode = 0640,
 	 .print = print_system_filter,
-	 .command = command_system_filter},
-	{0}};
+	 .command = command_system_filter },
+	{ 0 } };
 
 /* ---- events/SYSTEM/EVENT ---- */
 
@@ -224,25 +224,25 @@ static bool no_id(const struct instance *inst, const struct event *e)
 }
 
 const struct file_kind event_kinds[] = {
-	{.name = "enable",
+	{ .name = "enable",
 	 .mode = 0640,
 	 .print = print_enable,
 	 .write = write_enable,
-	 .absent = no_enable},
-	{.name = "filter",
+	 .absent = no_enable },
+	{ .name = "filter",
 	 .mode = 0640,
 	 .print = print_filter,
 	 .command = command_filter,
-	 .absent = no_enable},
-	{.name = "format", .mode = 0440, .print = print_format},
-	{.name = "hist", .mode = 0440, .print = event_files_print_hist},
-	{.name = "hist_debug", .mode = 0440, .print = print_hist_debug},
-	{.name = "hist.json", .mode = 0440, .print = print_hist_json, .hidden = true},
-	{.name = "id", .mode = 0440, .print = print_id, .outlives = true, .absent = no_id},
-	{.name = "trigger",
+	 .absent = no_enable },
+	{ .name = "format", .mode = 0440, .print = print_format },
+	{ .name = "hist", .mode = 0440, .print = event_files_print_hist },
+	{ .name = "hist_debug", .mode = 0440, .print = print_hist_debug },
+	{ .name = "hist.json", .mode = 0440, .print = print_hist_json, .hidden = true },
+	{ .name = "id", .mode = 0440, .print = print_id, .outlives = true, .absent = no_id },
+	{ .name = "trigger",
 	 .mode = 0640,
 	 .open = open_trigger,
 	 .print = print_trigger,
 	 .command = command_trigger,
-	 .absent = no_trigger},
-	{0}};
+	 .absent = no_trigger },
+	{ 0 } };

@@ -89,7 +89,7 @@ static int marker_emit(struct instance *inst, pid_t writer, char *record, size_t
 	if (!slot)
 		return -ENOMEM;
 	marker_name_of(writer, comm);
-	memcpy(record, &(struct record_common){.type = id, .pid = writer},
+	memcpy(record, &(struct record_common){ .type = id, .pid = writer },
 	       sizeof(struct record_common));
 	if (*comm && options_test(m->top->options, OPTION_RECORD_CMD))
 		cmdlines_add(m->cmdlines, writer, comm);

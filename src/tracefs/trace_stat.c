@@ -34,11 +34,11 @@ static int print_stat(struct tree_file *f, FILE *out)
 	return ftrace_profile_print(f->tree->model->ftrace, (uint32_t)f->at.cpu, out);
 }
 
-const struct file_kind profile_kinds[] = {{.name = "function_profile_enabled",
+const struct file_kind profile_kinds[] = { { .name = "function_profile_enabled",
 					   .mode = 0640,
 					   .absent = is_absent,
 					   .print = print_enabled,
-					   .write = write_enabled},
-					  {0}};
+					   .write = write_enabled },
+					  { 0 } };
 
 const struct file_kind stat_kind = { .name = "function", .mode = 0640, .print = print_stat };

@@ -150,13 +150,13 @@ static ssize_t write_depth(struct tree_file *f, const char *buf, size_t size)
 }
 
 const struct file_kind tracer_kinds[] = {
-	{.name = "available_tracers", .mode = 0440, .print = print_tracers},
-	{.name = "current_tracer", .mode = 0640, .print = print_tracer, .write = write_tracer},
-	{.name = "tracing_max_latency",
+	{ .name = "available_tracers", .mode = 0440, .print = print_tracers },
+	{ .name = "current_tracer", .mode = 0640, .print = print_tracer, .write = write_tracer },
+	{ .name = "tracing_max_latency",
 	 .mode = 0640,
 	 .print = print_max_latency,
-	 .write = write_max_latency},
-	{0}};
+	 .write = write_max_latency },
+	{ 0 } };
 
 const struct file_kind top_tracer_kinds[] = {
 	{ .name = "max_graph_depth", .mode = 0640, .print = print_depth, .write = write_depth },

@@ -70,11 +70,11 @@ static int file_at(struct place *p, const struct file_kind *kind)
 
 /* In the order of the directory. */
 const struct root_kinds tree_root_kinds[] = {
-	{top_kinds, true},	  {dynamic_kinds, true},
-	{ftrace_top_kinds, true}, {profile_kinds, true},
-	{instance_kinds, false},  {tracer_kinds, false},
-	{top_tracer_kinds, true}, {ftrace_kinds, false},
-	{buffer_kinds, false},	  {NULL, false},
+	{ top_kinds, true },	  { dynamic_kinds, true },
+	{ ftrace_top_kinds, true }, { profile_kinds, true },
+	{ instance_kinds, false }, { tracer_kinds, false },
+	{ top_tracer_kinds, true }, { ftrace_kinds, false },
+	{ buffer_kinds, false },	  { NULL, false },
 };
 
 static int step_root(struct tree *t, struct place *p, const char *name)

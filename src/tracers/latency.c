@@ -21,8 +21,8 @@ static const unsigned int style = GRAPH_CPU | GRAPH_PROC | GRAPH_RELTIME | GRAPH
  * Options that a latency tracer sets, and gives back; the last one only where nothing may come
  * while it is read.
  */
-static const enum trace_option forced[] = {OPTION_OVERWRITE, OPTION_LATENCY_FORMAT,
-					   OPTION_PAUSE_ON_TRACE};
+static const enum trace_option forced[] = { OPTION_OVERWRITE, OPTION_LATENCY_FORMAT,
+					   OPTION_PAUSE_ON_TRACE };
 
 enum { NR_FORCED = sizeof(forced) / sizeof(forced[0]) };
 
@@ -119,8 +119,8 @@ static struct record_common common_of(const struct hit *h, uint16_t id)
 /* In the graph a function of the tracer's own is a call that takes no time. */
 static void add_graph(const struct latency *l, struct section *s, const struct hit *h, uint64_t ip)
 {
-	const struct graph_entry_record entry = {.common = common_of(h, l->graph_entry_id),
-						 .func = ip};
+	const struct graph_entry_record entry = { .common = common_of(h, l->graph_entry_id),
+						 .func = ip };
 	uint8_t ret[48] = { 0 };	/* depth 0, no time */
 	struct record_common common = common_of(h, l->graph_exit_id);
 
@@ -477,14 +477,14 @@ const struct tracer tracer_preemptirqsoff = {
 	.name = "preemptirqsoff", .init = init_preemptirqsoff, .reset = reset_critical, LATENCY
 };
 
-const struct tracer tracer_wakeup = {.name = "wakeup",
+const struct tracer tracer_wakeup = { .name = "wakeup",
 				     .available = has_wakeups,
 				     .init = init_wakeup,
 				     .reset = reset_wakeup,
-				     LATENCY};
+				     LATENCY };
 
-const struct tracer tracer_wakeup_rt = {.name = "wakeup_rt",
+const struct tracer tracer_wakeup_rt = { .name = "wakeup_rt",
 					.available = has_wakeups,
 					.init = init_wakeup_rt,
 					.reset = reset_wakeup,
-					LATENCY};
+					LATENCY };

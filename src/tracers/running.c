@@ -335,7 +335,7 @@ struct end_hit {
 static void end_hit(struct end_hit *h, const struct section_end *e)
 {
 	h->common = (struct record_common){
-		.flags = e->flags, .preempt_count = e->locks, .pid = (int32_t)e->pid};
+		.flags = e->flags, .preempt_count = e->locks, .pid = (int32_t)e->pid };
 	h->hit = (struct hit){
 		.record = &h->common, .size = sizeof(h->common), .cpu = e->cpu, .time = e->time,
 	};

@@ -62,7 +62,7 @@ static int attach_ask(struct attachment *a, enum attach_kind kind, bool no_memba
 		      struct attach_reply *reply)
 {
 	struct attach_request q = {
-		.version = SESSION_VERSION, .kind = kind, .no_membarrier = no_membarrier};
+		.version = SESSION_VERSION, .kind = kind, .no_membarrier = no_membarrier };
 	ssize_t n;
 
 	if (send(a->conn, &q, sizeof(q), MSG_NOSIGNAL) != sizeof(q))

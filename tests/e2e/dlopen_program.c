@@ -31,8 +31,8 @@ struct saved {
 
 static struct saved object_open(const char *path, int space)
 {
-	struct saved o = {.handle = space ? dlmopen(LM_ID_NEWLM, path, RTLD_NOW)
-					  : dlopen(path, RTLD_NOW)};
+	struct saved o = { .handle = space ? dlmopen(LM_ID_NEWLM, path, RTLD_NOW)
+					  : dlopen(path, RTLD_NOW) };
 
 	if (!o.handle) {
 		fprintf(stderr, "%s\n", dlerror());

@@ -17,11 +17,11 @@
 #define CALL(name) + name(n)
 
 #ifdef LIBRARY
-#define DEFINE(name)                            \
-	APART static long part_##name(long n)   \
-	{                                       \
-		__asm__ volatile("" : "+r"(n)); \
-		return n + 1;                   \
+#define DEFINE(name)				\
+	APART static long part_##name(long n)	\
+	{					\
+		__asm__ volatile("" : "+r"(n));	\
+		return n + 1;			\
 	}
 TEN(DEFINE, 1)
 TEN(DEFINE, 2)

@@ -17,8 +17,8 @@
 enum { MALLOC, CALLOC, REALLOC, FREE, POSIX_MEMALIGN, ALIGNED_ALLOC, MEMALIGN, VALLOC, NR };
 enum { SITES = 4096 };
 
-static const char *const names[NR] = {"malloc",		"calloc",	 "realloc",  "free",
-				      "posix_memalign", "aligned_alloc", "memalign", "valloc"};
+static const char *const names[NR] = { "malloc", "calloc", "realloc", "free",
+				      "posix_memalign", "aligned_alloc", "memalign", "valloc" };
 static struct {
 	_Atomic uintptr_t addr;
 	_Atomic uint64_t calls;

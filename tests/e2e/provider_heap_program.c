@@ -26,8 +26,8 @@ extern const unsigned int __rseq_size __attribute__((weak));
 void count_report(void) __attribute__((weak));
 
 enum { MALLOC, CALLOC, REALLOC, FREE, POSIX_MEMALIGN, ALIGNED_ALLOC, MEMALIGN, VALLOC, NR };
-static const char *const names[NR] = {"malloc",		"calloc",	 "realloc",  "free",
-				      "posix_memalign", "aligned_alloc", "memalign", "valloc"};
+static const char *const names[NR] = { "malloc", "calloc", "realloc", "free",
+				      "posix_memalign", "aligned_alloc", "memalign", "valloc" };
 static _Atomic long made[NR], asked;
 static int rounds;
 

@@ -192,8 +192,8 @@ static int contend(void)
 
 __attribute__((noinline)) static int nested(void)
 {
-	pthread_mutex_t m[3] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
-				PTHREAD_MUTEX_INITIALIZER};
+	pthread_mutex_t m[3] = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
+				PTHREAD_MUTEX_INITIALIZER };
 
 	for (int i = 0; i < 3; i++)
 		pthread_mutex_lock(&m[i]);
@@ -456,7 +456,8 @@ static void *wait_for_end(void *arg)
 
 static int cancel(void)
 {
-	void *(*const f[])(void *) = {wait_for_cond, wait_for_sem, sem_with_request, wait_for_end};
+	void *(*const f[])(void *) = { wait_for_cond, wait_for_sem, sem_with_request,
+				       wait_for_end };
 	int cancelled = 0;
 
 	sem_init(&sem, 0, 0);

@@ -177,8 +177,9 @@ ASIDE int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} modes[] = {
-		{"patch", patch_and_not},    {"one", patch_one},	{"child", in_a_child},
-		{"threads", beside_threads}, {"sandbox", in_a_sandbox}, {"wait", wait_for_doctor},
+		{ "patch", patch_and_not }, { "one", patch_one },
+		{ "child", in_a_child }, { "threads", beside_threads },
+		{ "sandbox", in_a_sandbox }, { "wait", wait_for_doctor },
 	};
 
 	for (size_t i = 0; argc > 1 && i < sizeof(modes) / sizeof(modes[0]); i++)

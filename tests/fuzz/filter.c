@@ -42,10 +42,10 @@ static void run_program(const struct fixture *w, const struct code *code, const 
 
 	for (size_t len = 0; len <= in->size; len++) {
 		uint8_t *copy = malloc(len ? len : 1);
-		struct hit h = {.record = copy,
+		struct hit h = { .record = copy,
 				.size = (uint32_t)len,
 				.cpu = (uint32_t)len % WORLD_CPUS,
-				.comm = comm};
+				.comm = comm };
 
 		memcpy(copy, in->record, len);
 		filter_match(session_plane(w->session), code, &h);

@@ -11,7 +11,9 @@ enum { TEXT_MAX = 4095 };
 const struct fixture *fixture(const char *system, const char *format)
 {
 	static struct fixture w;
-	struct session_params params = {.nr_cpus = WORLD_CPUS, .nr_slots = 8, .memory = 512 << 20};
+	struct session_params params = { .nr_cpus = WORLD_CPUS,
+					 .nr_slots = 8,
+					 .memory = 512 << 20 };
 
 	if (w.slot)
 		return &w;
@@ -46,13 +48,13 @@ void fixture_hits(const struct fixture *w, const struct input *in)
 
 	for (size_t len = sizeof(struct record_common); len <= in->size; len++) {
 		struct record_common *copy = malloc(len);
-		struct hit h = {.record = copy,
+		struct hit h = { .record = copy,
 				.size = (uint32_t)len,
 				.cpu = (uint32_t)len % WORLD_CPUS,
 				.comm = comm,
 				.time = len * 1000,
 				.stack = stack,
-				.nr_stack = len % 3};
+				.nr_stack = len % 3 };
 
 		memcpy(copy, in->record, len);
 		copy->type = WORLD_EVENT_ID;

@@ -50,13 +50,13 @@ static struct fixture w;
 /* -> its cell */
 static config_ref map_made(data_ref *out)
 {
-	struct map_shape shape = {.max_elts = 128,
+	struct map_shape shape = { .max_elts = 128,
 				  .key_size = KEY_SIZE,
 				  .nr_sums = 3,
 				  .nr_vars = NR_VARS + 2,
 				  .nr_cpus = 4,
 				  .nr_slots = 8,
-				  .nr_blocks = NR_BLOCKS};
+				  .nr_blocks = NR_BLOCKS };
 	config_ref ref = session_config_alloc(w.session, sizeof(struct hist_cell));
 	struct hist_cell *cell = session_config(w.session, ref, sizeof(*cell));
 
@@ -189,8 +189,8 @@ static bool ref_known(struct source *s, unsigned int kind, uint32_t *ref)
 
 static void make_value(struct source *s)
 {
-	static const uint8_t twos[] = {OP_ADD, OP_SUB, OP_MUL, OP_DIV},
-			     ones[] = {OP_LOG2, OP_BUCKET, OP_USECS, OP_NEG};
+	static const uint8_t twos[] = { OP_ADD, OP_SUB, OP_MUL, OP_DIV },
+			     ones[] = { OP_LOG2, OP_BUCKET, OP_USECS, OP_NEG };
 	uint32_t ref;
 
 	emit(s, load(s))->off = field(s);
@@ -215,9 +215,9 @@ static void make_value(struct source *s)
 
 static void text_source(struct source *s, struct op *op)
 {
-	static const uint8_t kinds[] = {STRING_FIXED,	STRING_DATA_LOC, STRING_REL_LOC,
-					STRING_COMM,	STRING_POINTER,	 STRING_REF,
-					STRING_ELT_COMM};
+	static const uint8_t kinds[] = { STRING_FIXED, STRING_DATA_LOC, STRING_REL_LOC,
+					STRING_COMM, STRING_POINTER, STRING_REF,
+					STRING_ELT_COMM };
 
 	op->size = kinds[next(s, sizeof(kinds))];
 	op->imm = field(s);
@@ -421,17 +421,17 @@ static void make_program(struct source *s)
 
 static void run_program(const struct code *code, const uint8_t *record, uint32_t size)
 {
-	static const uint64_t stack[20] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
-					   11, 12, 13, 14, 15, 16, 17, 18, 19, 20};
+	static const uint64_t stack[20] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
+					   11, 12, 13, 14, 15, 16, 17, 18, 19, 20 };
 	uint8_t *copy = malloc(size);
-	struct hit h = {.record = copy,
+	struct hit h = { .record = copy,
 			.size = size,
 			.cpu = size % 4,
 			.time = 1000 + size,
 			.comm = "somebody",
 			.stack = stack,
 			.nr_stack = size % 21,
-			.writer = 1};
+			.writer = 1 };
 	struct run r = { .p = w.p, .slot = w.slot, .h = &h, .seen = &h, .time = h.time };
 
 	memcpy(copy, record, size);

@@ -22,7 +22,7 @@ static const struct writer_buffer buffers[] = { { .name = "" }, { .name = "foo" 
 static bool one_page(void *arg, unsigned int buffer, uint32_t cpu, uint8_t *bytes)
 {
 	struct writer_waking r = {
-		.type = WRITER_WAKING_ID, .pid = 7, .common_pid = 7, .comm = "seed"};
+		.type = WRITER_WAKING_ID, .pid = 7, .common_pid = 7, .comm = "seed" };
 	bool *done = (bool *)arg + buffer * 2 + cpu;
 	struct writer_page p;
 

@@ -165,8 +165,8 @@ static void export(struct replay *r)
 	const struct export_files files = {
 		.arg = r, .read = read_text, .stream = stream, .list = list,
 	};
-	const struct export_params params = {.files = &files,
-					     .uname = source_uname(r->made.source)};
+	const struct export_params params = { .files = &files,
+					     .uname = source_uname(r->made.source) };
 	struct export_error err;
 	char *bytes = NULL;
 	size_t size;

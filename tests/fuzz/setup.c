@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t len;
 	FILE *out;
 	struct setup_params p = {
-		.access = &a, .name = "fuzz", .document = size & 1, .shell = no_shell};
+		.access = &a, .name = "fuzz", .document = size & 1, .shell = no_shell };
 
 	if (!may_run(data, size))
 		return 0;

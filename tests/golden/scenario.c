@@ -516,7 +516,7 @@ static void run_script(struct fixture *h, const char *path, FILE *out)
 {
 	struct access *access = access_tree(h->tree, NULL);
 	const struct setup_params params = {
-		.access = access, .name = "setup.sh", .out = out, .err = out};
+		.access = access, .name = "setup.sh", .out = out, .err = out };
 
 	setup_run_file(&params, path);
 	access_close(access);

@@ -104,8 +104,8 @@ static void random_sort(struct random *r, struct rule *t)
 	}
 }
 
-static const char *const names[] = {"alpha",	       "beta", "gamma", "delta",
-				    "fifteen-letters", "b",    "al",	""};
+static const char *const names[] = { "alpha",	       "beta", "gamma", "delta",
+				    "fifteen-letters", "b", "al", "" };
 
 static void random_filter(struct random *r, struct rule *t)
 {
@@ -151,9 +151,9 @@ static void random_terms(struct random *r, struct expr *e, unsigned int nr)
 
 		if (!constant && one_in(r, 3)) {
 			constant = true;
-			t = (struct term){.kind = TERM_CONST,
-					  .value =
-						  1 + random_below(r, one_in(r, 4) ? 3000000 : 40)};
+			t = (struct term){ .kind = TERM_CONST,
+					   .value = 1 +
+						    random_below(r, one_in(r, 4) ? 3000000 : 40) };
 		}
 		t.op = e->nr ? "+-*/"[random_below(r, 4)] : 0;
 		e->terms[e->nr++] = t;
@@ -219,7 +219,7 @@ static void trace_fields(struct random *r, struct script *s, struct action *a, i
 			s->syn[s->nr_syn++] = field_argument(fields[(first + i) % 5]);
 		if (a->handler == ONMATCH && s->triggers[0].nr_vars > 1)
 			s->syn[s->nr_syn++] =
-				(struct argument){.is_var = true, .trigger = 0, .var = 1};
+				(struct argument){ .is_var = true, .trigger = 0, .var = 1 };
 		else if (a->handler == ONMATCH && copies_keys(&s->triggers[trigger]) &&
 			 one_in(r, 3))
 			s->syn[s->nr_syn++] = field_argument(F_MATCHED);
@@ -251,9 +251,9 @@ static void random_actions(struct random *r, struct script *s, int trigger, bool
 	bool saved = false;
 
 	for (unsigned int n = 1 + random_below(r, ACTIONS_MAX); n; n--) {
-		struct action a = {.handler = matches && one_in(r, 2) ? ONMATCH
+		struct action a = { .handler = matches && one_in(r, 2) ? ONMATCH
 					      : one_in(r, 2)	      ? ONMAX
-								      : ONCHANGE};
+								      : ONCHANGE };
 
 		/* The kernel refuses a second onmatch where references are not qualified. */
 		if (a.handler == ONMATCH && t->nr_actions && t->actions[0].handler == ONMATCH)
@@ -311,7 +311,7 @@ static void tracking_trigger(struct random *r, struct script *s, int event, bool
 static void reference(struct expr *e, int trigger, int var, char op)
 {
 	e->terms[e->nr++] =
-		(struct term){.kind = TERM_VAR, .trigger = trigger, .var = var, .op = op};
+		(struct term){ .kind = TERM_VAR, .trigger = trigger, .var = var, .op = op };
 }
 
 /* d=common_timestamp-$t, d=...$v..., or d=$v, which leaves the variable set. */

@@ -41,7 +41,7 @@ static int add_events(struct model *m)
 int property_open(struct property_fixture *st)
 {
 	static const struct session_params params = {
-		.nr_cpus = CPUS, .nr_slots = 16, .memory = 1ull << 30};
+		.nr_cpus = CPUS, .nr_slots = 16, .memory = 1ull << 30 };
 	struct fixture *h = &st->fixture;
 	int err;
 
@@ -148,12 +148,12 @@ bool property_unset(struct property_fixture *st, const struct script *s, FILE *l
 void property_stimulus(struct property_fixture *st, const struct script *s, unsigned int slot,
 		       unsigned int writer, const struct stimulus *e, FILE *log)
 {
-	struct hit h = {.record = &e->record,
+	struct hit h = { .record = &e->record,
 			.size = sizeof(e->record),
 			.cpu = e->cpu,
 			.time = e->time,
 			.comm = e->comm,
-			.writer = writer};
+			.writer = writer };
 	char more[16];
 
 	if (!e->command) {

@@ -40,15 +40,15 @@ struct writer {
 static void hit_event(const struct writer *w, int event, uint64_t n)
 {
 	static const struct script none;
-	struct stimulus e = {.record = {.type = (uint16_t)(ID_A + event),
+	struct stimulus e = { .record = { .type = (uint16_t)(ID_A + event),
 					.pid = 10 + (int32_t)w->nr,
 					.x = (int32_t)(n & 0x7fffffff),
 					.u = (uint32_t)(n * 3),
 					.w = n,
-					.own = 1},
+					.own = 1 },
 			     .time = n + 1,
 			     .cpu = w->nr,
-			     .comm = "racer"};
+			     .comm = "racer" };
 
 	snprintf(e.record.name, sizeof(e.record.name), "n%u", (unsigned int)n);
 	property_stimulus(w->st, &none, w->nr, 0, &e, stdout);

@@ -140,8 +140,9 @@ static const struct {
 	const char *name;
 	void (*hit)(void);
 } hits[] = {
-	{"plain", hit_plain},	  {"tick", hit_tick},	{"pair", hit_pair}, {"leaf", hit_leaf},
-	{"returns", hit_returns}, {"jumps", hit_jumps}, {"heap", hit_heap}, {"lock", hit_lock},
+	{ "plain", hit_plain }, { "tick", hit_tick },	    { "pair", hit_pair },
+	{ "leaf", hit_leaf }, { "returns", hit_returns }, { "jumps", hit_jumps },
+	{ "heap", hit_heap }, { "lock", hit_lock },
 };
 
 static void (*hit)(void);
@@ -195,7 +196,7 @@ static void counted(void)
 
 static void nap(void)
 {
-	struct timespec ts = {.tv_nsec = 50000};
+	struct timespec ts = { .tv_nsec = 50000 };
 
 	nanosleep(&ts, NULL);
 }
@@ -240,7 +241,7 @@ static _Noreturn void hit_for_ever(void)
 
 static int stepped(void)
 {
-	struct sigaction sa = {.sa_handler = on_signal};
+	struct sigaction sa = { .sa_handler = on_signal };
 
 	stay(journal->cpu);
 	sigaction(SIGUSR1, &sa, NULL);

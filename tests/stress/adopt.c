@@ -157,7 +157,7 @@ static int open_again(const char *name, struct session **s, struct model **m)
 static int make_session(const char *name)
 {
 	struct session_params params = {
-		.nr_cpus = PROGRAMS, .nr_slots = SLOTS, .memory = 512 << 20};
+		.nr_cpus = PROGRAMS, .nr_slots = SLOTS, .memory = 512 << 20 };
 	struct session *s;
 	struct model *m;
 	int err = session_create(name, &params, &s);

@@ -389,12 +389,12 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(unsigned long);
 	} modes[] = {
-		{"plain", mode_plain},	     {"kill", mode_kill},
-		{"forks", mode_forks},	     {"vforks", mode_vforks},
-		{"threads", mode_threads},   {"threaded_forks", mode_threaded_forks},
-		{"signals", mode_signals},   {"jumps", mode_jumps},
-		{"altstack", mode_altstack}, {"cancels", mode_cancels},
-		{"affinity", mode_affinity}, {"long", mode_long},
+		{ "plain", mode_plain },	     { "kill", mode_kill },
+		{ "forks", mode_forks },	     { "vforks", mode_vforks },
+		{ "threads", mode_threads }, { "threaded_forks", mode_threaded_forks },
+		{ "signals", mode_signals }, { "jumps", mode_jumps },
+		{ "altstack", mode_altstack }, { "cancels", mode_cancels },
+		{ "affinity", mode_affinity }, { "long", mode_long },
 	};
 
 	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

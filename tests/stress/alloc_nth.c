@@ -117,8 +117,8 @@ __attribute__((constructor)) static void begin(void)
 	const char *number = getenv("ALLOC_NTH"), *state = getenv("ALLOC_NTH_STATE");
 	const char *path = getenv("ALLOC_NTH_LOG");
 	static const int faults[] = { SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE };
-	struct sigaction sa = {.sa_handler = on_fault,
-			       .sa_flags = (int)(SA_RESETHAND | SA_NODEFER)};
+	struct sigaction sa = { .sa_handler = on_fault,
+			       .sa_flags = (int)(SA_RESETHAND | SA_NODEFER) };
 	void *frames[FRAMES], *shared;
 	int fd;
 

@@ -143,7 +143,7 @@ static struct trigger_state *group_make(void)
 	*arm = (struct arm){ .nr_triggers = 1, .state = session_data_alloc(session,
 		sizeof(struct event_state)) };
 	*(struct trigger_arm *)(arm + 1) = (struct trigger_arm){
-		.kind = TRIGGER_SNAPSHOT, .flags = TRIGGER_COUNTED, .state = state};
+		.kind = TRIGGER_SNAPSHOT, .flags = TRIGGER_COUNTED, .state = state };
 	atomic_store(&s->count, FIRINGS);
 	session_publish(
 		session,
@@ -203,7 +203,7 @@ static void ok(int nr, bool good, const char *what)
 static int server(const char *self, const char *agent, char **names)
 {
 	static const struct session_params params = {
-		.nr_cpus = 64, .nr_slots = 256, .memory = 64 << 20};
+		.nr_cpus = 64, .nr_slots = 256, .memory = 64 << 20 };
 	struct trigger_state *counted;
 	unsigned long rounds;
 	pthread_t thread;

@@ -157,10 +157,10 @@ static bool map_as_program(void)
 
 /* ---- the session ---- */
 
-#define COMMON                                                                         \
-	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"         \
-	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"         \
-	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n" \
+#define COMMON										\
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"		\
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"		\
+	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"	\
 	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
 
 static const char body[] =
@@ -188,49 +188,49 @@ static int put(const char *path, const char *text)
  * have a histogram each, for which threads have shortcuts.
  */
 static const char *const commands[][2] = {
-	{"buffer_size_kb", "8"},
-	{"instances/i/buffer_size_kb", "8"},
-	{"snapshot", "1"},
-	{"events/app/a/enable", "1"},
-	{"events/app/b/filter", "size > 1 && name ~ \"*e*\""},
-	{"events/app/b/enable", "1"},
-	{"events/app/c/trigger", "hist:keys=size:size=128"},
-	{"events/app/d/trigger", "hist:keys=size,flags:vals=size:size=128 if size < 100"},
-	{"synthetic_events", "late int size; char name[]; unsigned long[] stack"},
-	{"dynamic_events", "e:probes/copied app.f size=$size name=$name:string"},
-	{"events/app/e/trigger",
-	 "hist:keys=common_pid:ts=common_timestamp,s=size,n=name,st=common_stacktrace:size=128"},
-	{"events/app/e/trigger", "hist:keys=task,size.log2:vals=size:size=128"},
-	{"events/app/f/trigger", "hist:keys=common_pid:l=common_timestamp-$ts:size=128:"
-				 "onmax($l).save(size,name,task):onmatch(app.e).late($s,$n,$st)"},
-	{"events/app/f/trigger", "hist:keys=common_stacktrace,name:size=128"},
-	{"events/app/f/trigger", "hist:keys=size.buckets=4:x=size/3:onmax($x).snapshot()"},
-	{"events/app/f/trigger", "hist:keys=common_pid.execname:size=128"},
-	{"events/app/f/trigger", "stacktrace:1000000 if size > 2"},
-	{"events/app/e/trigger", "snapshot:1000000 if size == 3"},
-	{"events/app/e/trigger", "enable_event:app:a"},
-	{"events/app/f/trigger", "disable_hist:app:c:3"},
-	{"events/synthetic/late/trigger", "hist:keys=name,stack.stacktrace:size=128"},
-	{"events/synthetic/late/trigger", "traceoff if size == 77"},
-	{"events/synthetic/late/enable", "1"},
-	{"events/probes/copied/enable", "1"},
-	{"instances/i/events/app/e/enable", "1"},
-	{"instances/i/events/synthetic/late/enable", "1"},
-	{"instances/i/set_event_pid", "100 101"},
-	{"instances/i/options/event-fork", "1"},
-	{"events/app/g/trigger", "hist:keys=size:size=128"},
-	{"events/app/h/trigger", "hist:keys=size,call_site:vals=flags:size=128 if flags < 4"},
-	{"events/app/i/trigger", "hist:keys=call_site.log2:size=128"},
-	{"events/app/j/trigger", "hist:keys=name:size=128"},
-	{"events/app/k/trigger", "hist:keys=size:k0=common_timestamp:size=128"},
-	{"events/app/l/trigger", "hist:keys=size:l0=common_timestamp-$k0:size=128"},
+	{ "buffer_size_kb", "8" },
+	{ "instances/i/buffer_size_kb", "8" },
+	{ "snapshot", "1" },
+	{ "events/app/a/enable", "1" },
+	{ "events/app/b/filter", "size > 1 && name ~ \"*e*\"" },
+	{ "events/app/b/enable", "1" },
+	{ "events/app/c/trigger", "hist:keys=size:size=128" },
+	{ "events/app/d/trigger", "hist:keys=size,flags:vals=size:size=128 if size < 100" },
+	{ "synthetic_events", "late int size; char name[]; unsigned long[] stack" },
+	{ "dynamic_events", "e:probes/copied app.f size=$size name=$name:string" },
+	{ "events/app/e/trigger",
+	 "hist:keys=common_pid:ts=common_timestamp,s=size,n=name,st=common_stacktrace:size=128" },
+	{ "events/app/e/trigger", "hist:keys=task,size.log2:vals=size:size=128" },
+	{ "events/app/f/trigger", "hist:keys=common_pid:l=common_timestamp-$ts:size=128:"
+				 "onmax($l).save(size,name,task):onmatch(app.e).late($s,$n,$st)" },
+	{ "events/app/f/trigger", "hist:keys=common_stacktrace,name:size=128" },
+	{ "events/app/f/trigger", "hist:keys=size.buckets=4:x=size/3:onmax($x).snapshot()" },
+	{ "events/app/f/trigger", "hist:keys=common_pid.execname:size=128" },
+	{ "events/app/f/trigger", "stacktrace:1000000 if size > 2" },
+	{ "events/app/e/trigger", "snapshot:1000000 if size == 3" },
+	{ "events/app/e/trigger", "enable_event:app:a" },
+	{ "events/app/f/trigger", "disable_hist:app:c:3" },
+	{ "events/synthetic/late/trigger", "hist:keys=name,stack.stacktrace:size=128" },
+	{ "events/synthetic/late/trigger", "traceoff if size == 77" },
+	{ "events/synthetic/late/enable", "1" },
+	{ "events/probes/copied/enable", "1" },
+	{ "instances/i/events/app/e/enable", "1" },
+	{ "instances/i/events/synthetic/late/enable", "1" },
+	{ "instances/i/set_event_pid", "100 101" },
+	{ "instances/i/options/event-fork", "1" },
+	{ "events/app/g/trigger", "hist:keys=size:size=128" },
+	{ "events/app/h/trigger", "hist:keys=size,call_site:vals=flags:size=128 if flags < 4" },
+	{ "events/app/i/trigger", "hist:keys=call_site.log2:size=128" },
+	{ "events/app/j/trigger", "hist:keys=name:size=128" },
+	{ "events/app/k/trigger", "hist:keys=size:k0=common_timestamp:size=128" },
+	{ "events/app/l/trigger", "hist:keys=size:l0=common_timestamp-$k0:size=128" },
 	/* Where no stack is wanted. */
-	{"instances/j/events/app/m/trigger",
-	 "hist:keys=size,name:m0=call_site:size=128:onmax($m0).save(flags,task)"},
-	{"events/app/n/trigger", "hist:keys=task:size=128"},
-	{"options/stacktrace", "1"},
-	{"events/app/e/enable", "1"},
-	{"events/app/f/enable", "1"},
+	{ "instances/j/events/app/m/trigger",
+	 "hist:keys=size,name:m0=call_site:size=128:onmax($m0).save(flags,task)" },
+	{ "events/app/n/trigger", "hist:keys=task:size=128" },
+	{ "options/stacktrace", "1" },
+	{ "events/app/e/enable", "1" },
+	{ "events/app/f/enable", "1" },
 };
 
 static bool command_all(void)
@@ -262,21 +262,21 @@ static bool functions_arm(void)
 	if (!ref || !pids)
 		return false;
 	((struct pid_set *)session_data(s, pids, sizeof(struct pid_set)))->bits[100 / 64] = ~0ull;
-	*plan = (struct plan){.event_id = LAYOUT_FUNCTION_ID,
+	*plan = (struct plan){ .event_id = LAYOUT_FUNCTION_ID,
 			      .nr_arms = 1,
 			      .nr_triggers = 3,
-			      .size = (uint32_t)size};
-	*arm = (struct arm){.flags = ARM_RECORD | ARM_FUNCTION | ARM_NO_REPEATS | ARM_FUNC_PIDS |
+			      .size = (uint32_t)size };
+	*arm = (struct arm){ .flags = ARM_RECORD | ARM_FUNCTION | ARM_NO_REPEATS | ARM_FUNC_PIDS |
 				     ARM_STACK,
 			    .nr_triggers = 3,
 			    .state = session_data_alloc(s, session_header(s)->nr_cpus *
-								   sizeof(struct hit_repeat))};
+								   sizeof(struct hit_repeat)) };
 	for (int i = 0; i < 3; i++)
-		t[i] = (struct trigger_arm){.kind = (uint16_t[]){TRIGGER_TRACEON,
+		t[i] = (struct trigger_arm){ .kind = (uint16_t[]){ TRIGGER_TRACEON,
 								 TRIGGER_STACKTRACE,
-								 TRIGGER_SNAPSHOT}[i],
+								 TRIGGER_SNAPSHOT }[i],
 					    .flags = TRIGGER_FUNCTION | TRIGGER_COUNTED,
-					    .state = session_data_alloc(s, 64)};
+					    .state = session_data_alloc(s, 64) };
 	session_publish(s, &inst->func_pids, pids);
 	session_publish(s, (_Atomic uint64_t *)&plane_event(session_plane(s), FUNCTIONS)->plan,
 			ref);
@@ -285,7 +285,7 @@ static bool functions_arm(void)
 
 static bool fixture_open(void)
 {
-	static const struct session_params params = {.nr_slots = SLOTS, .memory = MEMORY};
+	static const struct session_params params = { .nr_slots = SLOTS, .memory = MEMORY };
 	uint64_t bytes[LAYOUT_MAX_CPUS];
 	struct event *e;
 	bool is_new;
@@ -296,7 +296,7 @@ static bool fixture_open(void)
 	if (!w.tree || tree_mkdir(w.tree, "instances/i") || tree_mkdir(w.tree, "instances/j"))
 		return false;
 	for (unsigned int i = 0; i < EVENTS + SHORTCUT_EVENTS; i++)
-		if (model_add_program_event(w.model, "app", (const char[]){(char)('a' + i), 0},
+		if (model_add_program_event(w.model, "app", (const char[]){ (char)('a' + i), 0 },
 					    body, EVENT_ID + i, &e, &is_new))
 			return false;
 	if (!command_all() || !functions_arm())
@@ -318,7 +318,7 @@ static bool fixture_open(void)
 static void add(uint64_t at, uint64_t size)
 {
 	if (at && w.nr_pieces < PIECES && at < MEMORY && size <= MEMORY - at)
-		w.piece[w.nr_pieces++] = (struct piece){at, size};
+		w.piece[w.nr_pieces++] = (struct piece){ at, size };
 }
 
 static void add_ring(data_ref ref)
@@ -340,7 +340,7 @@ static void add_instance(uint32_t index)
 	add(h->instances + index * sizeof(*inst), sizeof(*inst));
 	for (int i = 0; i < 2; i++) {
 		const struct buffer *b = session_data(w.session, inst->buffers[i], sizeof(*b));
-		static const uint32_t sets[] = {0, 1, RING_SET_LEASES, RING_SET_LEASES + 1};
+		static const uint32_t sets[] = { 0, 1, RING_SET_LEASES, RING_SET_LEASES + 1 };
 
 		if (!b)
 			continue;
@@ -438,28 +438,28 @@ struct rec {
 
 static void record_fill(struct rec *r, unsigned int event, unsigned int n)
 {
-	*r = (struct rec){.common = {.type = (uint16_t)(EVENT_ID + event), .pid =
-		100 + (int)(n % 3)},
+	*r = (struct rec){ .common = { .type = (uint16_t)(EVENT_ID + event), .pid =
+		100 + (int)(n % 3) },
 			  .size = (int)(n % 7),
 			  .flags = n % 5,
 			  .call_site = n,
 			  .loc = 10u << 16 | offsetof(struct rec, name),
 			  .task = "a task",
-			  .name = "some text"};
+			  .name = "some text" };
 }
 
 static void hit_event(struct slot *slot, unsigned int event, unsigned int n, uint32_t writer)
 {
-	static const uint64_t stack[4] = {0x1000, 0x2000, 0x3000, 0x4000};
+	static const uint64_t stack[4] = { 0x1000, 0x2000, 0x3000, 0x4000 };
 	struct rec r;
-	struct hit h = {.record = &r,
+	struct hit h = { .record = &r,
 			.size = sizeof(r),
 			.comm = "hostile",
 			.stack = stack,
 			.nr_stack = 4,
 			.writer = writer,
 			.cpu = n % plane_header(&w.plane)->nr_cpus,
-			.time = writer ? 1000 + n : 0};
+			.time = writer ? 1000 + n : 0 };
 
 	record_fill(&r, event, n);
 	hit(&w.plane, slot, &h);
@@ -467,25 +467,25 @@ static void hit_event(struct slot *slot, unsigned int event, unsigned int n, uin
 
 static void hit_function(struct slot *slot, unsigned int n)
 {
-	static const uint64_t stack[2] = {0x1000, 0x2000};
-	struct function_record r = {.common = {.type = LAYOUT_FUNCTION_ID, .pid = 100},
+	static const uint64_t stack[2] = { 0x1000, 0x2000 };
+	struct function_record r = { .common = { .type = LAYOUT_FUNCTION_ID, .pid = 100 },
 				    .ip = 0x1000 + n % 3 / 2,
-				    .parent_ip = 7};
-	struct hit h = {.record = &r,
+				    .parent_ip = 7 };
+	struct hit h = { .record = &r,
 			.size = sizeof(r),
 			.comm = "hostile",
 			.stack = stack,
 			.nr_stack = 2,
 			.entry = FUNCTIONS,
-			.cpu = n % plane_header(&w.plane)->nr_cpus};
+			.cpu = n % plane_header(&w.plane)->nr_cpus };
 
 	hit(&w.plane, slot, &h);
 }
 
 static void hit_plainly(struct slot *slot, unsigned int n)
 {
-	struct rec r = {.common = {.type = (uint16_t)(EVENT_ID + n % 3), .pid = 100},
-			.size = (int)(n % 7)};
+	struct rec r = { .common = { .type = (uint16_t)(EVENT_ID + n % 3), .pid = 100 },
+			.size = (int)(n % 7) };
 
 	hit_plain(&w.plane, slot, &r, sizeof(r), hit_where(n % plane_header(&w.plane)->nr_cpus, 0));
 }
@@ -542,7 +542,7 @@ static bool agent_start(void)
 		struct slot *slot = slot_of(i);
 		struct agent_thread *t = &agent.here->threads[slot - plane_slot(&w.plane, 0)];
 
-		*t = (struct agent_thread){.slot = slot, .tid = (uint32_t)gettid(), .pid = 100};
+		*t = (struct agent_thread){ .slot = slot, .tid = (uint32_t)gettid(), .pid = 100 };
 	}
 	return agent.here;
 }
@@ -558,17 +558,17 @@ static void follow(struct slot *slot, unsigned int n)
 
 enum { KINDS = EVENTS + 4 };
 
-static const char *const names[KINDS] = {"recorded",   "filtered",    "one key",
+static const char *const names[KINDS] = { "recorded", "filtered", "one key",
 					 "two keys",   "variables",   "actions",
 					 "a function", "a plain hit", "tasks that follow",
-					 "a shortcut"};
+					 "a shortcut" };
 
 /* The red zone below the stack pointer belongs to the function: step over it. */
-#define TRAP_FLAG(change)                                                   \
-	__asm__ __volatile__("leaq -128(%%rsp), %%rsp\n\tpushfq\n\t" change \
-			     "\n\tpopfq\n\tleaq 128(%%rsp), %%rsp"          \
-			     :                                              \
-			     :                                              \
+#define TRAP_FLAG(change)							\
+	__asm__ __volatile__("leaq -128(%%rsp), %%rsp\n\tpushfq\n\t" change	\
+			     "\n\tpopfq\n\tleaq 128(%%rsp), %%rsp"		\
+			     :							\
+			     :							\
 			     : "memory", "cc")
 
 static volatile bool stepping;
@@ -627,7 +627,7 @@ static const uint64_t values[] = {
 
 static void each_word(void)
 {
-	static const uint32_t writers[] = {0, 0, 1, 0};
+	static const uint32_t writers[] = { 0, 0, 1, 0 };
 	unsigned int n = 0;
 
 	for (unsigned int i = 0; i < w.nr_pieces; i++) {
@@ -750,7 +750,7 @@ static void one_stepped(uint64_t *x)
 
 static void each_instruction(uint64_t *x, time_t end)
 {
-	struct sigaction sa = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO};
+	struct sigaction sa = { .sa_sigaction = on_step, .sa_flags = SA_SIGINFO };
 
 	sigaction(SIGTRAP, &sa, NULL);
 	for (int i = 0; i < STEPPED || time(NULL) < end; i++)
@@ -781,7 +781,7 @@ static void scribble(uint64_t *x, uint64_t until)
 			const struct piece *p = &w.piece[next(x) % w.nr_pieces];
 			const uint64_t at = p->at + next(x) % (p->size / 4) * 4;
 			volatile uint32_t *word = (volatile uint32_t *)(w.scribble + at);
-			uint32_t old[2] = {word[0], word[1]};
+			uint32_t old[2] = { word[0], word[1] };
 			uint64_t value = nonsense(x), again = next(x) % 64;
 
 			last_at = at;
@@ -821,8 +821,8 @@ static void at_once(uint64_t *x)
 
 int main(int argc, char **argv)
 {
-	static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
-	struct sigaction sa = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
+	static const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL };
+	struct sigaction sa = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER };
 	time_t end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 5);
 	uint64_t x;
 

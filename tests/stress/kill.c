@@ -154,7 +154,9 @@ static void adopt(struct session *s, uint64_t refs[2], config_ref old[2])
 
 static struct session *first(const char *name, uint64_t refs[2])
 {
-	struct session_params params = {.nr_cpus = PROGRAMS, .nr_slots = SLOTS, .memory = 64 << 20};
+	struct session_params params = { .nr_cpus = PROGRAMS,
+					 .nr_slots = SLOTS,
+					 .memory = 64 << 20 };
 	struct session *s;
 	uint64_t id;
 

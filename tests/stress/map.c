@@ -29,7 +29,7 @@ struct journal {
 };
 
 static const struct map_shape shape = {
-	.max_elts = ELTS, .key_size = 16, .nr_sums = 2, .nr_cpus = CPUS, .nr_slots = WRITERS};
+	.max_elts = ELTS, .key_size = 16, .nr_sums = 2, .nr_cpus = CPUS, .nr_slots = WRITERS };
 static struct map_layout layout;
 static struct map_view map;
 static struct slot *slots;

@@ -36,14 +36,14 @@ struct journal {
 	volatile uint64_t doubtful[ELTS + 1];	/* the one that it is about to publish */
 };
 
-static const struct map_shape shape = {.max_elts = 128,
+static const struct map_shape shape = { .max_elts = 128,
 				       .key_size = 8,
 				       .nr_sums = 1,
 				       .nr_vars = 2,
 				       .nr_cpus = 2,
 				       .nr_slots = WRITERS,
 				       .nr_blocks = 2,
-				       .block_size = {WORDS * 8, WORDS * 8}};
+				       .block_size = { WORDS * 8, WORDS * 8 } };
 static struct map_layout layout;
 static struct map_view map;
 static struct slot *slots;

@@ -32,13 +32,13 @@ enum disturbance {
 	DISTURBANCES
 };
 
-static const char *const names[DISTURBANCES] = {"a nested insert of the same key",
+static const char *const names[DISTURBANCES] = { "a nested insert of the same key",
 						"a nested insert of another key",
 						"another thread's insert of the key",
 						"another thread's insert of another key",
 						"another thread filling the map",
 						"the end of the process",
-						"the end of the process, then another thread"};
+						"the end of the process, then another thread" };
 
 static const struct map_shape shape = { .max_elts = ELTS, .key_size = 8, .nr_sums = 1, .nr_cpus = 1,
 					.nr_slots = SLOTS };

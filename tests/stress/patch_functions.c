@@ -5,11 +5,11 @@
 long patch_run(long seed);
 
 #define APART __attribute__((noinline))
-#define ONE(n)                                  \
-	static APART long f##n(long a)          \
-	{                                       \
-		__asm__ volatile("" : "+r"(a)); \
-		return a * 3 + 1##n;            \
+#define ONE(n)					\
+	static APART long f##n(long a)		\
+	{					\
+		__asm__ volatile("" : "+r"(a));	\
+		return a * 3 + 1##n;		\
 	}
 #define TEN(m, n) m(n##0) m(n##1) m(n##2) m(n##3) m(n##4) m(n##5) m(n##6) m(n##7) m(n##8) m(n##9)
 #define HUNDRED(m, n) TEN(m, n##0) TEN(m, n##1) TEN(m, n##2) TEN(m, n##3) TEN(m, n##4) TEN(m, \

@@ -121,11 +121,11 @@ static void on_signal(int sig)
 static void start_timers(timer_t t[2])
 {
 	for (int i = 0; i < 2; i++) {
-		struct sigevent ev = {.sigev_notify = SIGEV_THREAD_ID,
-				      .sigev_signo = i ? SIGUSR2 : SIGUSR1};
-		struct itimerspec when = {.it_interval.tv_nsec =
+		struct sigevent ev = { .sigev_notify = SIGEV_THREAD_ID,
+				      .sigev_signo = i ? SIGUSR2 : SIGUSR1 };
+		struct itimerspec when = { .it_interval.tv_nsec =
 						  53000 + 17000 * i + (long)me * 1009,
-					  .it_value.tv_nsec = 20000};
+					  .it_value.tv_nsec = 20000 };
 
 		ev._sigev_un._tid = (pid_t)syscall(SYS_gettid);
 		if (timer_create(CLOCK_MONOTONIC, &ev, &t[i]) ||

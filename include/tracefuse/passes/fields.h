@@ -12,20 +12,16 @@
 #undef __sockaddr
 #undef __rel_sockaddr
 
-#define TF_LOC_(prefix, type, item, sign)                     \
-	{prefix " " #type "[]", #item, __alignof__(uint32_t), \
-	 sizeof(uint32_t),	sign,  TF_KIND_OTHER},
+#define TF_LOC_(prefix, type, item, sign) \
+	{ prefix " " #type "[]", #item, __alignof__(uint32_t), sizeof(uint32_t), sign, \
+	  TF_KIND_OTHER },
 #define __field_ext(type, item, filter) \
 	{ #type, #item, __alignof__(type), sizeof(type), TF_SIGNED_(type), TF_KIND_OTHER },
 #define __field_struct_ext(type, item, filter) \
 	{ #type, #item, __alignof__(type), sizeof(type), 0, TF_KIND_OTHER },
-#define __array(type, item, len)      \
-	{#type "[" TF_TEXT_(len) "]", \
-	 #item,                       \
-	 __alignof__(type),           \
-	 sizeof(type[len]),           \
-	 TF_SIGNED_(type),            \
-	 TF_KIND_OTHER},
+#define __array(type, item, len) \
+	{ #type "[" TF_TEXT_(len) "]", #item, __alignof__(type), sizeof(type[len]), \
+	  TF_SIGNED_(type), TF_KIND_OTHER },
 #define __dynamic_array(type, item, len) TF_LOC_("__data_loc", type, item, TF_SIGNED_(type))
 #define __rel_dynamic_array(type, item, len) TF_LOC_("__rel_loc", type, item, TF_SIGNED_(type))
 #define __string(item, src) __dynamic_array(char, item, -1)
@@ -46,10 +42,10 @@
 		tf_fields_##name, sizeof(tf_fields_##name) / sizeof(tf_fields_##name[0]) - 1 \
 	}
 
-#define TF_ENUM_(id, text, value)                                                    \
-	static struct tf_enum TF_CAT_(tf_enum_, id) = {TF_TEXT_(TRACE_SYSTEM), text, \
-						       (int64_t)(value)};            \
-	static struct tf_enum *TF_CAT_(tf_enum_at_, id) TF_KEEP_("tf_enums") =       \
+#define TF_ENUM_(id, text, value)								\
+	static struct tf_enum TF_CAT_(tf_enum_, id) = { TF_TEXT_(TRACE_SYSTEM), text, \
+							(int64_t)(value) }; \
+	static struct tf_enum *TF_CAT_(tf_enum_at_, id) TF_KEEP_("tf_enums") = \
 		&TF_CAT_(tf_enum_, id);
 #define TF_ENUM2_(id, text, value) TF_ENUM_(id, text, value)
 #define TRACE_DEFINE_ENUM(a) TF_ENUM2_(__COUNTER__, #a, a)

@@ -38,7 +38,7 @@
 		__data_offsets->tf_none = 0;						\
 		(void)tf_len;								\
 		tstruct									\
-		return tf_at > sizeof(struct tf_raw_##name) ? tf_at \
-			: sizeof(struct tf_raw_##name); \
+		return tf_at > sizeof(struct tf_raw_##name) ? tf_at : \
+							      sizeof(struct tf_raw_##name); \
 	}										\
 	struct tf_event

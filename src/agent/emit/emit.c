@@ -335,8 +335,8 @@ void emit_long(struct agent_thread *t, uint32_t id, void *record, uint32_t size,
 	if (__builtin_expect(!plain(t, id, record, size), 0)) {
 		/* Here, where the short way had its frame: that of emit_hit() is deeper. */
 		emit_levels_left(t, frame_here());
-		emit_hit(t, &(struct hit){.entry = id, .record = record, .size = size}, NULL, frame,
-			 EMIT_NEXT_LONG);
+		emit_hit(t, &(struct hit){ .entry = id, .record = record, .size = size }, NULL,
+			 frame, EMIT_NEXT_LONG);
 		long_counted(t, id);
 	}
 }

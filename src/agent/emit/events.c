@@ -98,7 +98,7 @@ static void batch_send(struct batch *b)
 	uint32_t nr = 0;
 
 	b->q = (struct attach_request){
-		.version = SESSION_VERSION, .kind = ATTACH_EVENTS, .value = b->nr};
+		.version = SESSION_VERSION, .kind = ATTACH_EVENTS, .value = b->nr };
 	memset(&b->answer, 0, sizeof(b->answer.reply));
 	if (!b->nr)
 		return;
@@ -129,7 +129,7 @@ static bool batch_add(struct batch *b, struct tf_event *ev, const struct enums *
 {
 	struct attach_definition *d = (struct attach_definition *)(b->bytes + b->size);
 	struct text t = {
-		.at = (char *)d, .len = sizeof(*d), .room = sizeof(b->bytes) - b->size - 8};
+		.at = (char *)d, .len = sizeof(*d), .room = sizeof(b->bytes) - b->size - 8 };
 
 	if (b->nr == BATCH_EVENTS || sizeof(b->bytes) - b->size < 2 * sizeof(*d))
 		return false;

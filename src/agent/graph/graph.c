@@ -240,7 +240,7 @@ static uint64_t entry_emit(struct agent_thread *t, const struct graph_config *c,
 		return 0;
 	return emit_hit(
 		t,
-		&(struct hit){.entry = entry, .record = &r, .size = ENTRY_SIZE, .ask = c->thresh},
+		&(struct hit){ .entry = entry, .record = &r, .size = ENTRY_SIZE, .ask = c->thresh },
 		time, NULL, c->thresh ? EMIT_NEXT_LONG : EMIT_NEXT_WAY);
 }
 
@@ -254,9 +254,9 @@ static void profile_emit(struct agent_thread *t, const struct graph_frame *f, ui
 	};
 
 	emit_hit(t,
-		 &(struct hit){.entry = (uint32_t)(f->tail / TAIL_GROUP) + GROUP_PROFILE,
+		 &(struct hit){ .entry = (uint32_t)(f->tail / TAIL_GROUP) + GROUP_PROFILE,
 			       .record = &r,
-			       .size = sizeof(r)},
+			       .size = sizeof(r) },
 		 NULL, NULL, EMIT_NEXT_PROFILE);
 }
 
@@ -457,11 +457,11 @@ static bool exit_short(struct agent_thread *t, const struct graph_frame *f,
 static struct graph_exit_record exit_of(const struct agent_thread *t, const struct graph_frame *f,
 					uint64_t retval)
 {
-	return (struct graph_exit_record){.func = f->func,
+	return (struct graph_exit_record){ .func = f->func,
 					  .retval = retval,
 					  .calltime = f->time,
 					  .depth = (uint32_t)f->state | (uint64_t)t->graph.overrun
-										<< 32};
+										<< 32 };
 }
 
 /* The frame has ended. -> where to return to */

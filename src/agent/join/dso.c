@@ -72,8 +72,8 @@ static int list_one(struct dl_phdr_info *info, size_t size, void *arg)
 
 	if (image_span(info->dlpi_phdr, info->dlpi_phnum, &low, &high) && nr_listed < MAX_LISTED)
 		listed[nr_listed++] =
-			(struct listed){(info->dlpi_addr + low) & ~(uintptr_t)(PAGE - 1),
-					info->dlpi_addr + high, info->dlpi_name};
+			(struct listed){ (info->dlpi_addr + low) & ~(uintptr_t)(PAGE - 1),
+					info->dlpi_addr + high, info->dlpi_name };
 	return 0;
 }
 

@@ -32,7 +32,8 @@
  */
 #define CALL_SITE	__builtin_return_address(0)
 #define CALL_FRAME	__builtin_frame_address(0)
-#define FRAME_BELOW(site) ((const void *[2]){*(void **)__builtin_frame_address(0), (void *)(site)})
+#define FRAME_BELOW(site) \
+	((const void *[2]){ *(void **)__builtin_frame_address(0), (void *)(site) })
 #define SLOW		__attribute__((noinline))
 #define LIKELY(x)	__builtin_expect(!!(x), 1)
 

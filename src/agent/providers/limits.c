@@ -92,8 +92,8 @@ static long limit_change(unsigned int resource, const struct rlimit *new, struct
 	if (new)
 		set = *new;
 	if (new && resource == RLIMIT_AS)
-		set = (struct rlimit){limit_for_kernel(set.rlim_cur),
-				      limit_for_kernel(set.rlim_max)};
+		set = (struct rlimit){ limit_for_kernel(set.rlim_cur),
+				      limit_for_kernel(set.rlim_max) };
 	r = agent_syscall(SYS_prlimit64, 0, resource, new ? &set : NULL, old);
 	if (r)
 		return r;
@@ -127,7 +127,7 @@ int call_getrlimit(int resource, struct rlimit *limit)
 {
 	int r;
 
-	call_enter(SYSCALL_prlimit64, (uint64_t[]){0, (uint32_t)resource, 0, (uintptr_t)limit},
+	call_enter(SYSCALL_prlimit64, (uint64_t[]){ 0, (uint32_t)resource, 0, (uintptr_t)limit },
 		   CALL_FRAME);
 	if (is_ours(0, (unsigned int)resource))
 		r = (int)as_libc(limit_change((unsigned int)resource, NULL, limit));
@@ -141,7 +141,7 @@ int call_setrlimit(int resource, const struct rlimit *limit)
 {
 	int r;
 
-	call_enter(SYSCALL_prlimit64, (uint64_t[]){0, (uint32_t)resource, (uintptr_t)limit, 0},
+	call_enter(SYSCALL_prlimit64, (uint64_t[]){ 0, (uint32_t)resource, (uintptr_t)limit, 0 },
 		   CALL_FRAME);
 	if (is_ours(0, (unsigned int)resource))
 		r = (int)as_libc(limit_change((unsigned int)resource, limit, NULL));
@@ -155,9 +155,10 @@ int call_prlimit(pid_t pid, int resource, const struct rlimit *new, struct rlimi
 {
 	int r;
 
-	call_enter(SYSCALL_prlimit64,
-		   (uint64_t[]){(uint32_t)pid, (uint32_t)resource, (uintptr_t) new, (uintptr_t)old},
-		   CALL_FRAME);
+	call_enter(
+		SYSCALL_prlimit64,
+		(uint64_t[]){ (uint32_t)pid, (uint32_t)resource, (uintptr_t) new, (uintptr_t)old },
+		CALL_FRAME);
 	if (is_ours(pid, (unsigned int)resource))
 		r = (int)as_libc(limit_change((unsigned int)resource, new, old));
 	else

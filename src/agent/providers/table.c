@@ -9,8 +9,8 @@
 #include "agent/providers/records.h"
 #include "agent/providers/table.h"
 
-const char *const provider_names[] = {"heap",	  "lock", "thread", "signal",
-				      "syscalls", "kmem", "sched",  NULL};
+const char *const provider_names[] = { "heap",	  "lock", "thread", "signal",
+				      "syscalls", "kmem", "sched", NULL };
 
 #define FIELD(record, member, text, sign) { text, offsetof(struct record, member), \
 	sizeof(((struct record *)0)->member), sign }
@@ -31,10 +31,10 @@ const char *const provider_names[] = {"heap",	  "lock", "thread", "signal",
 	", (void *)REC->call_site, REC->ptr, REC->bytes_req, REC->bytes_alloc, REC->alignment", \
 	{ FIELDS_ALLOC(heap_aligned), FIELD(heap_aligned, alignment, "size_t alignment", 0) } }
 
-#define LOCK_FLAGS                                                                                \
+#define LOCK_FLAGS \
 	"{ 1, \"SPIN\" }, { 2, \"READ\" }, { 4, \"WRITE\" }, { 8, \"RT\" }, { 16, \"PERCPU\" }, " \
 	"{ 32, \"MUTEX\" }"
-#define LOCK_KINDS                                                                                 \
+#define LOCK_KINDS \
 	"{ 0, \"mutex\" }, { 1, \"read\" }, { 2, \"write\" }, { 3, \"spin\" }, { 4, \"sem\" }, { " \
 	"5, \"cond\" }"
 #define WAKE_KINDS "{ 0, \"cond\" }, { 1, \"sem\" }, { 2, \"futex\" }, " \
@@ -51,29 +51,29 @@ static const struct provider_event own[PROVIDER_SIGNAL_GENERATE] = {
 	[PROVIDER_MALLOC] = EVENT_ALLOC("malloc"),
 	[PROVIDER_CALLOC] = EVENT_ALLOC("calloc"),
 	[PROVIDER_REALLOC] =
-		{"heap",
+		{ "heap",
 		 "realloc",
 		 "\"call_site=%pS old_ptr=%p ptr=%p bytes_req=%zu bytes_alloc=%zu bytes_old=%zu\", "
 		 "(void *)REC->call_site, REC->old_ptr, REC->ptr, REC->bytes_req, "
 		 "REC->bytes_alloc, REC->bytes_old",
-		 {FIELD(heap_realloc, call_site, "unsigned long call_site", 0),
+		 { FIELD(heap_realloc, call_site, "unsigned long call_site", 0),
 		  FIELD(heap_realloc, old_ptr, "const void * old_ptr", 0),
 		  FIELD(heap_realloc, ptr, "const void * ptr", 0),
 		  FIELD(heap_realloc, bytes_req, "size_t bytes_req", 0),
 		  FIELD(heap_realloc, bytes_alloc, "size_t bytes_alloc", 0),
-		  FIELD(heap_realloc, bytes_old, "size_t bytes_old", 0)}},
-	[PROVIDER_FREE] = {"heap",
+		  FIELD(heap_realloc, bytes_old, "size_t bytes_old", 0) } },
+	[PROVIDER_FREE] = { "heap",
 			   "free",
 			   "\"call_site=%pS ptr=%p bytes_alloc=%zu\", (void *)REC->call_site, "
 			   "REC->ptr, REC->bytes_alloc",
-			   {FIELD(heap_free, call_site, "unsigned long call_site", 0),
+			   { FIELD(heap_free, call_site, "unsigned long call_site", 0),
 			    FIELD(heap_free, ptr, "const void * ptr", 0),
-			    FIELD(heap_free, bytes_alloc, "size_t bytes_alloc", 0)}},
+			    FIELD(heap_free, bytes_alloc, "size_t bytes_alloc", 0) } },
 	[PROVIDER_POSIX_MEMALIGN] = EVENT_ALIGNED("posix_memalign"),
 	[PROVIDER_ALIGNED_ALLOC] = EVENT_ALIGNED("aligned_alloc"),
 	[PROVIDER_MEMALIGN] = EVENT_ALIGNED("memalign"),
 	[PROVIDER_VALLOC] = EVENT_ALIGNED("valloc"),
-	[PROVIDER_MMAP] = {"heap",
+	[PROVIDER_MMAP] = { "heap",
 			   "mmap",
 			   "\"call_site=%pS ptr=%p bytes_req=%zu bytes_alloc=%zu prot=%s "
 			   "flags=0x%x fd=%d offset=0x%lx\", "
@@ -81,128 +81,128 @@ static const struct provider_event own[PROVIDER_SIGNAL_GENERATE] = {
 			   "(REC->prot) ? __print_flags(REC->prot, \"|\", { 1, \"READ\" }, { 2, "
 			   "\"WRITE\" }, { 4, \"EXEC\" }) : \"NONE\", "
 			   "REC->flags, REC->fd, REC->offset",
-			   {FIELDS_ALLOC(heap_mmap), FIELD(heap_mmap, prot, "int prot", 1),
+			   { FIELDS_ALLOC(heap_mmap), FIELD(heap_mmap, prot, "int prot", 1),
 			    FIELD(heap_mmap, flags, "int flags", 1),
 			    FIELD(heap_mmap, fd, "int fd", 1),
-			    FIELD(heap_mmap, offset, "off_t offset", 1)}},
-	[PROVIDER_MUNMAP] = {"heap", "munmap", PRINT_ALLOC, {FIELDS_ALLOC(heap_munmap)}},
-	[PROVIDER_MREMAP] = {"heap",
+			    FIELD(heap_mmap, offset, "off_t offset", 1) } },
+	[PROVIDER_MUNMAP] = { "heap", "munmap", PRINT_ALLOC, { FIELDS_ALLOC(heap_munmap) } },
+	[PROVIDER_MREMAP] = { "heap",
 			     "mremap",
 			     "\"call_site=%pS old_ptr=%p ptr=%p bytes_old=%zu bytes_req=%zu "
 			     "bytes_alloc=%zu flags=0x%x\", "
 			     "(void *)REC->call_site, REC->old_ptr, REC->ptr, REC->bytes_old, "
 			     "REC->bytes_req, REC->bytes_alloc, REC->flags",
-			     {FIELD(heap_mremap, call_site, "unsigned long call_site", 0),
+			     { FIELD(heap_mremap, call_site, "unsigned long call_site", 0),
 			      FIELD(heap_mremap, old_ptr, "const void * old_ptr", 0),
 			      FIELD(heap_mremap, ptr, "const void * ptr", 0),
 			      FIELD(heap_mremap, bytes_old, "size_t bytes_old", 0),
 			      FIELD(heap_mremap, bytes_req, "size_t bytes_req", 0),
 			      FIELD(heap_mremap, bytes_alloc, "size_t bytes_alloc", 0),
-			      FIELD(heap_mremap, flags, "int flags", 1)}},
-	[PROVIDER_BRK] = {"heap",
+			      FIELD(heap_mremap, flags, "int flags", 1) } },
+	[PROVIDER_BRK] = { "heap",
 			  "brk",
 			  "\"call_site=%pS ptr=%p increment=%ld\", (void *)REC->call_site, "
 			  "REC->ptr, REC->increment",
-			  {FIELD(heap_brk, call_site, "unsigned long call_site", 0),
+			  { FIELD(heap_brk, call_site, "unsigned long call_site", 0),
 			   FIELD(heap_brk, ptr, "const void * ptr", 0),
-			   FIELD(heap_brk, increment, "long increment", 1)}},
+			   FIELD(heap_brk, increment, "long increment", 1) } },
 
 	[PROVIDER_CONTENTION_BEGIN] =
-		{"lock",
+		{ "lock",
 		 "contention_begin",
 		 "\"%p (flags=%s)\", REC->lock_addr, __print_flags(REC->flags, \"|\", " LOCK_FLAGS
 		 ")",
-		 {FIELD(lock_begin, lock_addr, "void * lock_addr", 0),
-		  FIELD(lock_begin, flags, "unsigned int flags", 0)}},
-	[PROVIDER_CONTENTION_END] = {"lock",
+		 { FIELD(lock_begin, lock_addr, "void * lock_addr", 0),
+		  FIELD(lock_begin, flags, "unsigned int flags", 0) } },
+	[PROVIDER_CONTENTION_END] = { "lock",
 				     "contention_end",
 				     "\"%p (ret=%d)\", REC->lock_addr, REC->ret",
-				     {FIELD(lock_end, lock_addr, "void * lock_addr", 0),
-				      FIELD(lock_end, ret, "int ret", 1)}},
+				     { FIELD(lock_end, lock_addr, "void * lock_addr", 0),
+				      FIELD(lock_end, ret, "int ret", 1) } },
 	[PROVIDER_ACQUIRED] = EVENT_HELD("acquired"),
 	[PROVIDER_RELEASED] = EVENT_HELD("released"),
 
-	[PROVIDER_CREATE] = {"thread",
+	[PROVIDER_CREATE] = { "thread",
 			     "create",
 			     "\"call_site=%pS start_routine=%pS child_pid=%d ret=%d\", "
 			     "(void *)REC->call_site, REC->start_routine, REC->child_pid, REC->ret",
-			     {FIELD(thread_create, call_site, "unsigned long call_site", 0),
+			     { FIELD(thread_create, call_site, "unsigned long call_site", 0),
 			      FIELD(thread_create, start_routine, "void * start_routine", 0),
 			      FIELD(thread_create, child_pid, "pid_t child_pid", 1),
-			      FIELD(thread_create, ret, "int ret", 1)}},
+			      FIELD(thread_create, ret, "int ret", 1) } },
 	[PROVIDER_EXIT] =
-		{"thread",
+		{ "thread",
 		 "exit",
 		 "\"comm=%s pid=%d start_routine=%pS\", REC->comm, REC->pid, REC->start_routine",
-		 {FIELD(thread_exit, start_routine, "void * start_routine", 0),
+		 { FIELD(thread_exit, start_routine, "void * start_routine", 0),
 		  FIELD(thread_exit, pid, "pid_t pid", 1),
-		  FIELD(thread_exit, comm, "char comm[16]", 0)}},
-	[PROVIDER_NAME] = {"thread",
+		  FIELD(thread_exit, comm, "char comm[16]", 0) } },
+	[PROVIDER_NAME] = { "thread",
 			   "name",
 			   "\"pid=%d oldcomm=%s newcomm=%s\", REC->pid, REC->oldcomm, REC->newcomm",
-			   {FIELD(thread_name, pid, "pid_t pid", 1),
+			   { FIELD(thread_name, pid, "pid_t pid", 1),
 			    FIELD(thread_name, oldcomm, "char oldcomm[16]", 0),
-			    FIELD(thread_name, newcomm, "char newcomm[16]", 0)}},
-	[PROVIDER_WAKE] = {"thread",
+			    FIELD(thread_name, newcomm, "char newcomm[16]", 0) } },
+	[PROVIDER_WAKE] = { "thread",
 			   "wake",
 			   "\"addr=%p kind=%s count=%d call_site=%pS\", REC->addr, "
 			   "__print_symbolic(REC->kind, " WAKE_KINDS
 			   "), REC->count, (void *)REC->call_site",
-			   {FIELD(thread_wake, call_site, "unsigned long call_site", 0),
+			   { FIELD(thread_wake, call_site, "unsigned long call_site", 0),
 			    FIELD(thread_wake, addr, "void * addr", 0),
 			    FIELD(thread_wake, kind, "unsigned int kind", 0),
-			    FIELD(thread_wake, count, "int count", 1)}},
-	[PROVIDER_WAKEUP] = {"thread",
+			    FIELD(thread_wake, count, "int count", 1) } },
+	[PROVIDER_WAKEUP] = { "thread",
 			     "wakeup",
 			     "\"addr=%p kind=%s ret=%d call_site=%pS\", REC->addr, "
 			     "__print_symbolic(REC->kind, " WAKE_KINDS
 			     "), REC->ret, (void *)REC->call_site",
-			     {FIELD(thread_wakeup, call_site, "unsigned long call_site", 0),
+			     { FIELD(thread_wakeup, call_site, "unsigned long call_site", 0),
 			      FIELD(thread_wakeup, addr, "void * addr", 0),
 			      FIELD(thread_wakeup, kind, "unsigned int kind", 0),
-			      FIELD(thread_wakeup, ret, "int ret", 1)}},
+			      FIELD(thread_wakeup, ret, "int ret", 1) } },
 };
 
 /* Fields as in Linux 6.12. There are no allocation flags and no nodes here, and no run queues. */
 static const struct provider_event kernel[KERNEL_EVENTS] = {
-	[KERNEL_KMALLOC] = {"kmem",
+	[KERNEL_KMALLOC] = { "kmem",
 			    "kmalloc",
 			    "\"call_site=%pS ptr=%p bytes_req=%zu bytes_alloc=%zu gfp_flags=%s "
 			    "node=%d accounted=%s\", "
 			    "(void *)REC->call_site, REC->ptr, REC->bytes_req, REC->bytes_alloc, "
 			    "(REC->gfp_flags) ? \"?\" : \"none\", REC->node, (REC->gfp_flags) ? "
 			    "\"true\" : \"false\"",
-			    {FIELDS_ALLOC(kernel_kmalloc),
+			    { FIELDS_ALLOC(kernel_kmalloc),
 			     FIELD(kernel_kmalloc, gfp_flags, "unsigned long gfp_flags", 0),
-			     FIELD(kernel_kmalloc, node, "int node", 1)}},
-	[KERNEL_KFREE] = {"kmem",
+			     FIELD(kernel_kmalloc, node, "int node", 1) } },
+	[KERNEL_KFREE] = { "kmem",
 			  "kfree",
 			  "\"call_site=%pS ptr=%p\", (void *)REC->call_site, REC->ptr",
-			  {FIELD(kernel_kfree, call_site, "unsigned long call_site", 0),
-			   FIELD(kernel_kfree, ptr, "const void * ptr", 0)}},
-	[KERNEL_SCHED_WAKING] = {"sched",
+			  { FIELD(kernel_kfree, call_site, "unsigned long call_site", 0),
+			   FIELD(kernel_kfree, ptr, "const void * ptr", 0) } },
+	[KERNEL_SCHED_WAKING] = { "sched",
 				 "sched_waking",
 				 "\"comm=%s pid=%d prio=%d target_cpu=%03d\", REC->comm, REC->pid, "
 				 "REC->prio, REC->target_cpu",
-				 {FIELD(kernel_sched_waking, comm, "char comm[16]", 0),
+				 { FIELD(kernel_sched_waking, comm, "char comm[16]", 0),
 				  FIELD(kernel_sched_waking, pid, "pid_t pid", 1),
 				  FIELD(kernel_sched_waking, prio, "int prio", 1),
-				  FIELD(kernel_sched_waking, target_cpu, "int target_cpu", 1)}},
+				  FIELD(kernel_sched_waking, target_cpu, "int target_cpu", 1) } },
 	[KERNEL_SCHED_SWITCH] =
-		{"sched",
+		{ "sched",
 		 "sched_switch",
 		 "\"prev_comm=%s prev_pid=%d prev_prio=%d prev_state=%s ==> next_comm=%s "
 		 "next_pid=%d next_prio=%d\", "
 		 "REC->prev_comm, REC->prev_pid, REC->prev_prio, "
 		 "(REC->prev_state) ? __print_flags(REC->prev_state, \"|\", { 1, \"S\" }) : \"R\", "
 		 "REC->next_comm, REC->next_pid, REC->next_prio",
-		 {FIELD(kernel_sched_switch, prev_comm, "char prev_comm[16]", 0),
+		 { FIELD(kernel_sched_switch, prev_comm, "char prev_comm[16]", 0),
 		  FIELD(kernel_sched_switch, prev_pid, "pid_t prev_pid", 1),
 		  FIELD(kernel_sched_switch, prev_prio, "int prev_prio", 1),
 		  FIELD(kernel_sched_switch, prev_state, "long prev_state", 1),
 		  FIELD(kernel_sched_switch, next_comm, "char next_comm[16]", 0),
 		  FIELD(kernel_sched_switch, next_pid, "pid_t next_pid", 1),
-		  FIELD(kernel_sched_switch, next_prio, "int next_prio", 1)}},
+		  FIELD(kernel_sched_switch, next_prio, "int next_prio", 1) } },
 };
 
 unsigned int provider_count(void)

@@ -220,11 +220,11 @@ static struct known *known_free(void)
 
 struct known *known_find(const void *ld, uintptr_t bias, const char *path, bool alone)
 {
-	struct known found = {.dso.bias = bias,
+	struct known found = { .dso.bias = bias,
 			      .path = path,
 			      .number = UINT32_MAX,
 			      .alone = alone,
-			      .program = !*path};
+			      .program = !*path };
 	struct known *k = NULL;
 	uint64_t contents;
 	struct file f;

@@ -383,7 +383,7 @@ static void tell_all(void)
 	for (unsigned int i = 0; i < sites.nr_known; i++) {
 		struct known *k = &sites.known[i];
 		struct attach_request q = {
-			.version = SESSION_VERSION, .kind = ATTACH_DSO, .value = k->number};
+			.version = SESSION_VERSION, .kind = ATTACH_DSO, .value = k->number };
 		struct attach_reply reply;
 
 		/*

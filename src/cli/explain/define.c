@@ -14,22 +14,22 @@
 static const struct {
 	const char	*type, *words;
 } types[] = {
-	{"u8", "a number without sign, 8 bits"},
-	{"u16", "a number without sign, 16 bits"},
-	{"u32", "a number without sign, 32 bits"},
-	{"u64", "a number without sign, 64 bits"},
-	{"s8", "a number, 8 bits"},
-	{"s16", "a number, 16 bits"},
-	{"s32", "a number, 32 bits"},
-	{"s64", "a number, 64 bits"},
-	{"int", "a number, 32 bits"},
-	{"long", "a number, 64 bits"},
-	{"unsigned int", "a number without sign, 32 bits"},
-	{"unsigned long", "a number without sign, 64 bits"},
-	{"pid_t", "the pid of a task"},
-	{"bool", "yes (1) or no (0)"},
-	{"char", "a number, 8 bits"},
-	{"gfp_t", "flags of an allocation"},
+	{ "u8", "a number without sign, 8 bits" },
+	{ "u16", "a number without sign, 16 bits" },
+	{ "u32", "a number without sign, 32 bits" },
+	{ "u64", "a number without sign, 64 bits" },
+	{ "s8", "a number, 8 bits" },
+	{ "s16", "a number, 16 bits" },
+	{ "s32", "a number, 32 bits" },
+	{ "s64", "a number, 64 bits" },
+	{ "int", "a number, 32 bits" },
+	{ "long", "a number, 64 bits" },
+	{ "unsigned int", "a number without sign, 32 bits" },
+	{ "unsigned long", "a number without sign, 64 bits" },
+	{ "pid_t", "the pid of a task" },
+	{ "bool", "yes (1) or no (0)" },
+	{ "char", "a number, 8 bits" },
+	{ "gfp_t", "flags of an allocation" },
 };
 
 static const char *type_words(const char *type)

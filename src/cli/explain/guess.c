@@ -17,7 +17,7 @@ enum { WORD_MAX = 64, WORDS_MAX = 64, GUESSES_MAX = 200 };
 
 static const char *const keywords[] =
 	{
-		"hist", "key",	 "keys",  "val",      "vals",  "values",     "sort", "size",
+		"hist", "key", "keys", "val", "vals", "values", "sort", "size",
 		"name", "clock", "pause", "continue", "clear", "nohitcount", NULL,
 },
 			 *const handlers[] =
@@ -33,7 +33,7 @@ static const char *const keywords[] =
 					 "traceoff",	  "snapshot",
 					 "stacktrace",	  "enable_event",
 					 "disable_event", "enable_hist",
-					 "disable_hist",  NULL,
+					 "disable_hist", NULL,
 },
 			 *const others[] =
 				 {
@@ -41,7 +41,7 @@ static const char *const keywords[] =
 },
 			 *const modifiers[] = {
 				 "hex",	       "sym",	    "sym-offset", "execname", "syscall",
-				 "log2",       "buckets",   "usecs",	  "percent",  "graph",
+				 "log2", "buckets", "usecs", "percent", "graph",
 				 "stacktrace", "ascending", "descending", "function", NULL,
 };
 

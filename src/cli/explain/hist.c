@@ -32,8 +32,8 @@ static bool is_action(const char *part)
 
 static void sort_assignment(struct hist_parts *h, const char *part)
 {
-	static const char *const keys[] = {"key", "keys", NULL}, *const vals[] = {"val", "vals",
-										  "values", NULL};
+	static const char *const keys[] = { "key", "keys", NULL }, *const vals[] = { "val", "vals",
+										  "values", NULL };
 	const char *value;
 
 	for (const char *const *k = keys; *k; k++) {

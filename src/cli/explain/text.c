@@ -88,7 +88,7 @@ static bool explain_text_begins(const char *text, const char *word)
 enum explain_kind explain_kind_of(const char *text)
 {
 	static const char *const triggers[] = {
-		"traceon",	 "traceoff",	"snapshot",	"stacktrace", "enable_event",
+		"traceon", "traceoff", "snapshot", "stacktrace", "enable_event",
 		"disable_event", "enable_hist", "disable_hist", NULL,
 	};
 
@@ -142,31 +142,31 @@ static const struct {
 	const char	*name, *words;
 } names[] =
 	{
-		{"hitcount", "the number of events"},
-		{"common_timestamp", "the time in nanoseconds"},
-		{"common_timestamp.usecs", "the time in microseconds"},
-		{"common_cpu", "the CPU"},
-		{"cpu", "the CPU"},
-		{"common_pid", "the pid of the task"},
-		{"common_pid.execname", "the name of the task"},
-		{"common_stacktrace", "the stack"},
-		{"stacktrace", "the stack"},
-		{"raw_hitcount", "the number of events"},
-		{"common_stacktrace.stacktrace", "the stack"},
+		{ "hitcount", "the number of events" },
+		{ "common_timestamp", "the time in nanoseconds" },
+		{ "common_timestamp.usecs", "the time in microseconds" },
+		{ "common_cpu", "the CPU" },
+		{ "cpu", "the CPU" },
+		{ "common_pid", "the pid of the task" },
+		{ "common_pid.execname", "the name of the task" },
+		{ "common_stacktrace", "the stack" },
+		{ "stacktrace", "the stack" },
+		{ "raw_hitcount", "the number of events" },
+		{ "common_stacktrace.stacktrace", "the stack" },
 },
   modifiers[] = {
-	  {"hex", "in hexadecimal"},
-	  {"sym", "as a symbol"},
-	  {"sym-offset", "as a symbol and an offset"},
-	  {"execname", "as the name of a task"},
-	  {"syscall", "as the name of a system call"},
-	  {"log2", "by powers of two"},
-	  {"usecs", "in microseconds"},
-	  {"percent", "as a percentage"},
-	  {"graph", "as a bar"},
-	  {"stacktrace", "as a stack"},
-	  {"descending", "from the largest down"},
-	  {"ascending", "from the smallest up"},
+	  { "hex", "in hexadecimal" },
+	  { "sym", "as a symbol" },
+	  { "sym-offset", "as a symbol and an offset" },
+	  { "execname", "as the name of a task" },
+	  { "syscall", "as the name of a system call" },
+	  { "log2", "by powers of two" },
+	  { "usecs", "in microseconds" },
+	  { "percent", "as a percentage" },
+	  { "graph", "as a bar" },
+	  { "stacktrace", "as a stack" },
+	  { "descending", "from the largest down" },
+	  { "ascending", "from the smallest up" },
 };
 
 static const char *find_words(const char *name, bool modifier)

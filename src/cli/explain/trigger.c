@@ -14,19 +14,19 @@
 static const struct {
 	const char	*sign, *words;
 } signs[] = {
-	{"&&", "and"},
-	{"||", "or"},
-	{"==", "is"},
-	{"!=", "is not"},
-	{"<=", "is at most"},
-	{">=", "is at least"},
-	{"<", "is less than"},
-	{">", "is more than"},
-	{"&", "has a bit of"},
-	{"~", "matches the pattern"},
-	{"!", "not"},
-	{"(", "("},
-	{")", ")"},
+	{ "&&", "and" },
+	{ "||", "or" },
+	{ "==", "is" },
+	{ "!=", "is not" },
+	{ "<=", "is at most" },
+	{ ">=", "is at least" },
+	{ "<", "is less than" },
+	{ ">", "is more than" },
+	{ "&", "has a bit of" },
+	{ "~", "matches the pattern" },
+	{ "!", "not" },
+	{ "(", "(" },
+	{ ")", ")" },
 };
 
 /* The words for the sign at the start of s, and how long it is; NULL: none. */

@@ -39,8 +39,8 @@ struct signals {
 /* All but those that tell of a fault of this process's own. */
 static void signals_of_interest(sigset_t *set)
 {
-	static const int own[] = {SIGSEGV, SIGBUS,  SIGFPE, SIGILL,
-				  SIGTRAP, SIGABRT, SIGSYS, SIGPIPE};
+	static const int own[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL,
+				  SIGTRAP, SIGABRT, SIGSYS, SIGPIPE };
 
 	sigfillset(set);
 	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)

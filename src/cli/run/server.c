@@ -40,7 +40,8 @@ static void run_server_describe(const struct run *r, char *out, size_t size)
 /* 0 or -errno */
 static int run_server_make(struct run *r)
 {
-	struct programs_params programs = {.systems = r->systems, .kernel_names = r->kernel_names};
+	struct programs_params programs = { .systems = r->systems,
+					    .kernel_names = r->kernel_names };
 	char what[256];
 	struct server_make_params params = {
 		.name = r->name,

@@ -217,10 +217,10 @@ static int publish_makers(struct event *e)
 static void tell_waits(const struct event *changed)
 {
 	static const char *const names[][2] = {
-		{"thread", "wake"},
-		{"thread", "wakeup"},
-		{"sched", "sched_waking"},
-		{"sched", "sched_switch"},
+		{ "thread", "wake" },
+		{ "thread", "wakeup" },
+		{ "sched", "sched_waking" },
+		{ "sched", "sched_switch" },
 	};
 	_Atomic uint32_t *kinds = &session_header(changed->model->session)->sections.kinds;
 	const char *system = changed->system->name;

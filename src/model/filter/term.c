@@ -33,7 +33,7 @@ static const char *const term_ops[TERM_OPS] = { "~", "!=", "==", "<=", "<", ">="
 
 static const uint8_t term_cmp[TERM_OPS] = {
 	[TERM_GLOB] = CMP_EQ, [TERM_NE] = CMP_NE, [TERM_EQ] = CMP_EQ, [TERM_LE] = CMP_LE,
-	[TERM_LT] = CMP_LT,   [TERM_GE] = CMP_GE, [TERM_GT] = CMP_GT, [TERM_AND] = CMP_AND,
+	[TERM_LT] = CMP_LT, [TERM_GE] = CMP_GE, [TERM_GT] = CMP_GT, [TERM_AND] = CMP_AND,
 };
 
 static bool term_is_string(const struct field *f)

@@ -7,7 +7,7 @@
  * side" is "go to its first term":
  *
  *         AND first 0
- *        /           \
+ *        /	\
  *     term 0      OR first 1, inverted        op 0: a == 1   true -> 1     false -> 4
  *                /            \               op 1: b > 2    true -> 4     false -> 2
  *             term 1        term 2            op 2: c & 4    true -> 4     false -> 3

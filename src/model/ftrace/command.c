@@ -18,8 +18,8 @@
 #include "model/text.h"
 
 static const char *const command_names[FTRACE_NO_COMMAND] = {
-	"traceon", "traceoff", "stacktrace",   "snapshot",
-	"dump",	   "cpudump",  "enable_event", "disable_event",
+	"traceon", "traceoff", "stacktrace", "snapshot",
+	"dump", "cpudump", "enable_event", "disable_event",
 };
 
 enum { NO_COUNT = -1 };
@@ -227,7 +227,7 @@ static int sites_add(struct function_command *p, struct ftrace_batch *b, const u
 	p->sites = sites;
 	for (uint32_t i = 0; i < b->nr; i++)
 		sites[p->nr + i] =
-			(struct function_command_site){ips[i], b, b->nr_counts > 1 ? i : 0};
+			(struct function_command_site){ ips[i], b, b->nr_counts > 1 ? i : 0 };
 	p->nr += b->nr;
 	qsort(sites, p->nr, sizeof(*sites), function_command_by_address);
 	return 0;

@@ -25,8 +25,8 @@ static void table_fill(const struct function_command *p, const struct ftrace_bat
 {
 	for (uint32_t i = 0; i < p->nr && t->nr < b->nr; i++)
 		if (p->sites[i].batch == b)
-			t->sites[t->nr++] = (struct trigger_site){.ip = p->sites[i].ip,
-								  .index = p->sites[i].index};
+			t->sites[t->nr++] = (struct trigger_site){ .ip = p->sites[i].ip,
+								  .index = p->sites[i].index };
 }
 
 static int table_make(const struct function_command *p, struct ftrace_batch *b)
@@ -92,7 +92,7 @@ static enum trigger_kind kind_of(enum ftrace_command c)
 {
 	static const enum trigger_kind kinds[FTRACE_NO_COMMAND] = {
 		TRIGGER_TRACEON, TRIGGER_TRACEOFF, TRIGGER_STACKTRACE,	 TRIGGER_SNAPSHOT,
-		TRIGGER_DUMP,	 TRIGGER_CPUDUMP,  TRIGGER_ENABLE_EVENT, TRIGGER_DISABLE_EVENT,
+		TRIGGER_DUMP, TRIGGER_CPUDUMP, TRIGGER_ENABLE_EVENT, TRIGGER_DISABLE_EVENT,
 	};
 
 	return kinds[c];

@@ -150,7 +150,7 @@ static void ops_tell(struct step *s, struct ftrace *ft)
 		list_each(page, &ft->pages, node)
 			for (uint32_t i = 0; i < page->nr; i++)
 				ft->changed(ft->changed_arg,
-					    &(struct ftrace_change){page, &page->sites[i]}, 1);
+					    &(struct ftrace_change){ page, &page->sites[i] }, 1);
 	free(s->changes);
 }
 

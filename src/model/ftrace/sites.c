@@ -91,7 +91,7 @@ static struct ftrace_page *page_create(const char *module, const char *file,
 	}
 	for (size_t i = 0; i < nr; i++) {
 		page->sites[i] =
-			(struct ftrace_site){sites[i].ip, (uint32_t)at, first_flags(&sites[i])};
+			(struct ftrace_site){ sites[i].ip, (uint32_t)at, first_flags(&sites[i]) };
 		strcpy(page->names + at, sites[i].name);
 		if (sites[i].demangled)
 			strcpy(page->names + at + strlen(sites[i].name) + 1, sites[i].demangled);

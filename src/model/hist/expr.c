@@ -60,10 +60,10 @@ void hist_operand_print(const struct hist_field *f, FILE *out)
 /* The expression as it is printed. */
 static char *expr_text(const struct hist_field *f)
 {
-	static const char signs[] = {[HIST_OP_PLUS] = '+',
+	static const char signs[] = { [HIST_OP_PLUS] = '+',
 				     [HIST_OP_MINUS] = '-',
 				     [HIST_OP_DIV] = '/',
-				     [HIST_OP_MULT] = '*'};
+				     [HIST_OP_MULT] = '*' };
 	char *text = NULL;
 	size_t size;
 	FILE *out = text_memory_open(&text, &size);

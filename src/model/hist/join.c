@@ -25,8 +25,9 @@ static bool codes_are(const struct op *op, unsigned int left, const uint8_t *cod
 	return true;
 }
 
-#define MATCHES(op, left, ...) \
-	codes_are(op, left, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
+#define MATCHES(op, left, ...)					\
+	codes_are(op, left, (const uint8_t[]){ __VA_ARGS__ },	\
+		  sizeof((const uint8_t[]){ __VA_ARGS__ }))
 
 static bool is_load(const struct op *op)
 {
@@ -145,7 +146,7 @@ static unsigned int join_since(const struct op *op, unsigned int left, struct op
 	used = join_time(op + 4, left - 4, &time);
 	if (!used || time.kind != OP_VAR_SINCE || time.arg != op[2].arg)
 		return 0;
-	*out = (struct op){.kind = OP_TAKE_SINCE,
+	*out = (struct op){ .kind = OP_TAKE_SINCE,
 			   .size = op->size,
 			   .off = (uint16_t)op->arg,
 			   .imm = op[1].imm,
@@ -153,7 +154,7 @@ static unsigned int join_since(const struct op *op, unsigned int left, struct op
 			   .flags = op[2].flags,
 			   .on_true = op[2].off,
 			   .on_false = time.off,
-			   .len = time.size};
+			   .len = time.size };
 	return used + 4;
 }
 

@@ -270,9 +270,9 @@ static void hist_json_snapshot(struct hist_data *hd, FILE *out)
 			continue;
 		if (!hist_block_read(hd, 0, a->track.snapshot_block, data))
 			break;
-		e = (struct hist_entry){.hd = hd,
+		e = (struct hist_entry){ .hd = hd,
 					.key = data + HIST_TRACK_VALUES + LAYOUT_COMM_LEN,
-					.comm = data + HIST_TRACK_VALUES};
+					.comm = data + HIST_TRACK_VALUES };
 		fputs("{", out);
 		print_tracker(a, data, out);
 		fputs(", ", out);

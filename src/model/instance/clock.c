@@ -7,8 +7,8 @@
 #include "model/model.h"
 
 const char *const clock_names[CLOCK_ID_COUNT] = {
-	"local", "global",   "counter", "uptime", "perf",
-	"mono",	 "mono_raw", "boot",	"tai",	  "x86-tsc",
+	"local", "global", "counter", "uptime", "perf",
+	"mono", "mono_raw", "boot", "tai", "x86-tsc",
 };
 
 uint32_t clock_find(const char *name)

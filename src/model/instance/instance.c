@@ -211,8 +211,8 @@ static bool watches(const struct model *m, uint32_t place)
  */
 static void sections_restored(struct model *m)
 {
-	static const uint32_t kinds[SECTION_WATCHES] = {SECTION_CRITICAL,
-							SECTION_WAKEUP | SECTION_WAKEUP_RT};
+	static const uint32_t kinds[SECTION_WATCHES] = { SECTION_CRITICAL,
+							SECTION_WAKEUP | SECTION_WAKEUP_RT };
 	struct section_control *c = &session_header(m->session)->sections;
 
 	for (int i = 0; i < SECTION_WATCHES; i++) {

@@ -48,8 +48,8 @@ struct numbers {
 
 static struct pids **slot_of(struct instance *inst, enum pids_kind kind)
 {
-	struct pids **const slots[PIDS_KINDS] = {&inst->pids, &inst->no_pids, &inst->func_pids,
-						 &inst->no_func_pids};
+	struct pids **const slots[PIDS_KINDS] = { &inst->pids, &inst->no_pids, &inst->func_pids,
+						 &inst->no_func_pids };
 
 	return slots[kind];
 }

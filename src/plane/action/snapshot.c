@@ -75,8 +75,8 @@ void hit_snapshot(struct run *cause, uint32_t instance)
 /* As the kernel's trace_array_puts() does: no filter, no trigger. */
 static void say(const struct run *r, struct instance_state *inst, const char *text)
 {
-	struct saying s = {.common = *(const struct record_common *)r->h->record,
-			   .ip = plane_header(r->p)->snapshot_ip};
+	struct saying s = { .common = *(const struct record_common *)r->h->record,
+			   .ip = plane_header(r->p)->snapshot_ip };
 	data_ref buffer = live_buffer(inst);
 	uint32_t len = 0;
 

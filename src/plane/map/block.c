@@ -217,7 +217,7 @@ bool map_block_publish(struct map_block *b)
 	struct map_view m = b->map;
 	uint32_t place = place_of(b->spare), old = place_of(b->word);
 	struct block_header h = {
-		.elt = b->elt, .owner = b->writer, .seq = (uint32_t)(b->spare >> 32)};
+		.elt = b->elt, .owner = b->writer, .seq = (uint32_t)(b->spare >> 32) };
 	uint64_t word = b->word;
 
 	if (!block_place_valid(m.layout, old))

@@ -48,7 +48,7 @@ void session_follow(struct session *s, bool on)
 void follow_remember(struct session *s, pid_t pid, uint64_t start_time)
 {
 	s->gone[s->next_gone++ % FOLLOW_GONE] =
-		(struct process_entry){.pid = (uint32_t)pid, .start_time = start_time};
+		(struct process_entry){ .pid = (uint32_t)pid, .start_time = start_time };
 }
 
 static bool is_it(const struct process_entry *e, pid_t pid, uint64_t start_time)

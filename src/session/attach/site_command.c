@@ -155,7 +155,7 @@ void attach_answers(struct session *s, void (*fn)(void *arg, const struct attach
 		const struct process *p = &s->processes[i];
 		const struct site_answer *a = &t->sites[i];
 		struct attach_answer copy = {
-			.peer = {i + 1, p->pid},
+			.peer = { i + 1, p->pid },
 			.nr_sites = a->nr_sites,
 			.nr_skipped = a->nr_skipped,
 			.nr_on = a->nr_on,

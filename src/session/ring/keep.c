@@ -86,9 +86,9 @@ struct line {
 static void line_up(struct session *s, const struct buffer_book *b, uint32_t cpu, struct line *out)
 {
 	static const uint32_t order[][2] = {
-		{RING_SET_KEPT, RING_SET_LEASES},
-		{0, RING_SET_KEPT},
-		{RING_SET_LEASES, BUFFER_MAX_SETS},
+		{ RING_SET_KEPT, RING_SET_LEASES },
+		{ 0, RING_SET_KEPT },
+		{ RING_SET_LEASES, BUFFER_MAX_SETS },
 	};
 	struct ring_view v;
 

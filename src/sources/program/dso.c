@@ -115,7 +115,9 @@ static void try_others(void *arg, pid_t pid, unsigned int slots)
 bool program_dso_read(struct programs *p, const struct program_dso *d, elf_reader read, void *out)
 {
 	struct session *session = p->model->session;
-	struct search s = {.dso = d, .read = read, .out = out, .own_mounts = session_dir(session)};
+	struct search s = {
+		.dso = d, .read = read, .out = out, .own_mounts = session_dir(session)
+	};
 
 	/* Also as a process sees it. */
 	if (d->path[0] != '/' ||

@@ -113,7 +113,7 @@ static int set_hooks(struct programs *p)
 		.dso = hook_dso,
 	};
 	const struct tree_extra kallsyms = {
-		.name = "kallsyms", .mode = 0440, .print = print_kallsyms, .arg = p};
+		.name = "kallsyms", .mode = 0440, .print = print_kallsyms, .arg = p };
 
 	attach_set_hooks(p->model->session, &hooks);
 	p->model->catch_up = hook_catch_up;

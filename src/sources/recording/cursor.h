@@ -27,7 +27,9 @@ static inline struct cursor cursor_over(const void *data, size_t size, uint64_t 
 	static const uint8_t nothing;
 	const uint8_t *start = data ? data : &nothing;	/* an empty section has no data */
 
-	return (struct cursor){.start = start, .at = start, .end = start + size, .offset = offset};
+	return (struct cursor){
+		.start = start, .at = start, .end = start + size, .offset = offset
+	};
 }
 
 static inline size_t cursor_left(const struct cursor *c)

@@ -253,8 +253,8 @@ static void find_kinds(struct source *src)
 }
 
 static const char *const clocks[CLOCK_ID_COUNT] = {
-	"local", "global",   "counter", "uptime", "perf",
-	"mono",	 "mono_raw", "boot",	"tai",	  "x86-tsc",
+	"local", "global", "counter", "uptime", "perf",
+	"mono", "mono_raw", "boot", "tai", "x86-tsc",
 };
 
 /* A clock that is unknown here shows as local: time stamps are used as they are. */

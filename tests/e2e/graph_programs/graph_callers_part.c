@@ -18,9 +18,9 @@
 #define TEXT(a)		#a
 #define STRING(a)	TEXT(a)
 #define TAIL		static APART
-#define STAYS()           \
-	__asm__ volatile( \
-		"" ::     \
+#define STAYS()			\
+	__asm__ volatile(	\
+		"" ::		\
 			: "memory") /* the caller has something to do still: it does not jump */
 
 typedef const char *which_function(void);

@@ -295,10 +295,11 @@ static void run_deep(void)
 int main(int argc, char **argv)
 {
 	static const struct { const char *name; void (*run)(void);
-	} modes[] = {
-		{"longjmp", run_longjmp}, {"middle", run_middle}, {"alternate", run_alternate},
-		{"timer", run_timer},	  {"local", run_local},	  {"coroutines", run_coroutines},
-		{"migrate", run_migrate}, {"deep", run_deep},	  {"overflow", run_overflow}};
+	} modes[] = { { "longjmp", run_longjmp }, { "middle", run_middle },
+		      { "alternate", run_alternate }, { "timer", run_timer },
+		      { "local", run_local },	      { "coroutines", run_coroutines },
+		      { "migrate", run_migrate }, { "deep", run_deep },
+		      { "overflow", run_overflow } };
 
 	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++)
 		if (argc < 2 || !strcmp(argv[1], modes[i].name))

@@ -370,10 +370,10 @@ static void run_small(void)
 int main(int argc, char **argv)
 {
 	static const struct { const char *name; void (*run)(void);
-	} modes[] = {{"exit", run_exit},   {"cancel", run_cancel}, {"async", run_async},
-		     {"many", run_many},   {"fork", run_fork},	   {"vfork", run_vfork},
-		     {"spawn", run_spawn}, {"clone", run_clone},   {"last", run_last},
-		     {"small", run_small}};
+	} modes[] = { { "exit", run_exit }, { "cancel", run_cancel }, { "async", run_async },
+		     { "many", run_many }, { "fork", run_fork }, { "vfork", run_vfork },
+		     { "spawn", run_spawn }, { "clone", run_clone }, { "last", run_last },
+		     { "small", run_small } };
 
 	self = argv[0];
 	if (argc > 1 && !strcmp(argv[1], "child"))

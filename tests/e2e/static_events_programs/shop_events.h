@@ -30,27 +30,38 @@ SHOP_STATES
 
 TRACE_DEFINE_SIZEOF(u64);
 
-TRACE_EVENT(
-	shop_sale,
+TRACE_EVENT(shop_sale,
 
 	TP_PROTO(const char *customer, int nr, const u32 *items, size_t len,
 		 const unsigned long *shelves),
 
 	TP_ARGS(customer, nr, items, len, shelves),
 
-	TP_STRUCT__entry(__array(char, label, 8) __field(int, nr) __dynamic_array(u32, items, len)
-				 __string(customer, customer) __bitmask(shelves, SHOP_BITS)
-					 __string_len(initials, customer,
-						      2) __field(enum shop_state, state)
-						 __field_ext(u16, flags, 0) __field(bool, cash)
-							 __field(const void *, nothing)),
+	TP_STRUCT__entry(
+		__array(	char,		label,	8	)
+		__field(	int,		nr		)
+		__dynamic_array(u32,		items,	len	)
+		__string(	customer,	customer	)
+		__bitmask(	shelves,	SHOP_BITS	)
+		__string_len(	initials,	customer, 2	)
+		__field(	enum shop_state, state		)
+		__field_ext(	u16,		flags,	0	)
+		__field(	bool,		cash		)
+		__field(	const void *,	nothing		)
+	),
 
-	TP_fast_assign(strscpy(__entry->label, customer, 8); __entry->nr = nr;
-		       memcpy(__get_dynamic_array(items), items, len * sizeof(u32));
-		       __assign_str(customer, customer);
-		       __assign_bitmask(shelves, shelves, SHOP_BITS); __assign_str(initials);
-		       __entry->state = nr & 1 ? SHOP_BUSY : SHOP_OPEN; __entry->flags = (u16)nr;
-		       __entry->cash = nr > 2; __entry->nothing = NULL;),
+	TP_fast_assign(
+		strscpy(__entry->label, customer, 8);
+		__entry->nr	= nr;
+		memcpy(__get_dynamic_array(items), items, len * sizeof(u32));
+		__assign_str(customer, customer);
+		__assign_bitmask(shelves, shelves, SHOP_BITS);
+		__assign_str(initials);
+		__entry->state	= nr & 1 ? SHOP_BUSY : SHOP_OPEN;
+		__entry->flags	= (u16)nr;
+		__entry->cash	= nr > 2;
+		__entry->nothing = NULL;
+	),
 
 	TP_printk("%s nr=%d items=%s of %u bytes customer=%s shelves=%s initials=%s state=%s "
 		  "flags=%s cash=%d hex=%s long=%d",
@@ -58,9 +69,11 @@ TRACE_EVENT(
 		  __print_array(__get_dynamic_array(items),
 				__get_dynamic_array_len(items) / sizeof(u32), sizeof(u32)),
 		  __get_dynamic_array_len(items), __get_str(customer), __get_bitmask(shelves),
-		  __get_str(initials), __print_symbolic(__entry->state, SHOP_STATES),
-		  __print_flags(__entry->flags, "|", {1, "one"}, {2, "two"}), __entry->cash,
-		  __print_hex(__get_dynamic_array(items), 4), (int)sizeof(u64)));
+		  __get_str(initials),
+		  __print_symbolic(__entry->state, SHOP_STATES),
+		  __print_flags(__entry->flags, "|", { 1, "one" }, { 2, "two" }), __entry->cash,
+		  __print_hex(__get_dynamic_array(items), 4), (int)sizeof(u64))
+);
 
 DECLARE_EVENT_CLASS(shop_door,
 	TP_PROTO(int door),

@@ -175,9 +175,9 @@ static void on_small_stack(int sig)
 
 static __attribute__((noinline)) void run_stacks(void)
 {
-	stack_t small = {.ss_sp = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
+	stack_t small = { .ss_sp = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
 				       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
-			 .ss_size = 8192};
+			 .ss_size = 8192 };
 	struct sigaction sa = { .sa_handler = on_small_stack, .sa_flags = SA_ONSTACK };
 
 	outer();

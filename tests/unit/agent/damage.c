@@ -63,7 +63,7 @@ static int attached_at_all(void)
 static int child_of(int (*attach)(void))
 {
 	static const struct session_params params = {
-		.nr_cpus = 2, .nr_slots = 64, .memory = 64 << 20};
+		.nr_cpus = 2, .nr_slots = 64, .memory = 64 << 20 };
 	int status;
 	pid_t pid;
 

@@ -36,10 +36,10 @@ static const struct tf_class switch_class = { switch_fields, 7 };
 	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
 
 static struct tf_enum known[] = {
-	{"sys", "RUNNING", 0},
-	{"sys", "DEAD", -5},
-	{"other", "ELSEWHERE", 9},
-	{"sys", "sizeof(long)", 8},
+	{ "sys", "RUNNING", 0 },
+	{ "sys", "DEAD", -5 },
+	{ "other", "ELSEWHERE", 9 },
+	{ "sys", "sizeof(long)", 8 },
 };
 static struct tf_enum *pointers[] = { NULL, &known[0], &known[1], &known[2], &known[3] };
 static const struct enums enums = { pointers, pointers + 5 };
@@ -66,10 +66,10 @@ static const char *print_of(const char *print)
 
 static void fields_are_as_the_kernel_prints_them(void **state)
 {
-	const struct tf_event ev = {.system = "sched",
+	const struct tf_event ev = { .system = "sched",
 				    .name = "sched_switch",
 				    .cls = &switch_class,
-				    .print = "\"x\", "};
+				    .print = "\"x\", " };
 
 	assert_string_equal(body(&ev), COMMON
 		"\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
@@ -126,7 +126,7 @@ static void what_only_looks_like_one_stays(void **state)
 static void a_text_that_does_not_fit_is_refused(void **state)
 {
 	const struct tf_event ev = {
-		.system = "s", .name = "n", .cls = &switch_class, .print = "\"x\""};
+		.system = "s", .name = "n", .cls = &switch_class, .print = "\"x\"" };
 	size_t whole = strlen(body(&ev));
 	char out[4096];
 

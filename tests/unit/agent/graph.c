@@ -40,23 +40,23 @@ static const struct {
 	const char	*name;
 	long		(*run)(void);
 } programs[] = {
-	{"calls", run_calls},
-	{"recursion", run_recursion},
-	{"tails", run_tails},
-	{"values", run_values},
-	{"longjmp", run_longjmp},
-	{"handler", run_handler},
-	{"left handler", run_left_handler},
-	{"coroutines", run_coroutines},
-	{"fork", run_fork},
-	{"vfork", run_vfork},
-	{"exit", run_exit},
-	{"cancel", run_cancel},
-	{"backtrace", run_backtrace},
-	{"realigned", run_realigned},
-	{"thread", run_thread},
-	{"throw", run_throw},
-	{"rethrow", run_rethrow},
+	{ "calls", run_calls },
+	{ "recursion", run_recursion },
+	{ "tails", run_tails },
+	{ "values", run_values },
+	{ "longjmp", run_longjmp },
+	{ "handler", run_handler },
+	{ "left handler", run_left_handler },
+	{ "coroutines", run_coroutines },
+	{ "fork", run_fork },
+	{ "vfork", run_vfork },
+	{ "exit", run_exit },
+	{ "cancel", run_cancel },
+	{ "backtrace", run_backtrace },
+	{ "realigned", run_realigned },
+	{ "thread", run_thread },
+	{ "throw", run_throw },
+	{ "rethrow", run_rethrow },
 };
 
 enum { PROGRAMS = sizeof(programs) / sizeof(programs[0]) };
@@ -68,7 +68,7 @@ static long expected[PROGRAMS];
 static int set_up(void **state)
 {
 	static const struct session_params params = {
-		.nr_cpus = 2, .nr_slots = 64, .memory = 256 << 20};
+		.nr_cpus = 2, .nr_slots = 64, .memory = 256 << 20 };
 
 	for (int i = 0; i < PROGRAMS; i++)
 		expected[i] = programs[i].run();
@@ -867,7 +867,7 @@ static void returns_go_where_their_entries_are(void **state)
 			(uint32_t)size };
 		for (uint32_t k = 0; k < 2; k++)
 			((struct arm *)(plan + 1))[k] =
-				(struct arm){.instance = k, .flags = ARM_RECORD};
+				(struct arm){ .instance = k, .flags = ARM_RECORD };
 		session_publish(
 			session,
 			(_Atomic uint64_t *)&plane_event(session_plane(session), entries[i])->plan,
@@ -1113,7 +1113,8 @@ static void nonsense_in_a_map_leads_nowhere(void **state)
 
 static void nonsense_ends_the_tracing(void **state)
 {
-	const uint32_t entries[] = {GROUP + GROUP_FUNCTION, GROUP + GROUP_GRAPH, LAYOUT_GRAPH_EXIT};
+	const uint32_t entries[] = { GROUP + GROUP_FUNCTION, GROUP + GROUP_GRAPH,
+				     LAYOUT_GRAPH_EXIT };
 
 	for (int i = 0; i < 3; i++) {
 		int status = -1;

@@ -242,8 +242,8 @@ APART void leaves_handler(int sig)
 
 static UNSEEN void handle(void (*handler)(int), char *stack, struct sigaction *old)
 {
-	struct sigaction sa = {.sa_handler = handler,
-			       .sa_flags = stack ? SA_ONSTACK | SA_NODEFER : 0};
+	struct sigaction sa = { .sa_handler = handler,
+			       .sa_flags = stack ? SA_ONSTACK | SA_NODEFER : 0 };
 	stack_t ss = { .ss_sp = stack, .ss_size = STACK, .ss_flags = stack ? 0 : SS_DISABLE };
 
 	sigaltstack(&ss, NULL);
@@ -639,7 +639,7 @@ long run_realigned(void)
 
 #define NAMED(f) { #f, (const void *)f }
 
-const struct graph_function graph_functions[] = {NAMED(leaf),
+const struct graph_function graph_functions[] = { NAMED(leaf),
 						 NAMED(middle),
 						 NAMED(outer),
 						 NAMED(run_calls),
@@ -670,4 +670,4 @@ const struct graph_function graph_functions[] = {NAMED(leaf),
 						 NAMED(only_calls),
 						 NAMED(only_jumps),
 						 NAMED(run_works),
-						 {0}};
+						 { 0 } };

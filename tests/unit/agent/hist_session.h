@@ -66,7 +66,7 @@ static inline int hist_session_start(const uint32_t *ids, const char *names)
 		return -1;
 	tree = tree_create(model);
 	for (size_t i = 0; tree && names[i]; i++)
-		if (model_add_program_event(model, "app", (const char[]){names[i], 0}, hist_body,
+		if (model_add_program_event(model, "app", (const char[]){ names[i], 0 }, hist_body,
 					    ids[i], &e, &is_new))
 			return -1;
 	return tree ? 0 : -1;

@@ -261,7 +261,7 @@ static void put_right(const struct instance_state *was)
 static int set_up(void)
 {
 	static const struct session_params params = {
-		.nr_cpus = 2, .nr_slots = 64, .memory = 64 << 20};
+		.nr_cpus = 2, .nr_slots = 64, .memory = 64 << 20 };
 
 	if (serve_start(NULL, &params))
 		return -1;

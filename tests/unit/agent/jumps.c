@@ -45,11 +45,11 @@ static const struct site *site_of(const char *name)
 static void found(void **state)
 {
 	static const char *const jump[] = {
-		"jumps_sym",	   "jumps_chain",      "jumps_longer_chain", "jumps_open",
-		"jumps_sometimes", "jumps_other",      "jumps_by_pointer",   "jumps_by_table",
-		"jumps_by_hand",   "jumps_into_middle"};
-	static const char *const stay[] = {"stays_call", "stays_call_by_pointer", "stays_inside",
-					   "stays_alone"};
+		"jumps_sym", "jumps_chain", "jumps_longer_chain", "jumps_open",
+		"jumps_sometimes", "jumps_other", "jumps_by_pointer", "jumps_by_table",
+		"jumps_by_hand", "jumps_into_middle" };
+	static const char *const stay[] = { "stays_call", "stays_call_by_pointer", "stays_inside",
+					   "stays_alone" };
 
 	sites_jumping(file, size, sites, nr);
 	for (size_t i = 0; i < sizeof(jump) / sizeof(jump[0]); i++)

@@ -211,8 +211,9 @@ static void object_open(void)
 	}
 	assert_non_null(run);
 	assert_true(dladdr1((void *)run, &info, (void **)&map, RTLD_DL_LINKMAP));
-	dso = (struct site_dso){
-		.bias = map->l_addr, .sites = sites, .nr = find_in(path ? path : "/proc/self/exe")};
+	dso = (struct site_dso){ .bias = map->l_addr,
+				 .sites = sites,
+				 .nr = find_in(path ? path : "/proc/self/exe") };
 }
 
 static bool want_all(void *arg, size_t index)

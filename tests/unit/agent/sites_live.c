@@ -66,7 +66,7 @@ static struct trigger_state *group_make(uint32_t group)
 	*arm = (struct arm){ .nr_triggers = 1 };
 	arm->state = session_data_alloc(session, sizeof(struct event_state));
 	*(struct trigger_arm *)(arm + 1) = (struct trigger_arm){
-		.kind = TRIGGER_SNAPSHOT, .flags = TRIGGER_COUNTED, .state = state};
+		.kind = TRIGGER_SNAPSHOT, .flags = TRIGGER_COUNTED, .state = state };
 	session_publish(session,
 			(_Atomic uint64_t *)&plane_event(session_plane(session), group)->plan, ref);
 	return session_data(session, state, sizeof(struct trigger_state));
@@ -81,7 +81,7 @@ static unsigned int hits_of(int group)
 static int set_up(void **state)
 {
 	static const struct session_params params = {
-		.nr_cpus = 2, .nr_slots = 64, .memory = 64 << 20};
+		.nr_cpus = 2, .nr_slots = 64, .memory = 64 << 20 };
 
 	expected = site_run(5);
 	if (serve_start(NULL, &params))

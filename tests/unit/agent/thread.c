@@ -26,7 +26,7 @@
 static int set_up(void **state)
 {
 	static const struct session_params params = {
-		.nr_cpus = 2, .nr_slots = 64, .memory = 64 << 20};
+		.nr_cpus = 2, .nr_slots = 64, .memory = 64 << 20 };
 
 	if (serve_start(NULL, &params))
 		return -1;

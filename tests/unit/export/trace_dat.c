@@ -125,7 +125,7 @@ static int list_files(void *arg, const char *path,
 }
 
 static const struct export_files files = {
-	.read = read_file, .stream = stream_file, .list = list_files};
+	.read = read_file, .stream = stream_file, .list = list_files };
 
 /* ---- writing ---- */
 
@@ -134,7 +134,7 @@ static char path[] = "/tmp/tracefuse-export-XXXXXX";
 static int write_it(FILE *out, bool compress, struct export_error *err)
 {
 	struct export_params params = {
-		.files = &files, .uname = "Linux host 1.2 x86_64", .compress = compress};
+		.files = &files, .uname = "Linux host 1.2 x86_64", .compress = compress };
 
 	return export_trace_dat(&params, out, err);
 }
@@ -314,7 +314,7 @@ static int write_to_disk(off_t room, bool compress, struct export_error *err)
 {
 	struct disk d = { .room = room };
 	FILE *out = fopencookie(&d, "w",
-				(cookie_io_functions_t){.write = disk_write, .seek = disk_seek});
+				(cookie_io_functions_t){ .write = disk_write, .seek = disk_seek });
 	int ret;
 
 	assert_non_null(out);

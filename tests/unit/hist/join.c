@@ -16,10 +16,10 @@
 #define TIME		{ .kind = OP_LOAD_TIME }, { .kind = OP_USECS }
 #define REF_FIND	{ .kind = OP_REF_FIND, .imm = 640, .arg = 8 }
 #define REF_READ	{ .kind = OP_REF_READ, .off = 5, .arg = 2, .flags = REF_ONCE }
-#define SINCE(var)                                               \
-	TIME, {.kind = OP_LOAD_REF, .arg = 2}, {.kind = OP_SUB}, \
-	{                                                        \
-		.kind = OP_VAR_SET, .off = var                   \
+#define SINCE(var)							\
+	TIME, { .kind = OP_LOAD_REF, .arg = 2 }, { .kind = OP_SUB },	\
+	{								\
+		.kind = OP_VAR_SET, .off = var				\
 	}
 #define END		{ .kind = OP_END }
 
@@ -34,9 +34,9 @@ static unsigned int joined(const struct op *from, unsigned int nr)
 	return hist_join(ops, nr, key_size, place);
 }
 
-#define FUSED(...)                               \
-	joined((const struct op[]){__VA_ARGS__}, \
-	       sizeof((const struct op[]){__VA_ARGS__}) / sizeof(struct op))
+#define FUSED(...)					\
+	joined((const struct op[]){ __VA_ARGS__ },	\
+	       sizeof((const struct op[]){ __VA_ARGS__ }) / sizeof(struct op))
 
 static void assert_codes(unsigned int nr, const uint8_t *codes, unsigned int wanted)
 {
@@ -46,7 +46,7 @@ static void assert_codes(unsigned int nr, const uint8_t *codes, unsigned int wan
 }
 
 #define CODES(nr, ...) \
-	assert_codes(nr, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
+	assert_codes(nr, (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
 
 static void a_hist_that_notes_the_time_is_one_op(void **state)
 {
@@ -56,8 +56,8 @@ static void a_hist_that_notes_the_time_is_one_op(void **state)
 	assert_int_equal(ops[0].arg, 3);
 	assert_int_equal(ops[0].size, 1);
 	/* Not when it does more. */
-	CODES(FUSED(KEY, FIND, {.kind = OP_LOAD_TIME}, {.kind = OP_VAR_SET}, {.kind = OP_LOAD_CPU},
-		    {.kind = OP_VAR_SET, .off = 1}, END),
+	CODES(FUSED(KEY, FIND, { .kind = OP_LOAD_TIME }, { .kind = OP_VAR_SET },
+		    { .kind = OP_LOAD_CPU }, { .kind = OP_VAR_SET, .off = 1 }, END),
 	      OP_KEY_FIELD, OP_VAR_TIME, OP_LOAD_CPU, OP_VAR_SET, OP_END);
 	assert_int_equal(ops[0].flags, KEY_FIND);
 	assert_int_equal(ops[1].size, 0);
@@ -82,8 +82,9 @@ static void a_text_as_the_only_key_is_one_op(void **state)
 
 static void an_event_takes_own_variables_as_they_are(void **state)
 {
-	CODES(FUSED(KEY, FIND, LOAD, {.kind = OP_VAR_SET, .off = 6}, OWN(3, 6),
-		    {.kind = OP_SYNTH_BEGIN}, NUMBER(3), NUMBER(4), {.kind = OP_SYNTH_END}, END),
+	CODES(FUSED(KEY, FIND, LOAD, { .kind = OP_VAR_SET, .off = 6 }, OWN(3, 6),
+		    { .kind = OP_SYNTH_BEGIN }, NUMBER(3), NUMBER(4), { .kind = OP_SYNTH_END },
+		    END),
 	      OP_KEY_FIELD, OP_VAR_FIELD, OP_SYNTH_BEGIN, OP_SYNTH_OWN, OP_SYNTH_U64, OP_SYNTH_END,
 	      OP_END);
 	assert_int_equal(ops[1].size, OP_LOAD_S16);
@@ -134,8 +135,8 @@ static void the_time_since_is_one_op(void **state)
 
 static void a_logarithm_as_key_is_one_op(void **state)
 {
-	CODES(FUSED(KEY, {.kind = OP_LOAD_U64, .off = 40}, {.kind = OP_LOG2},
-		    {.kind = OP_KEY_U64, .off = 8}, FIND, END),
+	CODES(FUSED(KEY, { .kind = OP_LOAD_U64, .off = 40 }, { .kind = OP_LOG2 },
+		    { .kind = OP_KEY_U64, .off = 8 }, FIND, END),
 	      OP_KEY_FIELD, OP_KEY_LOG2, OP_END);
 	assert_int_equal(ops[1].off, 8);
 	assert_int_equal(ops[1].arg, 40);
@@ -157,11 +158,11 @@ static void a_logarithm_as_key_is_one_op(void **state)
 
 static void jumps_lead_where_they_did(void **state)
 {
-	CODES(FUSED(KEY, FIND, TIME, {.kind = OP_VAR_SET}, {.kind = OP_REF_OWN},
-		    {.kind = OP_TRACK_BEGIN, .on_false = 10}, TIME,
-		    {.kind = OP_TRACK_END, .on_false = 10},
-		    {.kind = OP_TRACK_BEGIN, .on_false = 12},
-		    {.kind = OP_TRACK_END, .on_false = 12}, END),
+	CODES(FUSED(KEY, FIND, TIME, { .kind = OP_VAR_SET }, { .kind = OP_REF_OWN },
+		    { .kind = OP_TRACK_BEGIN, .on_false = 10 }, TIME,
+		    { .kind = OP_TRACK_END, .on_false = 10 },
+		    { .kind = OP_TRACK_BEGIN, .on_false = 12 },
+		    { .kind = OP_TRACK_END, .on_false = 12 }, END),
 	      OP_KEY_FIELD, OP_VAR_TIME, OP_REF_OWN, OP_TRACK_BEGIN, OP_LOAD_TIME, OP_USECS,
 	      OP_TRACK_END, OP_TRACK_BEGIN, OP_TRACK_END, OP_END);
 	assert_int_equal(ops[3].on_false, 7);

@@ -51,34 +51,37 @@ static void values_may_be_sorted_by(void **state)
 static void modifiers_print_as_the_kernel_prints_them(void **state)
 {
 	static const char *const rows[][2] = {
-		{"hist:keys=u64.hex", "{ u64: 1044 } hitcount:          1\n"},
-		{"hist:keys=u64.log2", "{ u64: ~ 2^13 } hitcount:          1\n"},
-		{"hist:keys=u64.buckets=100", "{ u64: ~ 4100-4199 } hitcount:          1\n"},
-		{"hist:keys=u64.sym", "{ u64: [1044] first_function                                "
-				      "} hitcount:          1\n"},
-		{"hist:keys=u64.sym-offset", "{ u64: [1044] first_function+0x44/0x100              "
-					     "                 } hitcount:          1\n"},
-		{"hist:keys=s32.syscall",
-		 "{ s32: sys_write                     [  1] } hitcount:          1\n"},
-		{"hist:keys=u64.syscall",
-		 "{ u64: unknown_syscall               [4164] } hitcount:          1\n"},
-		{"hist:keys=common_pid.execname",
-		 "{ common_pid: tester          [        42] } hitcount:          1\n"},
-		{"hist:keys=fixed", "{ fixed:                                                    } "
-				    "hitcount:          1\n"},
-		{"hist:keys=dyn", "{ dyn: dynamic                                            } "
-				  "hitcount:          1\n"},
-		{"hist:keys=rel", "{ rel: relative                                           } "
-				  "hitcount:          1\n"},
-		{"hist:keys=cpu", "{ cpu:          0 } hitcount:          1\n"},
-		{"hist:keys=common_cpu", "{ common_cpu:          0 } hitcount:          1\n"},
-		{"hist:keys=common_timestamp",
-		 "{ common_timestamp:       1000 } hitcount:          1\n"},
-		{"hist:keys=common_timestamp.usecs",
-		 "{ common_timestamp:          1 } hitcount:          1\n"},
-		{"hist:keys=s32:vals=u64.hex",
-		 "{ s32:          1 } hitcount:          1  u64:       1044\n"},
-		{"hist:keys=s32:vals=u64:nohitcount", "{ s32:          1 }  u64:       4164\n"},
+		{ "hist:keys=u64.hex", "{ u64: 1044 } hitcount:          1\n" },
+		{ "hist:keys=u64.log2", "{ u64: ~ 2^13 } hitcount:          1\n" },
+		{ "hist:keys=u64.buckets=100", "{ u64: ~ 4100-4199 } hitcount:          1\n" },
+		{ "hist:keys=u64.sym",
+		  "{ u64: [1044] first_function                                "
+		  "} hitcount:          1\n" },
+		{ "hist:keys=u64.sym-offset",
+		  "{ u64: [1044] first_function+0x44/0x100              "
+		  "                 } hitcount:          1\n" },
+		{ "hist:keys=s32.syscall",
+		  "{ s32: sys_write                     [  1] } hitcount:          1\n" },
+		{ "hist:keys=u64.syscall",
+		  "{ u64: unknown_syscall               [4164] } hitcount:          1\n" },
+		{ "hist:keys=common_pid.execname",
+		  "{ common_pid: tester          [        42] } hitcount:          1\n" },
+		{ "hist:keys=fixed",
+		  "{ fixed:                                                    } "
+		  "hitcount:          1\n" },
+		{ "hist:keys=dyn", "{ dyn: dynamic                                            } "
+				   "hitcount:          1\n" },
+		{ "hist:keys=rel", "{ rel: relative                                           } "
+				   "hitcount:          1\n" },
+		{ "hist:keys=cpu", "{ cpu:          0 } hitcount:          1\n" },
+		{ "hist:keys=common_cpu", "{ common_cpu:          0 } hitcount:          1\n" },
+		{ "hist:keys=common_timestamp",
+		  "{ common_timestamp:       1000 } hitcount:          1\n" },
+		{ "hist:keys=common_timestamp.usecs",
+		  "{ common_timestamp:          1 } hitcount:          1\n" },
+		{ "hist:keys=s32:vals=u64.hex",
+		  "{ s32:          1 } hitcount:          1  u64:       1044\n" },
+		{ "hist:keys=s32:vals=u64:nohitcount", "{ s32:          1 }  u64:       4164\n" },
 	};
 	struct fixture *f = *state;
 

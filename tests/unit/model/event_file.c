@@ -66,9 +66,10 @@ static void soft_mode_as_in_the_kernel(void **state)
 	static const struct {
 		const char *steps, *reads;
 	} cases[] = {
-		{"+", "0*"},   {"+-", "0"},   {"1+", "1*"},   {"1+-", "1"},  {"+1", "1*"},
-		{"+1-", "1"},  {"+10", "0*"}, {"+10-", "0"},  {"1+0", "0*"}, {"1+0-", "0"},
-		{"++-", "0*"}, {"++--", "0"}, {"1++-", "1*"},
+		{ "+", "0*" }, { "+-", "0" }, { "1+", "1*" }, { "1+-", "1" },
+		{ "+1", "1*" }, { "+1-", "1" }, { "+10", "0*" }, { "+10-", "0" },
+		{ "1+0", "0*" }, { "1+0-", "0" }, { "++-", "0*" }, { "++--", "0" },
+		{ "1++-", "1*" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -224,25 +225,25 @@ static void words_of_set_event(void **state)
 		int err;
 		const char *set;
 	} cases[] = {
-		{"test:all", 0, "test:all\n"},
-		{"test:", 0, "test:all\ntest:other\n"},
-		{"test:*", 0, "test:all\ntest:other\n"},
-		{"test", 0, "test:all\ntest:other\n"},
-		{"third", 0, "more:third\n"},
-		{":third", 0, "more:third\n"},
-		{"*:third", 0, "more:third\n"},
-		{"*:*", 0, "test:all\ntest:other\nmore:third\n"},
-		{":", 0, "test:all\ntest:other\nmore:third\n"},
-		{"!*:*", 0, ""},
-		{"!", -EINVAL, ""},
-		{"*", -EINVAL, ""},
-		{"t*", -EINVAL, ""},
-		{"test:nonesuch", -EINVAL, ""},
-		{"nonesuch:all", -EINVAL, ""},
-		{"ftrace:print", -EINVAL, ""},
-		{"ftrace", -EINVAL, ""},
-		{"test:all:x", -EINVAL, ""},
-		{"more:all", -EINVAL, ""},
+		{ "test:all", 0, "test:all\n" },
+		{ "test:", 0, "test:all\ntest:other\n" },
+		{ "test:*", 0, "test:all\ntest:other\n" },
+		{ "test", 0, "test:all\ntest:other\n" },
+		{ "third", 0, "more:third\n" },
+		{ ":third", 0, "more:third\n" },
+		{ "*:third", 0, "more:third\n" },
+		{ "*:*", 0, "test:all\ntest:other\nmore:third\n" },
+		{ ":", 0, "test:all\ntest:other\nmore:third\n" },
+		{ "!*:*", 0, "" },
+		{ "!", -EINVAL, "" },
+		{ "*", -EINVAL, "" },
+		{ "t*", -EINVAL, "" },
+		{ "test:nonesuch", -EINVAL, "" },
+		{ "nonesuch:all", -EINVAL, "" },
+		{ "ftrace:print", -EINVAL, "" },
+		{ "ftrace", -EINVAL, "" },
+		{ "test:all:x", -EINVAL, "" },
+		{ "more:all", -EINVAL, "" },
 	};
 	struct fixture *f = *state;
 

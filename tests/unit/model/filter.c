@@ -53,35 +53,35 @@ static void check(struct fixture *f, const struct match_case *cases, size_t nr,
 static void numbers_compare_by_sign_and_size(void **state)
 {
 	static const struct match_case cases[] = {
-		{"s8 == -1", 1},
-		{"s8 < 0", 1},
-		{"s8 == 255", 1},
-		{"s8 > 5", 0},
-		{"u8 == 255", 1},
-		{"u8 > 200", 1},
-		{"u8 == 511", 1},
-		{"u8 < 0", 0},
-		{"s16 == -2", 1},
-		{"s16 <= -2", 1},
-		{"u16 == 0xfffe", 1},
-		{"u16 >= 65534", 1},
-		{"s32 == -3", 1},
-		{"s32 != -3", 0},
-		{"s32 < 1", 1},
-		{"u32 > 4000000000", 1},
-		{"s64 == -4", 1},
-		{"s64 >= -4", 1},
-		{"u64 == 18446744073709551612", 1},
-		{"u64 > 1", 1},
-		{"s32 & 1", 1},
-		{"s32 & 2", 0},
-		{"u64 & 0x8000000000000000", 1},
-		{"s32 == 4294967293", 1},
-		{"common_pid == 42", 1},
-		{"common_type == 100", 1},
-		{"array == 0", 0},
-		{"array != 0", 0},
-		{"stacktrace == 1", 0},
+		{ "s8 == -1", 1 },
+		{ "s8 < 0", 1 },
+		{ "s8 == 255", 1 },
+		{ "s8 > 5", 0 },
+		{ "u8 == 255", 1 },
+		{ "u8 > 200", 1 },
+		{ "u8 == 511", 1 },
+		{ "u8 < 0", 0 },
+		{ "s16 == -2", 1 },
+		{ "s16 <= -2", 1 },
+		{ "u16 == 0xfffe", 1 },
+		{ "u16 >= 65534", 1 },
+		{ "s32 == -3", 1 },
+		{ "s32 != -3", 0 },
+		{ "s32 < 1", 1 },
+		{ "u32 > 4000000000", 1 },
+		{ "s64 == -4", 1 },
+		{ "s64 >= -4", 1 },
+		{ "u64 == 18446744073709551612", 1 },
+		{ "u64 > 1", 1 },
+		{ "s32 & 1", 1 },
+		{ "s32 & 2", 0 },
+		{ "u64 & 0x8000000000000000", 1 },
+		{ "s32 == 4294967293", 1 },
+		{ "common_pid == 42", 1 },
+		{ "common_type == 100", 1 },
+		{ "array == 0", 0 },
+		{ "array != 0", 0 },
+		{ "stacktrace == 1", 0 },
 	};
 	struct all_record r;
 
@@ -100,44 +100,44 @@ static void numbers_compare_by_sign_and_size(void **state)
 static void texts_and_patterns(void **state)
 {
 	static const struct match_case cases[] = {
-		{"fixed == 'fixed text'", 1},
-		{"fixed == 'fixed'", 0},
-		{"fixed != 'fixed'", 1},
-		{"fixed ~ 'fixed*'", 1},
-		{"fixed ~ '*ed te*'", 1},
-		{"fixed ~ '*'", 1},
-		{"fixed ~ 'fixed text'", 1},
+		{ "fixed == 'fixed text'", 1 },
+		{ "fixed == 'fixed'", 0 },
+		{ "fixed != 'fixed'", 1 },
+		{ "fixed ~ 'fixed*'", 1 },
+		{ "fixed ~ '*ed te*'", 1 },
+		{ "fixed ~ '*'", 1 },
+		{ "fixed ~ 'fixed text'", 1 },
 		/* the end of the array, not of the text */
-		{"fixed ~ '*text'", 0},
-		{"fixed ~ 'f*t'", 1},
-		{"fixed ~ 'f?xed*t'", 1},
-		{"fixed ~ '[a-g]ixed text'", 1},
-		{"fixed ~ '[!a-g]ixed text'", 0},
-		{"fixed ~ '?'", 0},
-		{"fixed ~ 'fixed\\ text'", 1},
-		{"fixed ~ '!fixed*'", 0},
-		{"fixed ~ '!other*'", 1},
-		{"fixed ~ ''", 0},
-		{"dyn == 'dynamic'", 1},
-		{"dyn ~ '*mic'", 1},
-		{"dyn ~ 'dyn*'", 1},
-		{"dyn ~ '*nam*'", 1},
-		{"dyn ~ 'd*n*m*c'", 1},
-		{"dyn == 'dynamics'", 0},
-		{"dyn == 'dynami'", 0},
-		{"rel == 'relative'", 1},
-		{"rel ~ '*tive'", 1},
-		{"rel ~ 'rel[!b]tive'", 1},
-		{"comm == 'somecommand'", 1},
-		{"COMM ~ 'some*'", 1},
-		{"comm ~ '*mand'", 0},
-		{"comm ~ '*comm*'", 1},
+		{ "fixed ~ '*text'", 0 },
+		{ "fixed ~ 'f*t'", 1 },
+		{ "fixed ~ 'f?xed*t'", 1 },
+		{ "fixed ~ '[a-g]ixed text'", 1 },
+		{ "fixed ~ '[!a-g]ixed text'", 0 },
+		{ "fixed ~ '?'", 0 },
+		{ "fixed ~ 'fixed\\ text'", 1 },
+		{ "fixed ~ '!fixed*'", 0 },
+		{ "fixed ~ '!other*'", 1 },
+		{ "fixed ~ ''", 0 },
+		{ "dyn == 'dynamic'", 1 },
+		{ "dyn ~ '*mic'", 1 },
+		{ "dyn ~ 'dyn*'", 1 },
+		{ "dyn ~ '*nam*'", 1 },
+		{ "dyn ~ 'd*n*m*c'", 1 },
+		{ "dyn == 'dynamics'", 0 },
+		{ "dyn == 'dynami'", 0 },
+		{ "rel == 'relative'", 1 },
+		{ "rel ~ '*tive'", 1 },
+		{ "rel ~ 'rel[!b]tive'", 1 },
+		{ "comm == 'somecommand'", 1 },
+		{ "COMM ~ 'some*'", 1 },
+		{ "comm ~ '*mand'", 0 },
+		{ "comm ~ '*comm*'", 1 },
 		/* a pointer leads nowhere in a record */
-		{"pointer == 'x'", 0},
-		{"pointer != 'x'", 0},
-		{"pointer.ustring ~ '*'", 0},
+		{ "pointer == 'x'", 0 },
+		{ "pointer != 'x'", 0 },
+		{ "pointer.ustring ~ '*'", 0 },
 		/* a digit makes it no pattern */
-		{"fixed ~ '1*'", 0},
+		{ "fixed ~ '1*'", 0 },
 	};
 	struct all_record r;
 
@@ -149,10 +149,10 @@ static void texts_and_patterns(void **state)
 static void bytes_behind_the_text_count_in_the_middle(void **state)
 {
 	static const struct match_case cases[] = {
-		{"fixed ~ '*old*'", 1},
-		{"fixed == 'new'", 1},
-		{"fixed ~ '*rest'", 1},
-		{"fixed ~ 'n*old*'", 0},
+		{ "fixed ~ '*old*'", 1 },
+		{ "fixed == 'new'", 1 },
+		{ "fixed ~ '*rest'", 1 },
+		{ "fixed ~ 'n*old*'", 0 },
 	};
 	struct all_record r;
 
@@ -164,12 +164,12 @@ static void bytes_behind_the_text_count_in_the_middle(void **state)
 static void a_text_that_fills_its_array(void **state)
 {
 	static const struct match_case cases[] = {
-		{"fixed == '0123456789abcdef'", 1},
-		{"fixed == '0123456789abcde'", 0},
-		{"fixed == '0123456789abcdefg'", 0},
-		{"fixed ~ '*bcde'", 1},
-		{"fixed ~ '*cdef'", 0},
-		{"fixed ~ '*def*'", 1},
+		{ "fixed == '0123456789abcdef'", 1 },
+		{ "fixed == '0123456789abcde'", 0 },
+		{ "fixed == '0123456789abcdefg'", 0 },
+		{ "fixed ~ '*bcde'", 1 },
+		{ "fixed ~ '*cdef'", 0 },
+		{ "fixed ~ '*def*'", 1 },
 	};
 	struct all_record r;
 
@@ -181,11 +181,11 @@ static void a_text_that_fills_its_array(void **state)
 static void odd_patterns(void **state)
 {
 	static const struct match_case cases[] = {
-		{"fixed ~ 'a[b'", 1},	  {"fixed ~ '?[b'", 1},	     {"fixed ~ 'a*[b'", 1},
-		{"fixed ~ 'a[[]b'", 1},	  {"fixed ~ 'a\\[b'", 1},    {"fixed ~ '*?b'", 1},
-		{"fixed ~ '**'", 1},	  {"fixed ~ 'a[]x[]b'", 1},  {"fixed ~ 'a[!]x]b'", 1},
-		{"fixed ~ 'a[z-a]b'", 0}, {"fixed ~ 'a[Z-b]b'", 1},  {"fixed ~ 'a[b\\'", 1},
-		{"fixed ~ '*?*?*?'", 1},  {"fixed ~ '*?*?*?*?'", 0},
+		{ "fixed ~ 'a[b'", 1 },	    { "fixed ~ '?[b'", 1 },	 { "fixed ~ 'a*[b'", 1 },
+		{ "fixed ~ 'a[[]b'", 1 }, { "fixed ~ 'a\\[b'", 1 }, { "fixed ~ '*?b'", 1 },
+		{ "fixed ~ '**'", 1 },	    { "fixed ~ 'a[]x[]b'", 1 },	 { "fixed ~ 'a[!]x]b'", 1 },
+		{ "fixed ~ 'a[z-a]b'", 0 }, { "fixed ~ 'a[Z-b]b'", 1 },	 { "fixed ~ 'a[b\\'", 1 },
+		{ "fixed ~ '*?*?*?'", 1 }, { "fixed ~ '*?*?*?*?'", 0 },
 	};
 	struct all_record r;
 
@@ -197,14 +197,14 @@ static void odd_patterns(void **state)
 static void cpus_and_masks(void **state)
 {
 	static const struct match_case cases[] = {
-		{"cpu == 1", 1},	  {"CPU < 1", 0},	    {"common_cpu >= 1", 1},
-		{"cpu & 1", 0},		  {"cpu != 0", 1},	    {"cpu & CPUS{1}", 1},
-		{"cpu & CPUS{0-1}", 1},	  {"cpu == CPUS{0-1}", 0},  {"cpu != CPUS{0-1}", 1},
-		{"mask & CPUS{1}", 1},	  {"mask & CPUS{0}", 0},    {"mask == CPUS{1}", 1},
-		{"mask != CPUS{1}", 0},	  {"mask == CPUS{0-1}", 0}, {"mask & CPUS{0-1}", 1},
-		{"mask != CPUS{0-1}", 1}, {"s32 & CPUS{1}", 1},	    {"s32 == CPUS{0-1}", 0},
-		{"s32 & CPUS{0-1}", 1},	  {"s32 != CPUS{0-1}", 1},  {"u64 & CPUS{0-1}", 0},
-		{"u64 != CPUS{0-1}", 0},  {"array & CPUS{0-1}", 0},
+		{ "cpu == 1", 1 }, { "CPU < 1", 0 }, { "common_cpu >= 1", 1 },
+		{ "cpu & 1", 0 }, { "cpu != 0", 1 }, { "cpu & CPUS{1}", 1 },
+		{ "cpu & CPUS{0-1}", 1 }, { "cpu == CPUS{0-1}", 0 }, { "cpu != CPUS{0-1}", 1 },
+		{ "mask & CPUS{1}", 1 }, { "mask & CPUS{0}", 0 }, { "mask == CPUS{1}", 1 },
+		{ "mask != CPUS{1}", 0 }, { "mask == CPUS{0-1}", 0 }, { "mask & CPUS{0-1}", 1 },
+		{ "mask != CPUS{0-1}", 1 }, { "s32 & CPUS{1}", 1 }, { "s32 == CPUS{0-1}", 0 },
+		{ "s32 & CPUS{0-1}", 1 }, { "s32 != CPUS{0-1}", 1 }, { "u64 & CPUS{0-1}", 0 },
+		{ "u64 != CPUS{0-1}", 0 }, { "array & CPUS{0-1}", 0 },
 	};
 	struct all_record r;
 
@@ -232,7 +232,7 @@ static void functions_are_ranges(void **state)
 static void a_short_record_is_not_read_behind_its_end(void **state)
 {
 	static const char *const none[] = {
-		"u64 != 0",	 "fixed == 'x'",     "dyn == 'dynamic'",
+		"u64 != 0", "fixed == 'x'", "dyn == 'dynamic'",
 		"rel ~ '*tive'", "mask & CPUS{0-1}", "ip.function == first_function",
 	};
 	static const char *const all[] = { "u64 == 0", "s64 == 0", "mask != CPUS{1}", "dyn == ''" };
@@ -354,31 +354,32 @@ struct refused {
 static void errors_are_shown_in_the_file_and_the_log(void **state)
 {
 	static const struct refused cases[] = {
-		{"s32 == x", -EINVAL, 8, "Invalid value (did you forget quotes)?"},
-		{"nonesuch == 1", -EINVAL, 9, "Field not found"},
-		{"s32 = 1", -EINVAL, 5, "Invalid operator"},
-		{"s32 == 'a'", -EINVAL, 8, "Expecting numeric field"},
-		{"fixed == 1", -EINVAL, 10, "Expecting string field"},
-		{"fixed > 'a'", -EINVAL, 9, "Illegal operation for field type"},
-		{"s32 ~ 1", -EINVAL, 7, "Illegal operation for field type"},
-		{"s32 == 5x", -EINVAL, 8, "Illegal integer value"},
-		{"u32 == -1", -EINVAL, 8, "Illegal integer value"},
-		{"s32 == 123456789012345678901234", -EINVAL, 31, "Operand too long"},
-		{"(s32 == 1", -2, 0, "Too many '('"},
-		{"s32 == 1)", -1, 8, "Too few '('"},
-		{"fixed == 'x", -3, 9, "Missing matching quote"},
-		{"cpu & CPUS0", -EINVAL, 11, "Missing '{'"},
-		{"cpu & CPUS{0", -EINVAL, 12, "Missing '}'"},
-		{"cpu & CPUS{}", -EINVAL, 12, "Invalid cpulist"},
-		{"cpu & CPUS{2}", -EINVAL, 13, "Invalid cpulist"},
-		{"s32 == 1 s32 == 2", -1, 9, "Too many terms in predicate expression"},
-		{"s32 == 1 && ", -EINVAL, 11, "Meaningless filter expression"},
-		{"!", -EINVAL, 1, "No filter found"},
-		{"ip.function == nonesuch", -EINVAL, 23, "Function not found"},
-		{"ip.function & x", -EINVAL, 15, "Invalid operator"},
-		{"s32.function == first_function", -EINVAL, 17, "Illegal operation for field type"},
-		{"&& s32 == 1", -1, 0, NULL},
-		{"()", -EINVAL, 0, NULL},
+		{ "s32 == x", -EINVAL, 8, "Invalid value (did you forget quotes)?" },
+		{ "nonesuch == 1", -EINVAL, 9, "Field not found" },
+		{ "s32 = 1", -EINVAL, 5, "Invalid operator" },
+		{ "s32 == 'a'", -EINVAL, 8, "Expecting numeric field" },
+		{ "fixed == 1", -EINVAL, 10, "Expecting string field" },
+		{ "fixed > 'a'", -EINVAL, 9, "Illegal operation for field type" },
+		{ "s32 ~ 1", -EINVAL, 7, "Illegal operation for field type" },
+		{ "s32 == 5x", -EINVAL, 8, "Illegal integer value" },
+		{ "u32 == -1", -EINVAL, 8, "Illegal integer value" },
+		{ "s32 == 123456789012345678901234", -EINVAL, 31, "Operand too long" },
+		{ "(s32 == 1", -2, 0, "Too many '('" },
+		{ "s32 == 1)", -1, 8, "Too few '('" },
+		{ "fixed == 'x", -3, 9, "Missing matching quote" },
+		{ "cpu & CPUS0", -EINVAL, 11, "Missing '{'" },
+		{ "cpu & CPUS{0", -EINVAL, 12, "Missing '}'" },
+		{ "cpu & CPUS{}", -EINVAL, 12, "Invalid cpulist" },
+		{ "cpu & CPUS{2}", -EINVAL, 13, "Invalid cpulist" },
+		{ "s32 == 1 s32 == 2", -1, 9, "Too many terms in predicate expression" },
+		{ "s32 == 1 && ", -EINVAL, 11, "Meaningless filter expression" },
+		{ "!", -EINVAL, 1, "No filter found" },
+		{ "ip.function == nonesuch", -EINVAL, 23, "Function not found" },
+		{ "ip.function & x", -EINVAL, 15, "Invalid operator" },
+		{ "s32.function == first_function", -EINVAL, 17,
+		  "Illegal operation for field type" },
+		{ "&& s32 == 1", -1, 0, NULL },
+		{ "()", -EINVAL, 0, NULL },
 	};
 	struct fixture *f = *state;
 	struct event_file *file = event_file_get(f->top, f->all);

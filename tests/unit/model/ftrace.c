@@ -27,10 +27,10 @@ static void load(struct fixture *f, const char *text)
 static void sites_are_listed_by_dso_and_address(void **state)
 {
 	static const struct ftrace_new_site sites[] = {
-		{0x520, "late", false, NULL},
-		{0x500, "early", false, NULL},
-		{0x510, "never", true, NULL},
-		{0x500, "twice", false, NULL},
+		{ 0x520, "late", false, NULL },
+		{ 0x500, "early", false, NULL },
+		{ 0x510, "never", true, NULL },
+		{ 0x500, "twice", false, NULL },
 	};
 	struct fixture *f = *state;
 	struct ftrace *ft = ftrace_of(f->model);
@@ -48,8 +48,8 @@ static void sites_are_listed_by_dso_and_address(void **state)
 
 static void a_function_that_cannot_be_patched_is_chosen_by_nothing(void **state)
 {
-	static const struct ftrace_new_site sites[] = {{0x10, "never", true, NULL},
-						       {0x20, "other", false, NULL}};
+	static const struct ftrace_new_site sites[] = { { 0x10, "never", true, NULL },
+						       { 0x20, "other", false, NULL } };
 	struct fixture *f = *state;
 	struct ftrace_page *page;
 
@@ -78,7 +78,8 @@ static void long_lists_tell_progress(void **state)
 	FILE *out = open_memstream(&text, &size);
 
 	for (int i = 0; i < MANY; i++)
-		sites[i] = (struct ftrace_new_site){0x1000 + 16 * (uint64_t)i, "some", false, NULL};
+		sites[i] =
+			(struct ftrace_new_site){ 0x1000 + 16 * (uint64_t)i, "some", false, NULL };
 	assert_int_equal(ftrace_sites_add(f->model, NULL, sites, MANY, NULL), 0);
 	f->model->step = count_step;
 	f->model->catch_up_arg = &steps;
@@ -158,8 +159,8 @@ static void modules_choose_and_are_waited_for(void **state)
 
 static void a_program_has_no_brackets_but_a_name(void **state)
 {
-	static const struct ftrace_new_site sites[] = {{0x9000, "own", false, NULL},
-						       {0x9010, "other", false, NULL}};
+	static const struct ftrace_new_site sites[] = { { 0x9000, "own", false, NULL },
+						       { 0x9010, "other", false, NULL } };
 	struct fixture *f = *state;
 
 	load(f, functions);
@@ -203,14 +204,14 @@ static void a_dso_that_goes_leaves_the_sets(void **state)
 static void a_dso_built_anew_is_chosen_by_name(void **state)
 {
 	static const struct ftrace_new_site old[] = {
-		{0x9000, "kept", false, NULL},
-		{0x9010, "gone", false, NULL},
-		{0x9020, "other", false, NULL},
+		{ 0x9000, "kept", false, NULL },
+		{ 0x9010, "gone", false, NULL },
+		{ 0x9020, "other", false, NULL },
 	};
 	static const struct ftrace_new_site new[] = {
-		{0xa000, "added", false, NULL},
-		{0xa010, "kept", false, NULL},
-		{0xa020, "other", false, NULL},
+		{ 0xa000, "added", false, NULL },
+		{ 0xa010, "kept", false, NULL },
+		{ 0xa020, "other", false, NULL },
 	};
 	struct fixture *f = *state;
 	struct ftrace *ft = ftrace_of(f->model);
@@ -248,9 +249,9 @@ static void a_dso_built_anew_is_chosen_by_name(void **state)
 static void names_of_cplusplus_stand_in_quotes(void **state)
 {
 	static const struct ftrace_new_site sites[] = {
-		{0x10, "_ZN2ns1fEi", false, "ns::f(int)"},
-		{0x20, "_ZN2ns1gEv", false, "ns::g() const"},
-		{0x30, "plain", false, NULL},
+		{ 0x10, "_ZN2ns1fEi", false, "ns::f(int)" },
+		{ 0x20, "_ZN2ns1gEv", false, "ns::g() const" },
+		{ 0x30, "plain", false, NULL },
 	};
 	struct fixture *f = *state;
 
@@ -284,9 +285,9 @@ static void names_of_cplusplus_stand_in_quotes(void **state)
 static void the_cplusplus_library_names_the_rest(void **state)
 {
 	static const struct ftrace_new_site sites[] = {
-		{0x10, "_ZN2ns1hEPKc", false, NULL},
-		{0x20, "_Znothing", false, NULL},
-		{0x30, "plain", false, NULL},
+		{ 0x10, "_ZN2ns1hEPKc", false, NULL },
+		{ 0x20, "_Znothing", false, NULL },
+		{ 0x30, "plain", false, NULL },
 	};
 	struct fixture *f = *state;
 	struct demangler *d = demangler_create();
@@ -473,7 +474,8 @@ static void counts_and_what_is_told_are_true(void **state)
 	struct ftrace_ops other = { .inst = f->top, .callback = "own", .hashes = &own };
 	struct ftrace_ops sharing = { .inst = f->top, .callback = "sharing",
 				      .hashes = &ftrace_of_instance(f->top)->hashes };
-	struct ftrace_ops *all[NR_OPS] = {&ftrace_of_instance(f->top)->function, &other, &sharing};
+	struct ftrace_ops *all[NR_OPS] = { &ftrace_of_instance(f->top)->function, &other,
+					   &sharing };
 	uint32_t before[NR];
 
 	ft->changed = watch_changed;

@@ -391,7 +391,7 @@ struct hitter {
 static void *hit_on_and_on(void *arg)
 {
 	static const struct function_record call = {
-		.common = {.type = LAYOUT_FUNCTION_ID, .pid = 42},
+		.common = { .type = LAYOUT_FUNCTION_ID, .pid = 42 },
 		.ip = 0x1000,
 		.parent_ip = 0x9000,
 	};
@@ -402,12 +402,12 @@ static void *hit_on_and_on(void *arg)
 		sched_yield();
 	for (int i = 0; i < HITS; i++)
 		hit(session_plane(h->f->session), h->slot,
-		    &(struct hit){.record = &call,
+		    &(struct hit){ .record = &call,
 				  .size = sizeof(call),
 				  .time = 2000,
 				  .comm = "tester",
 				  .writer = 1,
-				  .entry = LAYOUT_GROUPS_AT});
+				  .entry = LAYOUT_GROUPS_AT });
 	return NULL;
 }
 
@@ -451,7 +451,7 @@ static void repeats_of_many_functions_are_all_written(void **state)
 	assert_int_equal(option_set(f->top, OPTION_FUNC_NO_REPEATS, true), 0);
 	for (uint64_t i = 0; i < FUNCTIONS; i++)
 		for (int k = 0; k < TIMES; k++)
-			functions_hit(f, LAYOUT_GROUPS_AT, (struct hit){.time = 1000 * (i + 1)},
+			functions_hit(f, LAYOUT_GROUPS_AT, (struct hit){ .time = 1000 * (i + 1) },
 				      0x1000 + 0x10 * i, 42);
 	/* The first call, then of each what it was repeated and the next one's first. */
 	for (unsigned int i = 0; i < FUNCTIONS - 1; i++) {

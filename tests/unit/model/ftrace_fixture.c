@@ -100,8 +100,9 @@ uint32_t functions_word(uint64_t ip)
 uint64_t functions_hit(struct fixture *f, uint32_t entry, struct hit h, uint64_t ip, int32_t pid)
 {
 	static const uint64_t stack[] = { 0x1004, 0x9000 };
-	struct function_record r = {
-		.common = {.type = LAYOUT_FUNCTION_ID, .pid = pid}, .ip = ip, .parent_ip = 0x9000};
+	struct function_record r = { .common = { .type = LAYOUT_FUNCTION_ID, .pid = pid },
+				     .ip = ip,
+				     .parent_ip = 0x9000 };
 	struct slot *slot = session_slot_get(f->session);
 	uint64_t mask;
 
@@ -123,7 +124,7 @@ uint64_t functions_call(struct fixture *f, uint64_t ip)
 {
 	const uint32_t word = functions_word(ip);
 
-	return word ? functions_hit(f, (word & SITE_GROUP) + GROUP_FUNCTION, (struct hit){0}, ip,
+	return word ? functions_hit(f, (word & SITE_GROUP) + GROUP_FUNCTION, (struct hit){ 0 }, ip,
 				    42)
 		    : 0;
 }

@@ -166,9 +166,9 @@ static void many_sites_have_few_groups(void **state)
 static void sets_that_no_site_has_are_found_when_there_are_many(void **state)
 {
 	struct fixture *f = *state;
-	const char *commands[] = {"traceon",   "traceoff",   "stacktrace",
+	const char *commands[] = { "traceon", "traceoff", "stacktrace",
 				  "traceon:1", "traceoff:1", "stacktrace:1",
-				  "cpudump",   "dump",	     "enable_event:test:all"};
+				  "cpudump", "dump", "enable_event:test:all" };
 	char text[128];
 
 	for (int c = 0; c < 9; c++) {
@@ -198,9 +198,9 @@ static void the_mask_says_which_instances(void **state)
 	assert_int_equal(ftrace_ops_enable(functions_ops(f->top)), 0);
 	assert_int_equal(ftrace_ops_enable(functions_ops(foo)), 0);
 	assert_int_equal(functions_call(f, 0x1000), 1u << f->top->index | 1u << foo->index);
-	assert_int_equal(
-		functions_hit(f, group(0x1000), (struct hit){.mask = 1u << foo->index}, 0x1000, 42),
-		1u << foo->index);
+	assert_int_equal(functions_hit(f, group(0x1000), (struct hit){ .mask = 1u << foo->index },
+				       0x1000, 42),
+			 1u << foo->index);
 }
 
 static void who_wants_a_record_can_be_asked(void **state)
@@ -213,7 +213,7 @@ static void who_wants_a_record_can_be_asked(void **state)
 	assert_int_equal(ftrace_ops_enable(functions_ops(foo)), 0);
 	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "alpha:traceoff\n"), 0);
 	assert_int_equal(pids_write(foo, PIDS_FUNCTION, "7\n", 2), 2);
-	assert_int_equal(functions_hit(f, group(0x1000), (struct hit){.ask = true}, 0x1000, 42),
+	assert_int_equal(functions_hit(f, group(0x1000), (struct hit){ .ask = true }, 0x1000, 42),
 			 1 << f->top->index);
 	assert_int_equal(functions_hit(f, group(0x1000), (struct hit){ .ask = true }, 0x1000, 7),
 			 1 << f->top->index | 1 << foo->index);
@@ -247,8 +247,8 @@ static void a_latency_tracer_has_only_what_is_in_a_section(void **state)
 	functions_ops(f->top)->section = ARM_SECTION;
 	assert_int_equal(ftrace_ops_enable(functions_ops(f->top)), 0);
 	assert_int_equal(functions_call(f, 0x1000), 0);
-	assert_int_equal(functions_hit(f, group(0x1000), (struct hit){.section = true}, 0x1000, 42),
-			 1);
+	assert_int_equal(
+		functions_hit(f, group(0x1000), (struct hit){ .section = true }, 0x1000, 42), 1);
 }
 
 static void a_wakeup_is_a_section_of_its_own(void **state)
@@ -258,20 +258,20 @@ static void a_wakeup_is_a_section_of_its_own(void **state)
 	functions_ops(f->top)->section = ARM_SECTION | ARM_WAKEUP;
 	assert_int_equal(ftrace_ops_enable(functions_ops(f->top)), 0);
 	assert_int_equal(plan_at(f, group(0x1000))->wants, PLAN_ONLY_SECTIONS);
-	assert_int_equal(functions_hit(f, group(0x1000), (struct hit){.section = true}, 0x1000, 42),
-			 0);
-	assert_int_equal(functions_hit(f, group(0x1000), (struct hit){.woken = true}, 0x1000, 42),
+	assert_int_equal(
+		functions_hit(f, group(0x1000), (struct hit){ .section = true }, 0x1000, 42), 0);
+	assert_int_equal(functions_hit(f, group(0x1000), (struct hit){ .woken = true }, 0x1000, 42),
 			 1);
-	assert_int_equal(functions_hit(f, group(0x1000), (struct hit){.ask = true, .section = true},
-				       0x1000, 42),
+	assert_int_equal(functions_hit(f, group(0x1000),
+				       (struct hit){ .ask = true, .section = true }, 0x1000, 42),
 			 0);
-	assert_int_equal(functions_hit(f, group(0x1000), (struct hit){.ask = true, .woken = true},
+	assert_int_equal(functions_hit(f, group(0x1000), (struct hit){ .ask = true, .woken = true },
 				       0x1000, 42),
 			 1);
 	ftrace_ops_disable(functions_ops(f->top));
 	functions_ops(f->top)->section = ARM_SECTION;
 	assert_int_equal(ftrace_ops_enable(functions_ops(f->top)), 0);
-	assert_int_equal(functions_hit(f, group(0x1000), (struct hit){.woken = true}, 0x1000, 42),
+	assert_int_equal(functions_hit(f, group(0x1000), (struct hit){ .woken = true }, 0x1000, 42),
 			 0);
 }
 

@@ -18,18 +18,18 @@
 
 static uint64_t fold(struct fixture *f, uint64_t ip, uint32_t cpu, uint64_t calls, uint64_t ns)
 {
-	const struct profile_record r = {.common = LAYOUT_GRAPH_EXIT_ID,
+	const struct profile_record r = { .common = LAYOUT_GRAPH_EXIT_ID,
 					 .func = ip,
 					 .calls = calls,
 					 .time = ns,
-					 .squared = ns * ns};
-	const struct hit h = {.record = &r,
+					 .squared = ns * ns };
+	const struct hit h = { .record = &r,
 			      .size = sizeof(r),
 			      .cpu = cpu,
 			      .time = 1000,
 			      .comm = "tester",
 			      .writer = 1,
-			      .entry = (functions_word(ip) & SITE_GROUP) + GROUP_PROFILE};
+			      .entry = (functions_word(ip) & SITE_GROUP) + GROUP_PROFILE };
 	struct slot *slot = session_slot_get(f->session);
 	uint64_t mask;
 
@@ -84,13 +84,13 @@ static void times_have_seven_digits(void **state)
 		uint64_t ns;
 		const char *text;
 	} times[] = {
-		{0, "0.000 us    "},
-		{9999999, "9999.999 us "},
-		{12345678, "12345.67 us "},
-		{123456789, "123456.7 us "},
-		{1234567890, "1234567 us  "},
-		{12345678901, "12345678 us "},
-		{123456789012, "123456789 us "},
+		{ 0, "0.000 us    " },
+		{ 9999999, "9999.999 us " },
+		{ 12345678, "12345.67 us " },
+		{ 123456789, "123456.7 us " },
+		{ 1234567890, "1234567 us  " },
+		{ 12345678901, "12345678 us " },
+		{ 123456789012, "123456789 us " },
 	};
 	struct fixture *f = *state;
 	char line[512];
@@ -160,13 +160,13 @@ static void what_finds_no_room_is_counted(void **state)
 	assert_int_equal(ftrace_profile_set(f->model->ftrace, true), 0);
 	for (uint64_t i = 0; i < most + 10; i++) {
 		const struct profile_record r = { .func = 0x100000 + i, .calls = 1 };
-		const struct hit h = {.record = &r,
+		const struct hit h = { .record = &r,
 				      .size = sizeof(r),
 				      .time = 1000,
 				      .comm = "tester",
 				      .writer = 1,
 				      .entry = (functions_word(0x1000) & SITE_GROUP) +
-					       GROUP_PROFILE};
+					       GROUP_PROFILE };
 		struct slot *slot = session_slot_get(f->session);
 
 		session_hit(f->session, slot, &h);

@@ -244,7 +244,9 @@ static void lines_run_up_to_the_first_error(void **state)
 
 static void an_open_file_outlives_its_event(void **state)
 {
-	static const char *const names[] = {"enable", "filter", "format", "id", "trigger", "hist"};
+	static const char *const names[] = {
+		"enable", "filter", "format", "id", "trigger", "hist"
+	};
 	struct fixture *f = *state;
 	struct tree *t = tree_create(f->model);
 	struct tree_file *files[6];

@@ -10,10 +10,10 @@
 #define KEY_A		{ .kind = OP_KEY_FIELD, .size = OP_LOAD_U32, .arg = OFF(a) }
 #define FIND		{ .kind = OP_FIND }
 #define SUM(n)		{ .kind = OP_SUM, .off = n }
-#define LOAD(field)                                                                        \
-	{                                                                                  \
-		.kind = sizeof(((struct rec *)0)->field) == 8 ? OP_LOAD_U64 : OP_LOAD_U32, \
-		.off = OFF(field)                                                          \
+#define LOAD(field)										\
+	{											\
+		.kind = sizeof(((struct rec *)0)->field) == 8 ? OP_LOAD_U64 : OP_LOAD_U32,	\
+		.off = OFF(field)								\
 	}
 #define VAR_SET(n)	{ .kind = OP_VAR_SET, .off = n }
 #define REF_FIND(h)	{ .kind = OP_REF_FIND, .imm = (h).cell, .arg = 8 }
@@ -32,10 +32,10 @@ static void a_variable_is_found_by_its_key(void **state)
 {
 	make_hists(0, 0);
 	plan_hist(EVENT_A, 0,
-		  PROGRAM(&ha, CODE_NEEDS_TIME, KEY_A, FIND, {.kind = OP_LOAD_TIME}, VAR_SET(1)));
+		  PROGRAM(&ha, CODE_NEEDS_TIME, KEY_A, FIND, { .kind = OP_LOAD_TIME }, VAR_SET(1)));
 	plan_hist(EVENT_B, 0,
 		  PROGRAM(&hb, CODE_NEEDS_TIME, KEY_A, REF_FIND(ha), REF_READ(3, 1, 0), FIND,
-			  {.kind = OP_LOAD_TIME}, LOAD_REF(3), {.kind = OP_SUB}, SUM(1)));
+			  { .kind = OP_LOAD_TIME }, LOAD_REF(3), { .kind = OP_SUB }, SUM(1)));
 	fire_event(EVENT_B, 7, 100);
 	assert_int_equal(map_hits(hb.map.data, &hb.shape), 0);
 	fire_event(EVENT_A, 7, 1000);
@@ -88,12 +88,12 @@ static void a_short_key_is_padded(void **state)
 	hist_make(&ha, 24, 1, 1, 0, 0);
 	hist_make(&hb, 8, 1, 0, 0, 0);
 	plan_hist(EVENT_A, 0,
-		  PROGRAM(&ha, 0, KEY_A, {.kind = OP_LOAD_IMM}, {.kind = OP_KEY_U64, .off = 8},
-			  {.kind = OP_LOAD_IMM}, {.kind = OP_KEY_U64, .off = 16}, FIND, LOAD(a),
+		  PROGRAM(&ha, 0, KEY_A, { .kind = OP_LOAD_IMM }, { .kind = OP_KEY_U64, .off = 8 },
+			  { .kind = OP_LOAD_IMM }, { .kind = OP_KEY_U64, .off = 16 }, FIND, LOAD(a),
 			  VAR_SET(0)));
 	plan_hist(EVENT_B, 0,
-		  PROGRAM(&hb, 0, {.kind = OP_LOAD_IMM, .imm = ~0ull},
-			  {.kind = OP_KEY_U64, .off = 16}, KEY_A, REF_FIND(ha), REF_READ(0, 0, 0),
+		  PROGRAM(&hb, 0, { .kind = OP_LOAD_IMM, .imm = ~0ull },
+			  { .kind = OP_KEY_U64, .off = 16 }, KEY_A, REF_FIND(ha), REF_READ(0, 0, 0),
 			  FIND));
 	fire_event(EVENT_A, 7, 1);
 	fire_event(EVENT_B, 7, 1);
@@ -119,7 +119,7 @@ static void own_values_are_those_of_this_hit(void **state)
 	make_hists(0, 0);
 	plan_hist(EVENT_A, 0,
 		  PROGRAM(&ha, 0, KEY_A, FIND, LOAD(b), VAR_SET(2),
-			  {.kind = OP_REF_OWN, .arg = 15, .off = 2}, LOAD_REF(15), SUM(1)));
+			  { .kind = OP_REF_OWN, .arg = 15, .off = 2 }, LOAD_REF(15), SUM(1)));
 	for (uint32_t i = 1; i <= 3; i++) {
 		struct rec r = rec_make(EVENT_A, 7);
 
@@ -211,12 +211,12 @@ static void stacks_are_counted_and_ended(void **state)
 		{ .kind = OP_VAR_SET_STACK, .size = STACK_REF, .arg = 1, .off = 1, .len = 1 }));
 	plan_hist(EVENT_B, 0,
 		  PROGRAM(&hb, 0, KEY_A, REF_FIND(ha),
-			  {.kind = OP_REF_READ, .arg = 0, .off = 1, .len = 2}, FIND,
-			  {.kind = OP_VAR_SET_STACK,
+			  { .kind = OP_REF_READ, .arg = 0, .off = 1, .len = 2 }, FIND,
+			  { .kind = OP_VAR_SET_STACK,
 			   .size = STACK_REF,
 			   .arg = 0,
 			   .off = 0,
-			   .len = 0}));
+			   .len = 0 }));
 	fire_event(EVENT_A, 7, 1);
 	fire_event(EVENT_B, 7, 1);
 	assert_memory_equal(block_of(&ha, 7, 0), expected, sizeof(expected));
@@ -257,18 +257,18 @@ static void fire_c(uint32_t a, uint64_t c, uint32_t b)
 static config_ref track_program(uint32_t flags)
 {
 	return PROGRAM(&ha, 0, KEY_A, FIND, OWN_C,
-		       {.kind = OP_TRACK_BEGIN,
+		       { .kind = OP_TRACK_BEGIN,
 			.off = 1,
 			.arg = 0,
 			.flags = (uint8_t)flags,
-			.on_false = 12},
-		       LOAD(b), {.kind = OP_TRACK_U64, .off = 8},
-		       {.kind = OP_TRACK_STRING,
+			.on_false = 12 },
+		       LOAD(b), { .kind = OP_TRACK_U64, .off = 8 },
+		       { .kind = OP_TRACK_STRING,
 			.off = 16,
 			.size = STRING_FIXED,
 			.imm = OFF(name),
-			.arg = 16},
-		       {.kind = OP_TRACK_END, .on_false = 12}, {.kind = OP_LOAD_IMM, .imm = 1},
+			.arg = 16 },
+		       { .kind = OP_TRACK_END, .on_false = 12 }, { .kind = OP_LOAD_IMM, .imm = 1 },
 		       SUM(1));
 }
 
@@ -324,14 +324,14 @@ static void one_block_for_the_whole_hist(void **state)
 	make_hists(2, 48);
 	plan_hist(EVENT_A, 0,
 		  PROGRAM(&ha, 0, KEY_A, FIND, OWN_C,
-			  {.kind = OP_TRACK_BEGIN,
+			  { .kind = OP_TRACK_BEGIN,
 			   .off = 0,
 			   .arg = 0,
 			   .flags = TRACK_GLOBAL,
-			   .on_false = 9},
-			  {.kind = OP_TRACK_COMM, .off = 8},
-			  {.kind = OP_TRACK_KEY, .off = 24, .len = 8},
-			  {.kind = OP_TRACK_END, .on_false = 9}));
+			   .on_false = 9 },
+			  { .kind = OP_TRACK_COMM, .off = 8 },
+			  { .kind = OP_TRACK_KEY, .off = 24, .len = 8 },
+			  { .kind = OP_TRACK_END, .on_false = 9 }));
 	fire_c(7, 10, 0);
 	fire_c(8, 5, 0);
 	w = block_of(&ha, 0, 0);
@@ -349,13 +349,13 @@ static void a_text_keeps_within_its_block(void **state)
 	make_hists(1, 24);
 	plan_hist(EVENT_A, 0,
 		  PROGRAM(&ha, 0, KEY_A, FIND, OWN_C,
-			  {.kind = OP_TRACK_BEGIN, .arg = 0, .on_false = 8},
-			  {.kind = OP_TRACK_STRING,
+			  { .kind = OP_TRACK_BEGIN, .arg = 0, .on_false = 8 },
+			  { .kind = OP_TRACK_STRING,
 			   .off = 16,
 			   .size = STRING_FIXED,
 			   .imm = OFF(name),
-			   .arg = 16},
-			  {.kind = OP_TRACK_END, .on_false = 8}));
+			   .arg = 16 },
+			  { .kind = OP_TRACK_END, .on_false = 8 }));
 	fire_c(7, 10, 0);
 	assert_string_equal((const char *)block_of(&ha, 7, 0) + 16, "fifteen");
 }

@@ -27,7 +27,7 @@ static void instance_make(uint32_t index)
 int fixture_setup(void **state)
 {
 	static const struct session_params params = {
-		.nr_cpus = 2, .nr_slots = 8, .memory = 64 << 20};
+		.nr_cpus = 2, .nr_slots = 8, .memory = 64 << 20 };
 
 	if (session_create(NULL, &params, &fixture.session))
 		return -1;
@@ -50,13 +50,13 @@ void hist_make(struct hist *h, uint32_t key_size, uint32_t nr_sums, uint32_t nr_
 {
 	struct hist_cell *cell;
 
-	*h = (struct hist){.shape = {.max_elts = 128,
+	*h = (struct hist){ .shape = { .max_elts = 128,
 				     .key_size = key_size,
 				     .nr_sums = nr_sums,
 				     .nr_vars = nr_vars,
 				     .nr_cpus = 2,
 				     .nr_slots = 8,
-				     .nr_blocks = nr_blocks}};
+				     .nr_blocks = nr_blocks } };
 	for (uint32_t i = 0; i < nr_blocks; i++)
 		h->shape.block_size[i] = block_size;
 	h->ref = session_data_alloc(fixture.session, map_size(&h->shape));
@@ -122,7 +122,7 @@ void plan_make(const struct plan_row *rows, unsigned int nr)
 				.code = rows[i].triggers[k].program,
 				.filter = rows[i].triggers[k].filter,
 				.state = session_data_alloc(fixture.session,
-							    sizeof(struct trigger_state))};
+							    sizeof(struct trigger_state)) };
 	}
 	plan->nr_triggers = used;
 	session_publish(fixture.session,
@@ -131,21 +131,21 @@ void plan_make(const struct plan_row *rows, unsigned int nr)
 
 void plan_hist(uint32_t event, uint32_t flags, config_ref program)
 {
-	plan_make(&(struct plan_row){.event = event,
+	plan_make(&(struct plan_row){ .event = event,
 				     .flags = flags,
 				     .nr_triggers = program ? 1 : 0,
-				     .triggers = {{TRIGGER_HIST, program, 0}}},
+				     .triggers = { { TRIGGER_HIST, program, 0 } } },
 		  1);
 }
 
 struct rec rec_make(uint32_t event, uint32_t a)
 {
 	return (struct rec){
-		.common = {.type = (uint16_t)event, .flags = 3, .preempt_count = 1, .pid = 77},
+		.common = { .type = (uint16_t)event, .flags = 3, .preempt_count = 1, .pid = 77 },
 		.a = a,
 		.name = "fifteen-letters",
 		.loc = 8 << 16 | offsetof(struct rec, dyn),
-		.dyn = "dynamic"};
+		.dyn = "dynamic" };
 }
 
 uint64_t fire_rec(const struct rec *r, uint64_t time)

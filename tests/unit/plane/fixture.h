@@ -61,10 +61,10 @@ void hist_make(struct hist *h, uint32_t key_size, uint32_t nr_sums, uint32_t nr_
 	       uint32_t nr_blocks, uint32_t block_size);
 config_ref program_make(const struct hist *h, const struct op *ops, unsigned int nr,
 			uint32_t flags);
-#define PROGRAM(h, flags, ...)                                                    \
-	program_make(h, (const struct op[]){__VA_ARGS__, {.kind = OP_END}},       \
-		     sizeof((const struct op[]){__VA_ARGS__, {.kind = OP_END}}) / \
-			     sizeof(struct op),                                   \
+#define PROGRAM(h, flags, ...)								\
+	program_make(h, (const struct op[]){ __VA_ARGS__, { .kind = OP_END } },		\
+		     sizeof((const struct op[]){ __VA_ARGS__, { .kind = OP_END } }) /	\
+			     sizeof(struct op),						\
 		     flags)
 /* One arm an instance; all of the same event. */
 void plan_make(const struct plan_row *rows, unsigned int nr);

@@ -31,13 +31,13 @@ static struct map_view made(const struct map_shape *shape)
 
 static struct map_shape shaped(uint32_t max_elts, uint32_t key_size, bool single)
 {
-	return (struct map_shape){.max_elts = max_elts,
+	return (struct map_shape){ .max_elts = max_elts,
 				  .key_size = key_size,
 				  .nr_sums = 2,
 				  .nr_vars = 3,
 				  .nr_cpus = 4,
 				  .nr_slots = SLOTS,
-				  .single_writer = single};
+				  .single_writer = single };
 }
 
 static void keys_of_all_sizes_are_found_again(void **state)

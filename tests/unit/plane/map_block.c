@@ -21,7 +21,7 @@ static struct map_view made(bool single)
 	static struct map_layout layout;
 	struct map_view m;
 
-	shape = (struct map_shape){.max_elts = 128,
+	shape = (struct map_shape){ .max_elts = 128,
 				   .key_size = 8,
 				   .nr_sums = 1,
 				   .nr_vars = 1,
@@ -29,7 +29,7 @@ static struct map_view made(bool single)
 				   .nr_slots = SLOTS,
 				   .single_writer = single,
 				   .nr_blocks = 2,
-				   .block_size = {WORDS * 8, 16}};
+				   .block_size = { WORDS * 8, 16 } };
 	map_lay_out(&layout, &shape);
 	m = (struct map_view){ &layout, aligned_alloc(64, (map_size(&shape) + 63) / 64 * 64) };
 	memset(m.data, 0, map_size(&shape));

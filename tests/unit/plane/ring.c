@@ -386,11 +386,11 @@ static void a_commit_for_another_cpu_fails(void **state)
 		.next_head = 73,
 	};
 	uint64_t head = 32, at = 0;
-	struct ring_commit c = {.head_at = &head,
+	struct ring_commit c = { .head_at = &head,
 				.head = 32,
 				.next_head = 73,
 				.nr_stores = 1,
-				.stores = {{&at, 7}}};
+				.stores = { { &at, 7 } } };
 	int cpu;
 
 	if (rseq_cpu() < 0)

@@ -13,11 +13,11 @@
 #define FIND		{ .kind = OP_FIND }
 #define A_AS_REF0	{ .kind = OP_LOAD_U32, .off = OFF(a) }, { .kind = OP_VAR_SET, .off = 0 }, \
 			{ .kind = OP_REF_OWN, .off = 0, .arg = 0 }
-#define SYNTH_A(id)                                                    \
-	{.kind = OP_SYNTH_BEGIN, .arg = id, .len = 16},                \
-		{.kind = OP_SYNTH_U64, .off = 8, .size = 8, .arg = 0}, \
-	{                                                              \
-		.kind = OP_SYNTH_END                                   \
+#define SYNTH_A(id)								\
+	{ .kind = OP_SYNTH_BEGIN, .arg = id, .len = 16 },			\
+		{ .kind = OP_SYNTH_U64, .off = 8, .size = 8, .arg = 0 },	\
+	{									\
+		.kind = OP_SYNTH_END						\
 	}
 /* Where the field of SYNTH_A is, as a key. */
 #define KEY_LAT		{ .kind = OP_KEY_FIELD, .size = OP_LOAD_U64, .arg = 8 }
@@ -53,31 +53,32 @@ static void records_are_the_kernels(void **state)
 	hist_make(&ha, 8, 1, 4, 4, STRING_ROOM);
 	plan_hist(SYNTH, ARM_RECORD, 0);
 	plan_hist(EVENT_A, 0,
-		  PROGRAM(&ha, CODE_NEEDS_STACK, KEY_A, FIND, {.kind = OP_LOAD_U64, .off = OFF(c)},
-			  {.kind = OP_VAR_SET, .off = 0},
-			  {.kind = OP_VAR_SET_STRING,
-			   .off = 1,
-			   .len = 1,
-			   .size = STRING_FIXED,
-			   .imm = OFF(name),
-			   .arg = 16},
-			  {.kind = OP_VAR_SET_STRING,
-			   .off = 2,
-			   .len = 2,
-			   .size = STRING_DATA_LOC,
-			   .imm = OFF(loc)},
-			  {.kind = OP_VAR_SET_STACK, .off = 3, .len = 3, .size = STACK_HIT},
-			  {.kind = OP_REF_OWN, .arg = 0, .off = 0},
-			  {.kind = OP_REF_OWN, .arg = 1, .off = 1, .len = 2},
-			  {.kind = OP_REF_OWN, .arg = 2, .off = 2, .len = 3},
-			  {.kind = OP_REF_OWN, .arg = 3, .off = 3, .len = 4},
-			  {.kind = OP_SYNTH_BEGIN, .arg = SYNTH, .len = (uint16_t)behind},
-			  {.kind = OP_SYNTH_U64, .off = 8, .size = 8, .arg = 0},
-			  {.kind = OP_SYNTH_U64, .off = 16, .size = 4, .arg = 0},
-			  {.kind = OP_SYNTH_U64, .off = 24, .size = 1, .arg = 0},
-			  {.kind = OP_SYNTH_STRING, .off = 32, .len = STRING_ROOM, .arg = 1},
-			  {.kind = OP_SYNTH_STRING, .off = 288, .arg = 2},
-			  {.kind = OP_SYNTH_STACK, .off = 296, .arg = 3}, {.kind = OP_SYNTH_END}));
+		  PROGRAM(&ha, CODE_NEEDS_STACK, KEY_A, FIND,
+			  { .kind = OP_LOAD_U64, .off = OFF(c) }, { .kind = OP_VAR_SET, .off = 0 },
+			  { .kind = OP_VAR_SET_STRING,
+			    .off = 1,
+			    .len = 1,
+			    .size = STRING_FIXED,
+			    .imm = OFF(name),
+			    .arg = 16 },
+			  { .kind = OP_VAR_SET_STRING,
+			    .off = 2,
+			    .len = 2,
+			    .size = STRING_DATA_LOC,
+			    .imm = OFF(loc) },
+			  { .kind = OP_VAR_SET_STACK, .off = 3, .len = 3, .size = STACK_HIT },
+			  { .kind = OP_REF_OWN, .arg = 0, .off = 0 },
+			  { .kind = OP_REF_OWN, .arg = 1, .off = 1, .len = 2 },
+			  { .kind = OP_REF_OWN, .arg = 2, .off = 2, .len = 3 },
+			  { .kind = OP_REF_OWN, .arg = 3, .off = 3, .len = 4 },
+			  { .kind = OP_SYNTH_BEGIN, .arg = SYNTH, .len = (uint16_t)behind },
+			  { .kind = OP_SYNTH_U64, .off = 8, .size = 8, .arg = 0 },
+			  { .kind = OP_SYNTH_U64, .off = 16, .size = 4, .arg = 0 },
+			  { .kind = OP_SYNTH_U64, .off = 24, .size = 1, .arg = 0 },
+			  { .kind = OP_SYNTH_STRING, .off = 32, .len = STRING_ROOM, .arg = 1 },
+			  { .kind = OP_SYNTH_STRING, .off = 288, .arg = 2 },
+			  { .kind = OP_SYNTH_STACK, .off = 296, .arg = 3 },
+			  { .kind = OP_SYNTH_END }));
 	struct rec r = rec_make(EVENT_A, 7);
 
 	r.c = 0x1122334455667788;
@@ -90,7 +91,7 @@ static void records_are_the_kernels(void **state)
 	size = ring_nth(0, 1, &got, sizeof(got));
 	memset(&expected, 0, sizeof(expected));
 	expected.common =
-		(struct record_common){.type = SYNTH, .flags = 3, .preempt_count = 1, .pid = 77};
+		(struct record_common){ .type = SYNTH, .flags = 3, .preempt_count = 1, .pid = 77 };
 	expected.u64 = r.c;
 	expected.u32 = 0x55667788;
 	expected.u8 = 0x88;
@@ -110,13 +111,13 @@ static void a_full_stack_is_as_long_as_the_kernels(void **state)
 {
 	uint64_t stack[20], got[64] = { 0 };
 	struct rec r = rec_make(EVENT_A, 7);
-	struct hit h = {.record = &r,
+	struct hit h = { .record = &r,
 			.size = sizeof(r),
 			.cpu = 1,
 			.time = 10,
 			.stack = stack,
 			.nr_stack = 20,
-			.writer = 1};
+			.writer = 1 };
 
 	for (uint32_t i = 0; i < 20; i++)
 		stack[i] = 0x1000 + i;
@@ -124,10 +125,10 @@ static void a_full_stack_is_as_long_as_the_kernels(void **state)
 	plan_hist(SYNTH, ARM_RECORD, 0);
 	plan_hist(EVENT_A, 0,
 		  PROGRAM(&ha, CODE_NEEDS_STACK, KEY_A, FIND,
-			  {.kind = OP_VAR_SET_STACK, .size = STACK_HIT},
-			  {.kind = OP_REF_OWN, .len = 1},
-			  {.kind = OP_SYNTH_BEGIN, .arg = SYNTH, .len = 16},
-			  {.kind = OP_SYNTH_STACK, .off = 8}, {.kind = OP_SYNTH_END}));
+			  { .kind = OP_VAR_SET_STACK, .size = STACK_HIT },
+			  { .kind = OP_REF_OWN, .len = 1 },
+			  { .kind = OP_SYNTH_BEGIN, .arg = SYNTH, .len = 16 },
+			  { .kind = OP_SYNTH_STACK, .off = 8 }, { .kind = OP_SYNTH_END }));
 	hit(fixture.p, fixture.slot, &h);
 	assert_int_equal(ring_nth(0, 0, got, sizeof(got)), 16 + 17 * 8);
 	assert_int_equal(got[1], 16 * 8 << 16 | 16);
@@ -155,8 +156,8 @@ static void it_is_there_when_its_cause_is_not(void **state)
 /* H4: by the shape of its plan, which a second hist or a trigger of its own changes. */
 static void it_waits_only_where_there_is_something_to_wait_for(void **state)
 {
-	const struct op two[] = {KEY_A, FIND, A_AS_REF0, SYNTH_A(SYNTH), SYNTH_A(SYNTH2),
-				 {.kind = OP_END}};
+	const struct op two[] = { KEY_A, FIND, A_AS_REF0, SYNTH_A(SYNTH), SYNTH_A(SYNTH2),
+				 { .kind = OP_END } };
 	uint64_t used;
 
 	hist_make(&ha, 8, 1, 4, 4, STRING_ROOM);
@@ -221,7 +222,7 @@ static void last_field(uint64_t *field, uint64_t *time)
 static void it_happens_when_its_cause_does(void **state)
 {
 	struct rec r = rec_make(EVENT_A, 7);
-	struct hit h = {.record = &r, .size = sizeof(r), .comm = "tester"};
+	struct hit h = { .record = &r, .size = sizeof(r), .comm = "tester" };
 	struct instance_state *inst = plane_instance(fixture.p, 0);
 	cpu_set_t before, one;
 	uint64_t field, time;
@@ -236,8 +237,8 @@ static void it_happens_when_its_cause_does(void **state)
 	plan_hist(SYNTH, ARM_RECORD, 0);
 	for (uint32_t flags = 0; flags <= CODE_ONE_EVENT; flags += CODE_ONE_EVENT) {
 		const config_ref make =
-			PROGRAM(&ha, flags | CODE_NEEDS_TIME, KEY_A, FIND, {.kind = OP_LOAD_TIME},
-				{.kind = OP_VAR_SET}, {.kind = OP_REF_OWN}, SYNTH_A(SYNTH));
+			PROGRAM(&ha, flags | CODE_NEEDS_TIME, KEY_A, FIND, { .kind = OP_LOAD_TIME },
+				{ .kind = OP_VAR_SET }, { .kind = OP_REF_OWN }, SYNTH_A(SYNTH));
 
 		plan_hist(EVENT_A, 0, make);
 		hit(fixture.p, fixture.slot, &h);
@@ -258,11 +259,11 @@ static void it_happens_when_its_cause_does(void **state)
 		inst->clock = CLOCK_ID_LOCAL;
 		/* So is the counter where the cause has another. */
 		plane_instance(fixture.p, 1)->clock = CLOCK_ID_X86_TSC;
-		plan_make(&(const struct plan_row){.event = EVENT_A,
+		plan_make(&(const struct plan_row){ .event = EVENT_A,
 						   .instance = 1,
 						   .flags = ARM_NEED_RECORD,
 						   .nr_triggers = 1,
-						   .triggers = {{TRIGGER_HIST, make, 0}}},
+						   .triggers = { { TRIGGER_HIST, make, 0 } } },
 			  1);
 		hit(fixture.p, fixture.slot, &h);
 		last_field(&field, &time);
@@ -275,33 +276,33 @@ static void it_happens_when_its_cause_does(void **state)
 static void instances_with_other_clocks_see_other_times(void **state)
 {
 	struct rec r = rec_make(EVENT_A, 7);
-	struct hit h = {.record = &r, .size = sizeof(r), .comm = "tester"};
+	struct hit h = { .record = &r, .size = sizeof(r), .comm = "tester" };
 	config_ref make;
 	uint64_t var;
 
 	hist_make(&ha, 8, 1, 1, 0, 0);
 	hist_make(&hs, 8, 1, 1, 0, 0);
-	make = PROGRAM(&ha, CODE_NEEDS_TIME, KEY_A, FIND, {.kind = OP_LOAD_TIME},
-		       {.kind = OP_VAR_SET});
+	make = PROGRAM(&ha, CODE_NEEDS_TIME, KEY_A, FIND, { .kind = OP_LOAD_TIME },
+		       { .kind = OP_VAR_SET });
 	plane_instance(fixture.p, 1)->clock = CLOCK_ID_COUNTER;
-	plan_make((const struct plan_row[]){{.event = EVENT_A,
+	plan_make((const struct plan_row[]){ { .event = EVENT_A,
 					     .flags = ARM_NEED_RECORD,
 					     .nr_triggers = 1,
-					     .triggers = {{TRIGGER_HIST, make, 0}}},
-					    {.event = EVENT_A,
+					     .triggers = { { TRIGGER_HIST, make, 0 } } },
+					    { .event = EVENT_A,
 					     .instance = 1,
 					     .flags = ARM_NEED_RECORD,
 					     .nr_triggers = 1,
-					     .triggers = {{TRIGGER_HIST,
+					     .triggers = { { TRIGGER_HIST,
 							   PROGRAM(&hs, CODE_NEEDS_TIME, KEY_A,
-								   FIND, {.kind = OP_LOAD_TIME},
-								   {.kind = OP_VAR_SET}),
-							   0}}}},
+								   FIND, { .kind = OP_LOAD_TIME },
+								   { .kind = OP_VAR_SET }),
+							   0 } } } },
 		  2);
 	hit(fixture.p, fixture.slot, &h);
-	assert_true(map_var_read(hs.map, map_find(hs.map, &(uint64_t){7}), 0, &var));
+	assert_true(map_var_read(hs.map, map_find(hs.map, &(uint64_t){ 7 }), 0, &var));
 	assert_int_equal(var, 1);
-	assert_true(map_var_read(ha.map, map_find(ha.map, &(uint64_t){7}), 0, &var));
+	assert_true(map_var_read(ha.map, map_find(ha.map, &(uint64_t){ 7 }), 0, &var));
 	assert_true(var > 1000);
 }
 
@@ -325,19 +326,19 @@ static void its_effects_are_seen_by_later_triggers(void **state)
 
 	hist_make(&hs, 8, 1, 1, 0, 0);
 	plan_hist(SYNTH, 0,
-		  PROGRAM(&hs, 0, KEY_LAT, FIND, {.kind = OP_LOAD_U64, .off = 8},
-			  {.kind = OP_VAR_SET}));
+		  PROGRAM(&hs, 0, KEY_LAT, FIND, { .kind = OP_LOAD_U64, .off = 8 },
+			  { .kind = OP_VAR_SET }));
 	hist_make(&other, 8, 1, 0, 0, 0);
 	plan_make(
 		&(struct plan_row){
 			.event = EVENT_A,
 			.nr_triggers = 2,
-			.triggers = {{TRIGGER_HIST, make, 0},
-				     {TRIGGER_HIST,
+			.triggers = { { TRIGGER_HIST, make, 0 },
+				     { TRIGGER_HIST,
 				      PROGRAM(&other, 0, KEY_A,
-					      {.kind = OP_REF_FIND, .imm = hs.cell, .arg = 8},
-					      {.kind = OP_REF_READ}, FIND),
-				      0}}},
+					      { .kind = OP_REF_FIND, .imm = hs.cell, .arg = 8 },
+					      { .kind = OP_REF_READ }, FIND),
+				      0 } } },
 		1);
 	fire_event(EVENT_A, 7, 10);
 	assert_int_equal(sum_of_key(&other, 7, 0), 1);
@@ -362,14 +363,14 @@ static void a_record_comes_before_those_it_causes(void **state)
 static config_ref filter_lat(uint64_t v)
 {
 	return program_make(NULL,
-			    (const struct op[]){{.kind = OP_CMP_U64,
+			    (const struct op[]){ { .kind = OP_CMP_U64,
 						 .cmp = CMP_EQ,
 						 .off = 8,
 						 .imm = v,
 						 .on_true = 1,
-						 .on_false = 2},
-						{.kind = OP_ACCEPT},
-						{.kind = OP_REJECT}},
+						 .on_false = 2 },
+						{ .kind = OP_ACCEPT },
+						{ .kind = OP_REJECT } },
 			    3, 0);
 }
 
@@ -421,12 +422,12 @@ static void post_triggers_fire_behind_the_record(void **state)
 
 	plan_make(&(struct plan_row){ .event = SYNTH, .flags = ARM_RECORD, .nr_triggers = 1,
 				      .triggers = { { TRIGGER_TRACEOFF, 0, 0 } } }, 1);
-	plan_make(
-		&(struct plan_row){.event = EVENT_A,
-				   .flags = ARM_RECORD,
-				   .nr_triggers = 2,
-				   .triggers = {{TRIGGER_HIST, make, 0}, {TRIGGER_HIST, make, 0}}},
-		1);
+	plan_make(&(struct plan_row){ .event = EVENT_A,
+				      .flags = ARM_RECORD,
+				      .nr_triggers = 2,
+				      .triggers = { { TRIGGER_HIST, make, 0 },
+						    { TRIGGER_HIST, make, 0 } } },
+		  1);
 	fire_event(EVENT_A, 7, 10);
 	assert_string_equal(ring_text(0, 0), "300@10 302@10 ");
 	assert_int_equal(plane_instance(fixture.p, 0)->tracing_on, 0);
@@ -439,9 +440,9 @@ static void a_paused_or_filtered_trigger_makes_nothing(void **state)
 	config_ref make = maker(SYNTH);
 
 	plan_hist(SYNTH, ARM_RECORD, 0);
-	plan_make(&(struct plan_row){.event = EVENT_A,
+	plan_make(&(struct plan_row){ .event = EVENT_A,
 				     .nr_triggers = 1,
-				     .triggers = {{TRIGGER_HIST, make, filter_lat(12345)}}},
+				     .triggers = { { TRIGGER_HIST, make, filter_lat(12345) } } },
 		  1);
 	fire_event(EVENT_A, 7, 10);
 	assert_string_equal(ring_text(0, 0), "");
@@ -513,14 +514,14 @@ static void filters_see_its_dynamic_texts(void **state)
 	struct code *filter = session_config(fixture.session, ref, size);
 
 	*filter = (struct code){ .size = (uint32_t)size, .nr_ops = 3 };
-	filter->ops[0] = (struct op){.kind = OP_MATCH,
+	filter->ops[0] = (struct op){ .kind = OP_MATCH,
 				     .size = STRING_DATA_LOC << 4 | MATCH_FRONT,
 				     .cmp = CMP_EQ,
 				     .off = 8,
 				     .imm = size - 8,
 				     .arg = 3,
 				     .on_true = 1,
-				     .on_false = 2};
+				     .on_false = 2 };
 	filter->ops[1].kind = OP_ACCEPT;
 	filter->ops[2].kind = OP_REJECT;
 	memcpy((char *)filter + size - 8, "dyn", 4);
@@ -528,10 +529,10 @@ static void filters_see_its_dynamic_texts(void **state)
 	plan_make(&(struct plan_row){ .event = SYNTH, .flags = ARM_RECORD, .filter = ref }, 1);
 	plan_hist(EVENT_A, 0,
 		  PROGRAM(&ha, 0, KEY_A, FIND,
-			  {.kind = OP_VAR_SET_STRING, .size = STRING_DATA_LOC, .imm = OFF(loc)},
-			  {.kind = OP_REF_OWN, .len = 1},
-			  {.kind = OP_SYNTH_BEGIN, .arg = SYNTH, .len = 16},
-			  {.kind = OP_SYNTH_STRING, .off = 8}, {.kind = OP_SYNTH_END}));
+			  { .kind = OP_VAR_SET_STRING, .size = STRING_DATA_LOC, .imm = OFF(loc) },
+			  { .kind = OP_REF_OWN, .len = 1 },
+			  { .kind = OP_SYNTH_BEGIN, .arg = SYNTH, .len = 16 },
+			  { .kind = OP_SYNTH_STRING, .off = 8 }, { .kind = OP_SYNTH_END }));
 	struct rec r = rec_make(EVENT_A, 7);
 
 	fire_rec(&r, 10);
@@ -545,10 +546,10 @@ static void filters_see_its_dynamic_texts(void **state)
 			.event = SYNTH,
 			.flags = ARM_NEED_RECORD,
 			.nr_triggers = 1,
-			.triggers = {{TRIGGER_HIST,
-				      PROGRAM(&hs, 0, {.kind = OP_KEY_FIELD, .size = OP_LOAD_U16},
+			.triggers = { { TRIGGER_HIST,
+				      PROGRAM(&hs, 0, { .kind = OP_KEY_FIELD, .size = OP_LOAD_U16 },
 					      FIND),
-				      ref}}},
+				      ref } } },
 		1);
 	fire_rec(&r, 30);
 	assert_int_equal(sum_of_key(&hs, SYNTH, 0), 0);

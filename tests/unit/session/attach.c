@@ -22,7 +22,7 @@
 static int set_up(void **state)
 {
 	static const struct session_params params = {
-		.nr_cpus = 2, .nr_slots = 32, .memory = 64 << 20};
+		.nr_cpus = 2, .nr_slots = 32, .memory = 64 << 20 };
 
 	return serve_start("s", &params);
 }
@@ -275,7 +275,7 @@ static void no_server_no_session(void **state)
 static int die_with_session(const char *name)
 {
 	static const struct session_params params = {
-		.nr_cpus = 2, .nr_slots = 32, .memory = 64 << 20};
+		.nr_cpus = 2, .nr_slots = 32, .memory = 64 << 20 };
 	struct session *s;
 	pid_t pid = fork();
 	int status;
@@ -297,7 +297,7 @@ static void a_new_server_finds_living_processes(void **state)
 	server_pid = fork();
 	if (!server_pid) {
 		static const struct session_params params = {
-			.nr_cpus = 2, .nr_slots = 32, .memory = 64 << 20};
+			.nr_cpus = 2, .nr_slots = 32, .memory = 64 << 20 };
 
 		if (session_create("t", &params, &s))
 			_exit(1);

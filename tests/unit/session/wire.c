@@ -105,9 +105,9 @@ static int dial(void)
 static int set_up(void **state)
 {
 	static const struct session_params params = {
-		.nr_cpus = 2, .nr_slots = 32, .memory = 64 << 20};
+		.nr_cpus = 2, .nr_slots = 32, .memory = 64 << 20 };
 	const struct attach_hooks hooks = {
-		.table = on_table, .define = on_define, .ready = on_ready};
+		.table = on_table, .define = on_define, .ready = on_ready };
 
 	memset(&seen, 0, sizeof(seen));
 	if (session_create("w", &params, &session))
@@ -140,7 +140,7 @@ static struct answer ask_bytes(struct attach_request q, size_t size)
 
 static struct attach_reply ask(enum attach_kind kind, uint32_t value)
 {
-	return ask_bytes((struct attach_request){.kind = kind, .value = value},
+	return ask_bytes((struct attach_request){ .kind = kind, .value = value },
 			 sizeof(struct attach_request))
 		.reply;
 }
@@ -222,11 +222,13 @@ static void definitions_beyond_the_packet_are_refused(void **state)
 		assert_int_equal(ask_bytes(q, end).reply.err, -EPROTO);
 	}
 	*d = good;
-	assert_int_equal(ask_bytes((struct attach_request){.kind = ATTACH_EVENTS, .value = 2}, end)
-				 .reply.err,
-			 -EPROTO);
 	assert_int_equal(
-		ask_bytes((struct attach_request){.kind = ATTACH_EVENTS, .value = UINT32_MAX}, end)
+		ask_bytes((struct attach_request){ .kind = ATTACH_EVENTS, .value = 2 }, end)
+			.reply.err,
+		-EPROTO);
+	assert_int_equal(
+		ask_bytes((struct attach_request){ .kind = ATTACH_EVENTS, .value = UINT32_MAX },
+			  end)
 			.reply.err,
 		-E2BIG);
 	assert_string_equal(seen.defined, "app:one=body;");
@@ -259,11 +261,12 @@ static void texts_that_do_not_end_in_their_definition_are_refused(void **state)
 static void packets_of_odd_sizes_are_refused(void **state)
 {
 	hello();
-	assert_int_equal(ask_bytes((struct attach_request){.kind = ATTACH_MORE}, 8).reply.err,
+	assert_int_equal(ask_bytes((struct attach_request){ .kind = ATTACH_MORE }, 8).reply.err,
 			 -EPROTO);
-	assert_int_equal(ask_bytes((struct attach_request){.kind = ATTACH_MORE}, ATTACH_PACKET + 8)
-				 .reply.err,
-			 -EPROTO);
+	assert_int_equal(
+		ask_bytes((struct attach_request){ .kind = ATTACH_MORE }, ATTACH_PACKET + 8)
+			.reply.err,
+		-EPROTO);
 	assert_int_equal(ask((enum attach_kind)99, 0).err, -EPROTO);
 	assert_int_equal(ask(ATTACH_MORE, 0).err, 0);
 }
@@ -469,7 +472,7 @@ static void what_ran_before_exec_is_forgotten_when_the_new_image_attaches(void *
 		int own = dial();
 		const pid_t parent = getpid();
 		struct attach_request q = {
-			.version = SESSION_VERSION, .kind = ATTACH_HELLO, .image = 1};
+			.version = SESSION_VERSION, .kind = ATTACH_HELLO, .image = 1 };
 
 		if (send(own, &q, sizeof(q), 0) != sizeof(q) ||
 		    recv(own, packet, sizeof(packet), 0) <= 0)
@@ -570,7 +573,7 @@ static void the_next_server_knows_which_image_has_the_slots(void **state)
 static bool greet(uint32_t value)
 {
 	struct attach_request q = {
-		.version = SESSION_VERSION, .kind = ATTACH_HELLO, .value = value};
+		.version = SESSION_VERSION, .kind = ATTACH_HELLO, .value = value };
 	int own = dial();
 
 	return send(own, &q, sizeof(q), 0) == sizeof(q) && recv(own, packet, sizeof(packet), 0) > 0;

@@ -114,8 +114,8 @@ static void latency_format_marks_delays(void **state)
 	struct fixture *f = *state;
 	const char *text;
 	size_t i;
-	static const uint64_t times[] = {0,	   10000,     21000,	  122000,    1123000,
-					 11124000, 111125000, 1111126000, 2111127000};
+	static const uint64_t times[] = { 0, 10000, 21000, 122000, 1123000,
+					 11124000, 111125000, 1111126000, 2111127000 };
 
 	option(f, OPTION_LATENCY_FORMAT, true);
 	for (i = 0; i < sizeof(times) / sizeof(times[0]); i++)

@@ -25,7 +25,7 @@ static int conn = -1;		/* of the program that the test plays */
 static int fixture_make(const char *name, const struct programs_params *params)
 {
 	static const struct session_params small = {
-		.nr_cpus = 2, .nr_slots = 32, .memory = 256 << 20};
+		.nr_cpus = 2, .nr_slots = 32, .memory = 256 << 20 };
 
 	if (session_create(name, &small, &session) || model_create(session, &model))
 		return -1;

@@ -14,7 +14,9 @@ static const struct writer_format formats[] = {
 	{ "task", writer_format_rename },
 };
 
-static const struct writer_buffer buffers[] = {{.name = ""}, {.name = "foo"}, {.name = "bar"}};
+static const struct writer_buffer buffers[] = { { .name = "" },
+						{ .name = "foo" },
+						{ .name = "bar" } };
 
 uint64_t made_time(unsigned int b, uint32_t cpu, unsigned int n)
 {

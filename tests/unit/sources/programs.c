@@ -31,12 +31,12 @@
 	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"	\
 	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n" \
 	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
-#define BODY                                                                                     \
-	COMMON "\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n"                              \
+#define BODY \
+	COMMON "\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n" \
 	       "\tfield:unsigned long call_site;\toffset:16;\tsize:8;\tsigned:0;\n\nprint fmt: " \
 	       "\"size=%d\", REC->size\n"
-#define OTHER_BODY                                                                              \
-	COMMON "\tfield:long size;\toffset:8;\tsize:8;\tsigned:1;\n\nprint fmt: \"size=%ld\", " \
+#define OTHER_BODY										\
+	COMMON "\tfield:long size;\toffset:8;\tsize:8;\tsigned:1;\n\nprint fmt: \"size=%ld\", "	\
 	       "REC->size\n"
 
 static int set_up(void **state)
@@ -99,7 +99,7 @@ static void hit_event(int id, int size, uint64_t call_site, const uint64_t *stac
 {
 	struct { struct record_common common; int size, pad; uint64_t call_site;
 	} r = {
-		.common = {.type = (uint16_t)id, .pid = getpid()},
+		.common = { .type = (uint16_t)id, .pid = getpid() },
 		.size = size,
 		.call_site = call_site,
 	};
@@ -197,8 +197,8 @@ static void an_agent_with_another_table_has_no_providers(void **state)
 static void systems_are_chosen(void **state)
 {
 	const struct programs_params heap = { .systems = "heap", .kernel_names = true };
-	const struct programs_params more = {.systems = "lock,thread"},
-				     wrong = {.systems = "heap,bogus"};
+	const struct programs_params more = { .systems = "lock,thread" },
+				     wrong = { .systems = "heap,bogus" };
 	const struct programs_params kernel = { .systems = "sched" };
 
 	fixture_close(true);
@@ -241,9 +241,10 @@ static void another_definition_is_refused_and_told_of(void **state)
 static void definitions_that_cannot_be_are_refused(void **state)
 {
 	static const char *const names[][2] = {
-		{"", "x"},	   {"app", ""},	      {"a/b", "x"},	  {"app", "a b"},
-		{"app", ".."},	   {"..", "x"},	      {"ftrace", "mine"}, {"synthetic", "mine"},
-		{"app", "enable"}, {"app", "filter"}, {"enable", "x"},	  {"app", "a\nb"},
+		{ "", "x" },	      { "app", "" },	       { "a/b", "x" },
+		{ "app", "a b" }, { "app", ".." }, { "..", "x" },
+		{ "ftrace", "mine" }, { "synthetic", "mine" }, { "app", "enable" },
+		{ "app", "filter" }, { "enable", "x" }, { "app", "a\nb" },
 	};
 	static const char *const bodies[] = {
 		"",
@@ -452,7 +453,7 @@ static void functions_have_names_in_all_files(void **state)
 {
 	int id = define("app", "request", BODY);
 	uint64_t base = add_self(3), at = address(3, base, hit_event) + 4,
-		 stack[2] = {at, address(3, base, cat) + 8};
+		 stack[2] = { at, address(3, base, cat) + 8 };
 
 	assert_int_equal(put("events/app/request/trigger", "hist:keys=call_site.sym-offset"), 0);
 	assert_int_equal(put("events/app/request/trigger", "hist:keys=common_stacktrace"), 0);
@@ -507,8 +508,8 @@ static void addresses_of_no_dso_have_no_name(void **state)
 
 static void entries_of_nonsense_are_survived(void **state)
 {
-	static const char *const paths[] = {"/dev/zero",      "/dev/tty",    "relative", "",
-					    "/proc/self/mem", "/etc/passwd", "/"};
+	static const char *const paths[] = { "/dev/zero", "/dev/tty", "relative", "",
+					    "/proc/self/mem", "/etc/passwd", "/" };
 
 	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS; i++) {
 		struct dso_entry *e = &tables()->dsos[i];

@@ -27,8 +27,8 @@
 
 enum { NUMBER = 2, FUNCTIONS = 3 };
 
-#define LINES                                                                      \
-	"sites_static [libfixture.so]\nsites_first [libfixture.so]\nsites_second " \
+#define LINES										\
+	"sites_static [libfixture.so]\nsites_first [libfixture.so]\nsites_second "	\
 	"[libfixture.so]\n"
 
 static const char *library;

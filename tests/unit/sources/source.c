@@ -304,10 +304,10 @@ static void names_follow_renames(void **state)
 	struct writer_rename r = rename_of(100, "first", "second");
 	struct writer_rename again = rename_of(100, "second", "last-name");
 	const struct made_record list[] = {
-		{0, 10, &w, sizeof(w)},		{1, 15, &w, sizeof(w)},
-		{0, 20, &r, sizeof(r)},		{0, 30, &w, sizeof(w)},
-		{0, 40, &again, sizeof(again)}, {1, 50, &w, sizeof(w)},
-		{1, 60, &idle, sizeof(idle)},	{1, 70, &other, sizeof(other)},
+		{ 0, 10, &w, sizeof(w) }, { 1, 15, &w, sizeof(w) },
+		{ 0, 20, &r, sizeof(r) }, { 0, 30, &w, sizeof(w) },
+		{ 0, 40, &again, sizeof(again) }, { 1, 50, &w, sizeof(w) },
+		{ 1, 60, &idle, sizeof(idle) }, { 1, 70, &other, sizeof(other) },
 	};
 	static const char waking[] = "events/sched/sched_waking",
 			  rename[] = "events/task/task_rename";

@@ -122,7 +122,7 @@ static void one_buffer_of_three(void **state)
 	char *path = made_file(&made);
 	const char *file = path, *buffer = "bar";
 	struct source_params params = {
-		.files = &file, .nr_files = 1, .buffers = &buffer, .nr_buffers = 1};
+		.files = &file, .nr_files = 1, .buffers = &buffer, .nr_buffers = 1 };
 	struct source_error err;
 	struct window w;
 	struct seen seen;
@@ -202,7 +202,9 @@ static void any_number_of_streams_is_merged(void **state)
 static void two_files_are_merged(void **state)
 {
 	struct made first = { .version = 6, .nr_buffers = 1, .nr_records = 120 };
-	struct made second = {.version = 7, .algorithm = "zstd", .nr_buffers = 1, .nr_records = 90};
+	struct made second = {
+		.version = 7, .algorithm = "zstd", .nr_buffers = 1, .nr_records = 90
+	};
 	char *paths[2] = { made_file(&first), made_file(&second) };
 	struct source_params params = { .files = (const char **)paths, .nr_files = 2 };
 	struct source_error err;
@@ -236,7 +238,9 @@ static void two_files_are_merged(void **state)
 /* The record before stays readable while the next one is looked at, also over a chunk's end. */
 static void the_record_before_stays(void **state)
 {
-	struct made made = {.version = 7, .algorithm = "zstd", .nr_buffers = 1, .nr_records = 700};
+	struct made made = {
+		.version = 7, .algorithm = "zstd", .nr_buffers = 1, .nr_records = 700
+	};
 	char *path = made_file(&made);
 	const char *file = path;
 	struct source_params params = { .files = &file, .nr_files = 1 };

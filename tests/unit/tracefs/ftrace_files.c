@@ -17,18 +17,18 @@ static const struct {
 	mode_t		mode;
 	bool		everywhere;	/* also in instances */
 } files[] = {
-	{"available_filter_functions", 0440, false},
-	{"available_filter_functions_addrs", 0440, false},
-	{"dyn_ftrace_total_info", 0440, false},
-	{"enabled_functions", 0440, false},
-	{"function_profile_enabled", 0640, false},
-	{"set_ftrace_filter", 0640, true},
-	{"set_ftrace_notrace", 0640, true},
-	{"set_ftrace_notrace_pid", 0640, true},
-	{"set_ftrace_pid", 0640, true},
-	{"set_graph_function", 0640, false},
-	{"set_graph_notrace", 0640, false},
-	{"touched_functions", 0440, false},
+	{ "available_filter_functions", 0440, false },
+	{ "available_filter_functions_addrs", 0440, false },
+	{ "dyn_ftrace_total_info", 0440, false },
+	{ "enabled_functions", 0440, false },
+	{ "function_profile_enabled", 0640, false },
+	{ "set_ftrace_filter", 0640, true },
+	{ "set_ftrace_notrace", 0640, true },
+	{ "set_ftrace_notrace_pid", 0640, true },
+	{ "set_ftrace_pid", 0640, true },
+	{ "set_graph_function", 0640, false },
+	{ "set_graph_notrace", 0640, false },
+	{ "touched_functions", 0440, false },
 };
 
 enum { NR_FILES = sizeof(files) / sizeof(files[0]) };

@@ -86,8 +86,8 @@ static void under_function_tracing_that_is_switched_on_again_begins_anew(void **
 
 static void it_stays_while_somebody_reads_a_pipe(void **state)
 {
-	static const char *const pipes[] = {"trace_pipe", "per_cpu/cpu1/trace_pipe",
-					    "per_cpu/cpu0/trace_pipe_raw"};
+	static const char *const pipes[] = { "trace_pipe", "per_cpu/cpu1/trace_pipe",
+					    "per_cpu/cpu0/trace_pipe_raw" };
 	struct fixture *w = *state;
 	struct tree_file *f;
 
@@ -249,8 +249,8 @@ static void a_trigger_takes_no_snapshot_of_a_latency_tracer_s(void **state)
  */
 static void it_takes_the_snapshot_along(void **state)
 {
-	static const char *const ended[] = {SAYS "SNAPSHOT NOT ALLOCATED ***\n",
-					    SAYS "stopping trace here!   ***\n"};
+	static const char *const ended[] = { SAYS "SNAPSHOT NOT ALLOCATED ***\n",
+					    SAYS "stopping trace here!   ***\n" };
 	struct fixture *w = *state;
 
 	assert_taken(w, "snapshot", "1");

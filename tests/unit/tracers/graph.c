@@ -142,7 +142,7 @@ static void a_return_whose_entry_was_not_seen_is_named(void **state)
 static void durations_have_a_mark_and_seven_characters(void **state)
 {
 	static const uint64_t ns[] = {
-		9999,	   10001,      100001,	    1000001,	   10000001,
+		9999, 10001, 100001, 1000001, 10000001,
 		100000001, 1000000001, 12345678901, 1234567890123,
 	};
 
@@ -200,7 +200,7 @@ static void the_header_has_the_columns(void **state)
 static void returned_values_are_errors_where_they_can_be(void **state)
 {
 	static const uint64_t values[] = {
-		0, 5, (uint64_t)-22, 0xffffffeaull, 0x80000000ull, (uint64_t)-4096};
+		0, 5, (uint64_t)-22, 0xffffffeaull, 0x80000000ull, (uint64_t)-4096 };
 
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
 		enter(0, ALPHA, 0);

@@ -29,37 +29,39 @@ enum { IRQS = 1 };		/* common_flags */
 static const struct {
 	const char *system, *format;
 } events[] = {
-	{"ftrace", "name: function\nID: 1\n" COMMON FIELD("unsigned long ip", 8, 8, 0)
-			   FIELD("unsigned long parent_ip", 16, 8, 0) "\nprint fmt: \"\"\n"},
-	{"ftrace",
-	 "name: context_switch\nID: 2\n" COMMON FIELD("unsigned int prev_pid", 8, 4,
-						      0) FIELD("unsigned int next_pid", 12, 4, 0)
-		 FIELD("unsigned int next_cpu", 16, 4, 0) FIELD("unsigned char prev_prio", 20, 1, 0)
-			 FIELD("unsigned char prev_state", 21, 1,
-			       0) FIELD("unsigned char next_prio", 22, 1, 0)
-				 FIELD("unsigned char next_state", 23, 1, 0) "\nprint fmt: \"\"\n"},
-	{"ftrace",
-	 "name: wakeup\nID: 3\n" COMMON FIELD("unsigned int prev_pid", 8, 4,
-					      0) FIELD("unsigned int next_pid", 12, 4, 0)
-		 FIELD("unsigned int next_cpu", 16, 4, 0) FIELD("unsigned char prev_prio", 20, 1, 0)
-			 FIELD("unsigned char prev_state", 21, 1,
-			       0) FIELD("unsigned char next_prio", 22, 1, 0)
-				 FIELD("unsigned char next_state", 23, 1, 0) "\nprint fmt: \"\"\n"},
-	{"preemptirq", "name: irq_enable\nID: 201\n" COMMON OFFSETS},
-	{"preemptirq", "name: irq_disable\nID: 202\n" COMMON OFFSETS},
-	{"preemptirq", "name: preempt_enable\nID: 203\n" COMMON OFFSETS},
-	{"preemptirq", "name: preempt_disable\nID: 204\n" COMMON OFFSETS},
-	{"power",
-	 "name: cpu_idle\nID: 205\n" COMMON FIELD("u32 state", 8, 4, 0) "\nprint fmt: \"\"\n"},
-	{"sched", "name: sched_wakeup\nID: 206\n" COMMON FIELD("char comm[16]", 8, 16, 0)
-			  FIELD("pid_t pid", 24, 4, 1) FIELD("int prio", 28, 4, 1)
-				  FIELD("int target_cpu", 32, 4, 1) "\nprint fmt: \"\"\n"},
-	{"sched",
-	 "name: sched_switch\nID: 207\n" COMMON FIELD("char prev_comm[16]", 8, 16, 0)
-		 FIELD("pid_t prev_pid", 24, 4, 1) FIELD("int prev_prio", 28, 4, 1)
-			 FIELD("long prev_state", 32, 8, 1) FIELD("char next_comm[16]", 40, 16, 0)
-				 FIELD("pid_t next_pid", 56, 4, 1)
-					 FIELD("int next_prio", 60, 4, 1) "\nprint fmt: \"\"\n"},
+	{ "ftrace", "name: function\nID: 1\n" COMMON FIELD("unsigned long ip", 8, 8, 0)
+			    FIELD("unsigned long parent_ip", 16, 8, 0) "\nprint fmt: \"\"\n" },
+	{ "ftrace",
+	  "name: context_switch\nID: 2\n" COMMON FIELD("unsigned int prev_pid", 8, 4, 0)
+		  FIELD("unsigned int next_pid", 12, 4, 0) FIELD("unsigned int next_cpu", 16, 4, 0)
+			  FIELD("unsigned char prev_prio", 20, 1, 0)
+				  FIELD("unsigned char prev_state", 21, 1, 0)
+					  FIELD("unsigned char next_prio", 22, 1, 0)
+						  FIELD("unsigned char next_state", 23, 1,
+							0) "\nprint fmt: \"\"\n" },
+	{ "ftrace",
+	  "name: wakeup\nID: 3\n" COMMON FIELD("unsigned int prev_pid", 8, 4, 0)
+		  FIELD("unsigned int next_pid", 12, 4, 0) FIELD("unsigned int next_cpu", 16, 4, 0)
+			  FIELD("unsigned char prev_prio", 20, 1, 0)
+				  FIELD("unsigned char prev_state", 21, 1, 0)
+					  FIELD("unsigned char next_prio", 22, 1, 0)
+						  FIELD("unsigned char next_state", 23, 1,
+							0) "\nprint fmt: \"\"\n" },
+	{ "preemptirq", "name: irq_enable\nID: 201\n" COMMON OFFSETS },
+	{ "preemptirq", "name: irq_disable\nID: 202\n" COMMON OFFSETS },
+	{ "preemptirq", "name: preempt_enable\nID: 203\n" COMMON OFFSETS },
+	{ "preemptirq", "name: preempt_disable\nID: 204\n" COMMON OFFSETS },
+	{ "power",
+	  "name: cpu_idle\nID: 205\n" COMMON FIELD("u32 state", 8, 4, 0) "\nprint fmt: \"\"\n" },
+	{ "sched", "name: sched_wakeup\nID: 206\n" COMMON FIELD("char comm[16]", 8, 16, 0)
+			   FIELD("pid_t pid", 24, 4, 1) FIELD("int prio", 28, 4, 1)
+				   FIELD("int target_cpu", 32, 4, 1) "\nprint fmt: \"\"\n" },
+	{ "sched",
+	  "name: sched_switch\nID: 207\n" COMMON FIELD("char prev_comm[16]", 8, 16, 0)
+		  FIELD("pid_t prev_pid", 24, 4, 1) FIELD("int prev_prio", 28, 4, 1)
+			  FIELD("long prev_state", 32, 8, 1) FIELD("char next_comm[16]", 40, 16, 0)
+				  FIELD("pid_t next_pid", 56, 4, 1)
+					  FIELD("int next_prio", 60, 4, 1) "\nprint fmt: \"\"\n" },
 };
 
 static struct fixture *fixture;
@@ -82,11 +84,11 @@ static int setup(void **state)
 
 static void tell(void *record, uint32_t size, uint32_t cpu, uint64_t time)
 {
-	struct hit h = {.record = record,
+	struct hit h = { .record = record,
 			.size = size,
 			.cpu = cpu,
 			.time = time,
-			.comm = "some-task\0\0\0\0\0\0"};
+			.comm = "some-task\0\0\0\0\0\0" };
 
 	assert_non_null(fixture->model->observe);
 	fixture->model->observe(fixture->model, &h, 0);
@@ -102,7 +104,7 @@ static void tell_as(int pid, int event, unsigned int flags, unsigned int preempt
 		    uint64_t time)
 {
 	struct switch_record r = {
-		{(uint16_t)event, (uint8_t)flags, (uint8_t)preempt, pid}, 0x210, 0x110};
+		{ (uint16_t)event, (uint8_t)flags, (uint8_t)preempt, pid }, 0x210, 0x110 };
 
 	tell(&r, sizeof(r), cpu, time);
 }

@@ -83,24 +83,24 @@ static struct section_report *report(uint32_t nr, uint64_t start, uint64_t end)
 	uint32_t live = *word;
 
 	const struct section_report as = {
-		.start = {.time = start,
+		.start = { .time = start,
 			  .ip = TEXT + 0x110,
 			  .parent = TEXT + 0x210,
 			  .pid = THREAD,
-			  .locks = 1},
-		.end = {.time = end,
+			  .locks = 1 },
+		.end = { .time = end,
 			.ip = TEXT + 0x120,
 			.parent = TEXT + 0x220,
 			.pid = THREAD,
 			.cpu = 1,
-			.locks = 1},
+			.locks = 1 },
 		.buffer = live & 1,
 		.comm = "some-thread",
 		.policy = 1,
 		.rt_prio = 7,
 		.uid = 1234,
 		.nr_stack = 1,
-		.stack = {TEXT + 0x220},
+		.stack = { TEXT + 0x220 },
 	};
 
 	r->state = 1;
@@ -135,10 +135,10 @@ static void programs_are_told_what_to_watch_for(void **state)
 		const char *tracer;
 		uint32_t kinds;
 	} of[] = {
-		{"irqsoff", SECTION_IRQS | SECTION_OWN},
-		{"preemptoff", SECTION_PREEMPT | SECTION_OWN},
-		{"preemptirqsoff", SECTION_CRITICAL},
-		{"nop", 0},
+		{ "irqsoff", SECTION_IRQS | SECTION_OWN },
+		{ "preemptoff", SECTION_PREEMPT | SECTION_OWN },
+		{ "preemptirqsoff", SECTION_CRITICAL },
+		{ "nop", 0 },
 	};
 
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {

@@ -343,8 +343,8 @@ SLOW static void *mmap_slow(void *addr, size_t len, int prot, int flags, int fd,
 			    void *site)
 {
 	const void *frame = FRAME_BELOW(site);
-	const uint64_t args[6] = {(uintptr_t)addr, len,		 (uint32_t)prot,
-				  (uint32_t)flags, (uint32_t)fd, (uint64_t)offset};
+	const uint64_t args[6] = { (uintptr_t)addr, len,		 (uint32_t)prot,
+				  (uint32_t)flags, (uint32_t)fd, (uint64_t)offset };
 	struct agent_thread *t;
 	void *ptr;
 
@@ -355,12 +355,12 @@ SLOW static void *mmap_slow(void *addr, size_t len, int prot, int flags, int fd,
 		return ptr;
 	t = agent_thread();
 	if (t) {
-		struct heap_mmap r = {.call_site = agent_address(t, site),
+		struct heap_mmap r = { .call_site = agent_address(t, site),
 				      .bytes_req = len,
 				      .prot = prot,
 				      .flags = flags,
 				      .fd = fd,
-				      .offset = offset};
+				      .offset = offset };
 
 		if (ptr != MAP_FAILED) {
 			r.ptr = (uintptr_t)ptr;
@@ -390,10 +390,10 @@ SLOW static int munmap_slow(void *addr, size_t len, void *site)
 	if (provider_armed(PROVIDER_MUNMAP) && len && (uintptr_t)addr == pages((uintptr_t)addr))
 		t = agent_thread();
 	if (t) {
-		struct heap_munmap r = {.call_site = agent_address(t, site),
+		struct heap_munmap r = { .call_site = agent_address(t, site),
 					.ptr = (uintptr_t)addr,
 					.bytes_req = len,
-					.bytes_alloc = pages(len)};
+					.bytes_alloc = pages(len) };
 
 		provider_emit(t, PROVIDER_MUNMAP, &r, sizeof(r), frame);
 	}
@@ -414,7 +414,8 @@ SLOW static void *mremap_slow(void *old, size_t old_len, size_t len, int flags, 
 			      void *site)
 {
 	const void *frame = FRAME_BELOW(site);
-	const uint64_t args[6] = {(uintptr_t)old, old_len, len, (uint32_t)flags, (uintptr_t)where};
+	const uint64_t args[6] = { (uintptr_t)old, old_len, len, (uint32_t)flags,
+				   (uintptr_t)where };
 	struct agent_thread *t;
 	void *ptr;
 
@@ -425,11 +426,11 @@ SLOW static void *mremap_slow(void *old, size_t old_len, size_t len, int flags, 
 		return ptr;
 	t = agent_thread();
 	if (t) {
-		struct heap_mremap r = {.call_site = agent_address(t, site),
+		struct heap_mremap r = { .call_site = agent_address(t, site),
 					.old_ptr = (uintptr_t)old,
 					.bytes_old = old_len,
 					.bytes_req = len,
-					.flags = flags};
+					.flags = flags };
 
 		if (ptr != MAP_FAILED) {
 			r.ptr = (uintptr_t)ptr;
@@ -462,9 +463,9 @@ static void emit_brk(void *end, long increment, void *site, const void *frame)
 	struct agent_thread *t = provider_armed(PROVIDER_BRK) ? agent_thread() : NULL;
 
 	if (t) {
-		struct heap_brk r = {.call_site = agent_address(t, site),
+		struct heap_brk r = { .call_site = agent_address(t, site),
 				     .ptr = (uintptr_t)end,
-				     .increment = increment};
+				     .increment = increment };
 
 		provider_emit(t, PROVIDER_BRK, &r, sizeof(r), frame);
 	}

@@ -331,7 +331,7 @@ SLOW static int rwlock_##rd(pthread_rwlock_t *l, const void *site)				\
 {												\
 	return LOCK(pthread_rwlock_##rd##lock, l, lock_kind, lock_flag, EBUSY,			\
 		    REAL(pthread_rwlock_try##rd##lock)(l), REAL(pthread_rwlock_##rd##lock)(l), \
-		    	site); \
+			    site); \
 }												\
 												\
 INTERPOSE int pthread_rwlock_##rd##lock(pthread_rwlock_t *l)					\
@@ -361,7 +361,7 @@ SLOW static int rwlock_timed##rd(pthread_rwlock_t *l, const struct timespec *unt
 		return REAL(pthread_rwlock_timed##rd##lock)(l, until);				\
 	return LOCK(pthread_rwlock_timed##rd##lock, l, lock_kind, lock_flag, EBUSY,		\
 		    REAL(pthread_rwlock_try##rd##lock)(l), REAL(pthread_rwlock_timed##rd##lock)(l, \
-		    	until), site); \
+			    until), site); \
 }												\
 												\
 INTERPOSE int pthread_rwlock_timed##rd##lock(pthread_rwlock_t *l, const struct timespec *until)	\
@@ -379,7 +379,7 @@ SLOW static int rwlock_clock##rd(pthread_rwlock_t *l, clockid_t clock, \
 		return REAL(pthread_rwlock_clock##rd##lock)(l, clock, until);			\
 	return LOCK(pthread_rwlock_clock##rd##lock, l, lock_kind, lock_flag, EBUSY,		\
 		    REAL(pthread_rwlock_try##rd##lock)(l), REAL(pthread_rwlock_clock##rd##lock)(l, \
-		    	clock, until), site); \
+			    clock, until), site); \
 }												\
 												\
 INTERPOSE int pthread_rwlock_clock##rd##lock(pthread_rwlock_t *l, clockid_t clock,		\

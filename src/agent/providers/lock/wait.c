@@ -136,12 +136,12 @@ static const void *sem_by(clockid_t clock)
 static int sem_block(sem_t *s, clockid_t clock, const struct timespec *until, const void *site,
 		     const void *frame)
 {
-	struct waiting w = {.addr = s,
+	struct waiting w = { .addr = s,
 			    .by = sem_by(clock),
 			    .site = site,
 			    .frame = frame,
 			    .kind = WAKE_SEM,
-			    .error = ECANCELED};
+			    .error = ECANCELED };
 
 	WAIT(&w, w.error = sem_real(s, clock, until) ? errno : 0);
 	return w.error ? -1 : 0;
@@ -347,12 +347,12 @@ static const void *join_by(clockid_t clock)
 SLOW static int join(pthread_t thread, void **result, clockid_t clock, const struct timespec *until,
 		     const void *site)
 {
-	struct waiting w = {.addr = (void *)thread,
+	struct waiting w = { .addr = (void *)thread,
 			    .by = join_by(clock),
 			    .site = site,
 			    .frame = FRAME_BELOW(site),
 			    .kind = WAKE_JOIN,
-			    .error = ECANCELED};
+			    .error = ECANCELED };
 
 	if (!thread_runs((void *)thread))
 		return join_real(thread, result, clock, until);
@@ -385,12 +385,12 @@ INTERPOSE int pthread_clockjoin_np(pthread_t thread, void **result, clockid_t cl
 
 SLOW static int c11_join(thrd_t thread, int *result, const void *site)
 {
-	struct waiting w = {.addr = (void *)thread,
+	struct waiting w = { .addr = (void *)thread,
 			    .by = BY(thrd_join),
 			    .site = site,
 			    .frame = FRAME_BELOW(site),
 			    .kind = WAKE_JOIN,
-			    .error = ECANCELED};
+			    .error = ECANCELED };
 	volatile int r = thrd_error;
 
 	if (!thread_runs((void *)thread))

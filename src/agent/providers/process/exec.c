@@ -154,7 +154,7 @@ static int exec_path(const char *path, char *const *argv, char *const *env, cons
 	int r;
 
 	PREPARE(env, PATH_LOOK(path))
-	call_enter(SYSCALL_execve, (uint64_t[]){(uintptr_t)path, (uintptr_t)argv, (uintptr_t)env},
+	call_enter(SYSCALL_execve, (uint64_t[]){ (uintptr_t)path, (uintptr_t)argv, (uintptr_t)env },
 		   frame);
 	limits_exec(&limits);
 	r = REAL(execve)(path, argv, env);
@@ -170,7 +170,7 @@ static int exec_file(const char *file, char *const *argv, char *const *env, cons
 	int r;
 
 	PREPARE(env, FILE_LOOK(file))
-	call_enter(SYSCALL_execve, (uint64_t[]){(uintptr_t)file, (uintptr_t)argv, (uintptr_t)env},
+	call_enter(SYSCALL_execve, (uint64_t[]){ (uintptr_t)file, (uintptr_t)argv, (uintptr_t)env },
 		   frame);
 	limits_exec(&limits);
 	r = REAL(execvpe)(file, argv, env);
@@ -222,8 +222,8 @@ INTERPOSE int fexecve(int fd, char *const argv[], char *const env[])
 
 	PREPARE(env, fd >= 0 ? PATH_LOOK(path_of(fd, path)) : UNTRACED_REASONS)
 	call_enter(SYSCALL_execveat,
-		   (uint64_t[]){(uint32_t)fd, (uintptr_t) "", (uintptr_t)argv, (uintptr_t)env,
-				AT_EMPTY_PATH},
+		   (uint64_t[]){ (uint32_t)fd, (uintptr_t) "", (uintptr_t)argv, (uintptr_t)env,
+				AT_EMPTY_PATH },
 		   CALL_FRAME);
 	limits_exec(&limits);
 	r = REAL(fexecve)(fd, argv, env);
@@ -252,8 +252,8 @@ INTERPOSE int execveat(int fd, const char *path, char *const argv[], char *const
 
 	PREPARE(env, at_look(fd, path, found_.sanitizer_first))
 	call_enter(SYSCALL_execveat,
-		   (uint64_t[]){(uint32_t)fd, (uintptr_t)path, (uintptr_t)argv, (uintptr_t)env,
-				(uint32_t)flags},
+		   (uint64_t[]){ (uint32_t)fd, (uintptr_t)path, (uintptr_t)argv, (uintptr_t)env,
+				(uint32_t)flags },
 		   CALL_FRAME);
 	limits_exec(&limits);
 	r = REAL(execveat)(fd, path, argv, env, flags);

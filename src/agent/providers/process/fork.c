@@ -32,7 +32,7 @@ static pid_t fork_record(real_fork_call real, const void *frame)
 	pid_t r;
 
 	call_enter(SYSCALL_clone,
-		   (uint64_t[]){FORK_FLAGS, 0, 0, (uintptr_t)thread_number(pthread_self()), 0},
+		   (uint64_t[]){ FORK_FLAGS, 0, 0, (uintptr_t)thread_number(pthread_self()), 0 },
 		   frame);
 	r = real();
 	call_exit(SYSCALL_clone, call_result(r), frame);
@@ -198,8 +198,8 @@ int call_clone(int (*fn)(void *), void *stack, int flags, void *arg, pid_t *ptid
 	int r;
 
 	call_enter(SYSCALL_clone,
-		   (uint64_t[]){(uint32_t)flags, clone_stack(stack), (uintptr_t)ptid,
-				(uintptr_t)ctid, (uintptr_t)tls},
+		   (uint64_t[]){ (uint32_t)flags, clone_stack(stack), (uintptr_t)ptid,
+				(uintptr_t)ctid, (uintptr_t)tls },
 		   CALL_FRAME);
 	if (t && flags & CLONE_VFORK && any_armed())
 		agent_thread_lend(t);

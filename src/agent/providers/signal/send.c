@@ -95,11 +95,11 @@ REAL_FUNCTION(sigqueue);
 
 static struct sending to_process(pid_t pid, int sig)
 {
-	return (struct sending){.call = SYSCALL_kill,
-				.args = {(uint32_t)pid, (uint32_t)sig},
+	return (struct sending){ .call = SYSCALL_kill,
+				.args = { (uint32_t)pid, (uint32_t)sig },
 				.code = SI_USER,
 				.pid = pid,
-				.group = true};
+				.group = true };
 }
 
 INTERPOSE int kill(pid_t pid, int sig)
@@ -132,11 +132,11 @@ INTERPOSE int killpg(pid_t group, int sig)
 
 INTERPOSE int sigqueue(pid_t pid, int sig, const union sigval value)
 {
-	struct sending s = {.call = SYSCALL_rt_sigqueueinfo,
-			    .args = {(uint32_t)pid, (uint32_t)sig},
+	struct sending s = { .call = SYSCALL_rt_sigqueueinfo,
+			    .args = { (uint32_t)pid, (uint32_t)sig },
 			    .code = SI_QUEUE,
 			    .pid = pid,
-			    .group = true};
+			    .group = true };
 	int r;
 
 	if (!sending_wanted(s.call))
@@ -158,10 +158,10 @@ REAL_FUNCTION(pthread_sigqueue);
 
 static struct sending to_thread(pid_t process, pid_t tid, int sig)
 {
-	return (struct sending){.call = SYSCALL_tgkill,
-				.args = {(uint32_t)process, (uint32_t)tid, (uint32_t)sig},
+	return (struct sending){ .call = SYSCALL_tgkill,
+				.args = { (uint32_t)process, (uint32_t)tid, (uint32_t)sig },
 				.code = SI_TKILL,
-				.pid = tid};
+				.pid = tid };
 }
 
 INTERPOSE int tgkill(pid_t process, pid_t tid, int sig)

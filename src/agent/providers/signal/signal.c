@@ -238,10 +238,10 @@ static void running_pop(uintptr_t frame)
 /* Its stack is that of the code that it interrupted: frame. */
 static void deliver(const struct action *a, const siginfo_t *info, const uintptr_t frame[2])
 {
-	struct signal_deliver_record r = {.sig = info->si_signo,
+	struct signal_deliver_record r = { .sig = info->si_signo,
 					  .error = info->si_errno,
 					  .code = info->si_code,
-					  .action_flags = a->flags | RESTORER};
+					  .action_flags = a->flags | RESTORER };
 	struct agent_thread *t;
 
 	if (!provider_armed(PROVIDER_SIGNAL_DELIVER))
@@ -273,7 +273,8 @@ void signal_begin(int sig, siginfo_t *info, void *context, unsigned int n)
 	void (*handler)(int, siginfo_t *, void *) = (void *)actions[n].handler;
 	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
 	ucontext_t *uc = context;
-	const uintptr_t below[2] = {uc->uc_mcontext.gregs[REG_RBP], uc->uc_mcontext.gregs[REG_RIP]};
+	const uintptr_t below[2] = { uc->uc_mcontext.gregs[REG_RBP],
+				     uc->uc_mcontext.gregs[REG_RIP] };
 	struct agent_region before;
 	struct agent_thread *t;
 	uint8_t busy = 0;
@@ -351,9 +352,9 @@ static uintptr_t entry_find(const struct action *want)
 /* As the kernel is to have it. */
 static void action_wrap(int sig, struct sigaction *act)
 {
-	struct action want = {.handler = (uintptr_t)act->sa_handler,
+	struct action want = { .handler = (uintptr_t)act->sa_handler,
 			      .flags = (uint32_t)act->sa_flags & ~RESTORER,
-			      .mask = mask_of(&act->sa_mask)};
+			      .mask = mask_of(&act->sa_mask) };
 	uintptr_t entry;
 
 	if (act->sa_handler == SIG_DFL && agent_guard_handler(sig)) {
@@ -420,10 +421,10 @@ static int action_set(int sig, const struct sigaction *act, struct sigaction *ol
 		action_wrap(sig, &set);
 	}
 	if (call_armed(SYSCALL_rt_sigaction))
-		call_enter(
-			SYSCALL_rt_sigaction,
-			(uint64_t[]){(uint32_t)sig, (uintptr_t)act, (uintptr_t)old, KERNEL_SIGSET},
-			frame);
+		call_enter(SYSCALL_rt_sigaction,
+			   (uint64_t[]){ (uint32_t)sig, (uintptr_t)act, (uintptr_t)old,
+					 KERNEL_SIGSET },
+			   frame);
 	r = REAL(sigaction)(sig, act ? &set : NULL, old);
 	if (!r && old)
 		action_unwrap(sig, old);
@@ -573,10 +574,10 @@ static int mask_set(int (*real)(int, const sigset_t *, sigset_t *), int how, con
 		mask_section_ends(how, set, by, frame);
 	}
 	if (call_armed(SYSCALL_rt_sigprocmask))
-		call_enter(
-			SYSCALL_rt_sigprocmask,
-			(uint64_t[]){(uint32_t)how, (uintptr_t)set, (uintptr_t)old, KERNEL_SIGSET},
-			frame);
+		call_enter(SYSCALL_rt_sigprocmask,
+			   (uint64_t[]){ (uint32_t)how, (uintptr_t)set, (uintptr_t)old,
+					 KERNEL_SIGSET },
+			   frame);
 	r = real(how, set, out);
 	if (!r && set)
 		mask_is(mask_after(how, &given, out), by, frame);

@@ -22,8 +22,9 @@ static const struct syscall_texts {
 
 _Static_assert(sizeof(struct syscall_texts) < 65536, "text_at[] has 16 bits");
 
-#define SYSCALL(nr, name, args) \
-	{offsetof(struct syscall_texts, name_##name), offsetof(struct syscall_texts, args_##name)},
+#define SYSCALL(nr, name, args)				\
+	{ offsetof(struct syscall_texts, name_##name),	\
+	  offsetof(struct syscall_texts, args_##name) },
 static const struct { uint16_t name, args; } text_at[SYSCALL_COUNT] = {
 #include "agent/x86_64/syscalls.h"
 };
