@@ -272,9 +272,9 @@ int attach_slots(const struct attach_reply *reply)
 
 /*
  * Of what exec has begun: all copies of the agent (dlmopen()) and all children of fork() have the
- * same. libc makes its guards of the kernel's 16 random bytes, so only 15 bits are told of them: once
- * in 32,768 times an exec behind an open connection is not seen, and slots stay until the process
- * ends.
+ * same. libc makes its guards of the kernel's 16 random bytes, so only 15 bits are told of them:
+ * once in 32,768 times an exec behind an open connection is not seen, and slots stay until the
+ * process ends.
  */
 static uint64_t image_of_process(void)
 {
