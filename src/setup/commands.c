@@ -201,10 +201,13 @@ static void run_ls(struct setup *s, unsigned int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : ".";
 	struct access *a = s->params->access;
 	char path[SETUP_PATH_MAX];
-	int ret = -ENOENT;
+	int ret;
 
-	if (setup_path(s, name, path))
-		ret = a->ops->list(a, path, print_name, s->printed);
+	if (!setup_path(s, name, path) && *name) {
+		setup_complain(s, true, "ls: directories outside of the session need a real shell");
+		return;
+	}
+	ret = *name ? a->ops->list(a, path, print_name, s->printed) : -ENOENT;
 	if (ret == -ENOTDIR)
 		ret = print_name(s->printed, name, false);
 	if (ret)
@@ -297,6 +300,8 @@ bool setup_command_takes(const struct setup_command *c, unsigned int nr, const c
 	if (option)
 		return !nr && c->option && strlen(c->option) == len &&
 		       !strncmp(arg, c->option, len);
+	if (c->run == run_ls && *arg == '/' && strncmp(arg, "/sys/kernel/", 12))
+		return false;
 	/* "head -n 5" */
 	if (c->filter && strspn(arg, "0123456789") >= len)
 		return true;

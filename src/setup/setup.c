@@ -287,6 +287,8 @@ static void read_word(struct setup *s, struct command *cmd)
 
 	if (n) {
 		cmd->assigns = true;
+		if (setup_is_shells_own(c->word, n - 1))
+			stop_here(s, NULL);
 		if (!s->checking)
 			assign(s, n);
 		setup_advance(c);
@@ -432,7 +434,8 @@ static void read_for(struct setup *s, struct setup_cursor *name, struct setup_wo
 
 	setup_advance(c);
 	*name = *c;
-	if (c->token != SETUP_WORD || setup_name_length(c->word) != c->len)
+	if (c->token != SETUP_WORD || setup_name_length(c->word) != c->len ||
+	    setup_is_shells_own(c->word, c->len))
 		stop_at(s, &start, NULL);
 	setup_advance(c);
 	if (!setup_at(c, "in"))

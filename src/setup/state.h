@@ -45,6 +45,8 @@ void setup_begin_here(struct setup_cursor *c);
 bool setup_at(const struct setup_cursor *c, const char *word);
 /* How much of s is a variable's name; 0: none begins there. */
 size_t setup_name_length(const char *s);
+/* $PWD, $UID, IFS and the like: a script that has one of them goes to a real shell. */
+bool setup_is_shells_own(const char *name, size_t len);
 
 /* ---- words.c: expansion ---- */
 

@@ -43,6 +43,21 @@ size_t setup_name_length(const char *s)
 	return isdigit((unsigned char)*s) ? 0 : n;
 }
 
+/* A variable that a shell sets by itself, or that tells it how to read. */
+bool setup_is_shells_own(const char *name, size_t len)
+{
+	static const char *const names[] = {
+		"_", "BASHPID", "CDPATH", "EPOCHREALTIME", "EPOCHSECONDS", "EUID", "GROUPS",
+		"HOSTNAME", "HOSTTYPE", "IFS", "LINENO", "MACHTYPE", "OLDPWD", "OSTYPE", "PATH",
+		"PPID", "PWD", "RANDOM", "SECONDS", "SHLVL", "SRANDOM", "UID",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strlen(names[i]) == len && !strncmp(name, names[i], len))
+			return true;
+	return false;
+}
+
 /*
  * s is at "$": the length of $NAME, ${NAME} or a dollar that means itself; 0: another expansion, or
  * one that goes on in the next line.
@@ -54,6 +69,8 @@ static size_t dollar_length(const char *s, bool quoted)
 
 	if (braces ? !n || s[2 + n] != '}' : !n && s[1] && strchr("(@*#?$!-0123456789", s[1]))
 		return 0;
+	if (setup_is_shells_own(s + 1 + braces, n))
+		return 0;
 	if (!n && !quoted && s[1] && strchr("'\"", s[1]))
 		return 0;
 	return s[len] == '\\' && s[len + 1] == '\n' ? 0 : len;
@@ -62,7 +79,7 @@ static size_t dollar_length(const char *s, bool quoted)
 /* Whether the character at s is, outside of quotes, more than itself to a shell. */
 static bool is_special(const char *s, bool first)
 {
-	return strchr("*?[{", *s) || (first && *s == '~');
+	return strchr("*?[{", *s) || (*s == '~' && (first || strchr("=:", s[-1])));
 }
 
 /* The word goes from c->at to where it ends; c->line moves on with it. */

@@ -204,6 +204,9 @@ static void variables(void **state)
 	       "setup.sh: line 1: cd: such arguments need a real shell\n"
 	       "setup.sh: line 1: ls: such arguments need a real shell\n");
 	expect("cat a > b", "> b\n[content of a\n]\n", "", "");
+	expect("cd /proc; ls; ls ''", "", "",
+	       "setup.sh: line 1: ls: directories outside of the session need a real shell\n"
+	       "ls: cannot access '': No such file or directory\n");
 }
 
 static void here_documents(void **state)
@@ -439,6 +442,14 @@ static void what_needs_a_shell(void **state)
 		"cd a | cat",
 		"cat a | cd b",
 		"cat a | mkdir b",
+		"ls /etc",
+		"x=~/a",
+		"x=a:~/b",
+		"echo a=~",
+		"echo $PWD",
+		"cat <<E\n${UID}\nE",
+		"IFS=:",
+		"for PATH in a; do echo; done",
 	};
 
 	(void)state;
