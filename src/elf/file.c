@@ -22,6 +22,8 @@ enum { BLOCK = 1 << 12, SMALL_MAX = 1 << 20, ID_MAX = sizeof(((struct dso_entry 
 #define FILE_MAX (1ull << 40)
 /* Bytes that are read of one file, which may have holes of any size. */
 #define TAKEN_MAX (2ull << 30)
+/* Blocks that are asked for in all. Many sections may share one large table of names. */
+#define ASKED_MAX (1ull << 26)
 
 /* ---- its bytes ---- */
 
@@ -69,6 +71,9 @@ static bool file_take(void *arg, uint64_t offset, uint64_t len)
 	uint64_t block = offset / BLOCK, end = (offset + len + BLOCK - 1) / BLOCK, last;
 	struct elf_file *f = arg;
 
+	f->asked += end - block;
+	if (f->asked > ASKED_MAX && !f->err)
+		f->err = -E2BIG;
 	for (; len && !f->err && block < end; block = last) {
 		const bool has = has_block(f, block);
 

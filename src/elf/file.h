@@ -35,6 +35,7 @@ struct elf_file {
 	int		fd;
 	uint8_t		*has;		/* a bit for each block that is read */
 	uint64_t	taken;		/* bytes that are read */
+	uint64_t	asked;		/* blocks that were asked for, each as often as it was */
 	int		err;		/* why not all that was asked for is */
 };
 

@@ -274,6 +274,23 @@ static void there_is_a_most_that_is_read(void **state)
 	elf_file_close(&file);
 }
 
+/* A file may have many sections that share one table. */
+static void there_is_a_most_that_is_asked_for(void **state)
+{
+	const uint64_t size = 16 << 20, blocks = size >> 12, most = 1 << 26;
+	struct elf_file file;
+	uint64_t times = 0;
+
+	save();
+	assert_int_equal(ftruncate(fd, (off_t)size), 0);
+	assert_int_equal(elf_file_open(path, &want, &file), 0);
+	while (image_bytes(&file.image, 0, size))
+		assert_true(++times * blocks <= most);
+	assert_int_equal(file.err, -E2BIG);
+	assert_in_range(times, most / blocks / 2, most / blocks);
+	elf_file_close(&file);
+}
+
 /* ---- notes ---- */
 
 static void notes_are_found_by_their_alignment(void **state)
@@ -332,6 +349,7 @@ int main(void)
 		READER_TEST(of_a_large_file_little_is_read),
 		READER_TEST(a_file_that_is_cut_off_meanwhile_has_an_error),
 		READER_TEST(there_is_a_most_that_is_read),
+		READER_TEST(there_is_a_most_that_is_asked_for),
 		READER_TEST(notes_are_found_by_their_alignment),
 		READER_TEST(sanitizers_are_known_by_their_names),
 	};
