@@ -35,9 +35,13 @@ struct jumping {
 struct imports {
 	const Elf64_Sym	*symbols;
 	const char	*names;
-	/* DT_GNU_HASH: buckets, the first symbol that is not imported, ... */
+	/* DT_GNU_HASH: buckets, the first symbol in them, words of its filter, shift, ... */
 	const uint32_t	*hash;
+	const Elf64_Rela *relocations[2];	/* DT_JMPREL, DT_RELA */
+	uint64_t	sizes[2];
 };
+
+enum { HASH_BUCKETS, HASH_FIRST, HASH_FILTER, HASH_HEAD = 4 };
 
 /* The linker has made addresses of the offsets, but not in the vdso. */
 static const void *table_at(const Elf64_Dyn *dyn, uintptr_t bias)
@@ -45,13 +49,69 @@ static const void *table_at(const Elf64_Dyn *dyn, uintptr_t bias)
 	return (const void *)(dyn->d_un.d_ptr >= bias ? dyn->d_un.d_ptr : dyn->d_un.d_ptr + bias);
 }
 
-static bool is_looking(const char *name)
+static const char *const looking[] = { "dlopen", "dlmopen", "dlsym", "dlvsym" };
+
+enum { NR_LOOKING = sizeof(looking) / sizeof(looking[0]) };
+
+static bool is_looking(const struct imports *t, uint32_t symbol)
 {
-	return !strcmp(name, "dlopen") || !strcmp(name, "dlmopen") || !strcmp(name, "dlsym") ||
-	       !strcmp(name, "dlvsym");
+	for (unsigned int i = 0; i < NR_LOOKING; i++)
+		if (!strcmp(t->names + t->symbols[symbol].st_name, looking[i]))
+			return true;
+	return false;
 }
 
-bool sites_looked_at(const Elf64_Dyn *dyn, uintptr_t bias)
+static uint32_t hash_of(const char *name)
+{
+	uint32_t h = 5381;
+
+	for (; *name; name++)
+		h = h * 33 + (unsigned char)*name;
+	return h;
+}
+
+/*
+ * An import whose address a program compares or passes on is the program's PLT entry, and stands
+ * with what it exports.
+ */
+static bool is_in_buckets(const struct imports *t, const char *name)
+{
+	const uint32_t hash = hash_of(name), nr = t->hash[HASH_BUCKETS];
+	const uint32_t *buckets = t->hash + HASH_HEAD + 2 * t->hash[HASH_FILTER];
+	uint32_t i = nr ? buckets[hash % nr] : 0;
+	const uint32_t *chain = buckets + nr;
+
+	if (i < t->hash[HASH_FIRST])
+		return false;
+	for (chain += i - t->hash[HASH_FIRST];; i++, chain++) {
+		if ((*chain | 1) == (hash | 1) && t->symbols[i].st_shndx == SHN_UNDEF &&
+		    !strcmp(t->names + t->symbols[i].st_name, name))
+			return true;
+		if (*chain & 1)
+			return false;
+	}
+}
+
+/*
+ * Of an object that exports nothing GNU ld does not say where its imports end. Those that it uses
+ * are relocated.
+ */
+static bool is_used(const struct imports *t)
+{
+	for (unsigned int k = 0; k < 2; k++)
+		for (uint64_t i = 0; t->relocations[k] && i < t->sizes[k] / sizeof(Elf64_Rela);
+		     i++) {
+			const uint32_t symbol =
+				(uint32_t)ELF64_R_SYM(t->relocations[k][i].r_info);
+
+			if (symbol && t->symbols[symbol].st_shndx == SHN_UNDEF &&
+			    is_looking(t, symbol))
+				return true;
+		}
+	return false;
+}
+
+static struct imports imports_of(const Elf64_Dyn *dyn, uintptr_t bias)
 {
 	struct imports t = { .symbols = NULL };
 
@@ -62,13 +122,31 @@ bool sites_looked_at(const Elf64_Dyn *dyn, uintptr_t bias)
 			t.names = table_at(dyn, bias);
 		else if (dyn->d_tag == DT_GNU_HASH)
 			t.hash = table_at(dyn, bias);
+		else if (dyn->d_tag == DT_JMPREL)
+			t.relocations[0] = table_at(dyn, bias);
+		else if (dyn->d_tag == DT_RELA)
+			t.relocations[1] = table_at(dyn, bias);
+		else if (dyn->d_tag == DT_PLTRELSZ)
+			t.sizes[0] = dyn->d_un.d_val;
+		else if (dyn->d_tag == DT_RELASZ)
+			t.sizes[1] = dyn->d_un.d_val;
 	}
+	return t;
+}
+
+bool sites_looked_at(const Elf64_Dyn *dyn, uintptr_t bias)
+{
+	const struct imports t = imports_of(dyn, bias);
+
 	if (!t.symbols || !t.names || !t.hash)
 		return true;
-	for (uint32_t i = 1; i < t.hash[1]; i++)
-		if (is_looking(t.names + t.symbols[i].st_name))
+	for (uint32_t i = 1; i < t.hash[HASH_FIRST]; i++)
+		if (is_looking(&t, i))
 			return true;
-	return false;
+	for (unsigned int i = 0; i < NR_LOOKING; i++)
+		if (is_in_buckets(&t, looking[i]))
+			return true;
+	return t.hash[HASH_FIRST] <= 1 && is_used(&t);
 }
 
 /* ---- J2 ---- */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jumps.c FIXTURE - which functions of a file end in a jump out of it
+ * jumps.c HIDDEN FIXTURE - which functions of a file end in a jump out of it
+ *
+ * HIDDEN imports dlopen() and exports nothing.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -60,6 +62,8 @@ static void found(void **state)
 			fail_msg("%s", stay[i]);
 }
 
+static const char *hidden;
+
 /* Whether an object that is in memory imports dlopen() or another of its kind. */
 static bool looked_at(const char *path)
 {
@@ -74,6 +78,7 @@ static bool looked_at(const char *path)
 static void imports_are_seen(void **state)
 {
 	assert_true(looked_at(fixture));
+	assert_true(looked_at(hidden));
 	assert_true(looked_at(NULL));
 	assert_false(looked_at("libm.so.6"));
 	assert_false(looked_at("libc.so.6"));
@@ -113,6 +118,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(damaged, load, unload),
 	};
 
+	hidden = argv[1];
 	fixture = argv[argc - 1];
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
