@@ -118,6 +118,7 @@ enum {
 	/* a record of up to so many bytes is made on the caller's stack */
 	TF_RECORD_STACK	= 256,
 	TF_RECORD_MAX	= 4072,		/* bytes of the largest record */
+	TF_RECORD_SPARE_ = 8,		/* bytes behind any that may be written */
 };
 
 struct tf_dso {

@@ -266,7 +266,7 @@
 
 #else
 
-enum { TF_TEXT_MAX = 1000, TF_RECORD_SPARE_ = 8 };
+enum { TF_TEXT_MAX = 1000 };
 
 static inline TF_NOTRACE_ __attribute__((unused)) uint32_t tf_text_len_(const char *text)
 {

@@ -11,9 +11,9 @@
 #include "agent/state.h"
 #include "agent/syscall.h"
 
-enum { LARGE = 4096, SPARE = 8 };
+enum { LARGE = 4096 };
 
-_Static_assert(TF_RECORD_MAX + SPARE <= LARGE, "one_line.h may write behind a record");
+_Static_assert(TF_RECORD_MAX + TF_RECORD_SPARE_ <= LARGE, "one_line.h may write behind a record");
 
 static char *large_map(struct agent_thread *t)
 {
