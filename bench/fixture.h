@@ -82,8 +82,8 @@ static inline void bench_arm_event(struct session *s, uint32_t event, config_ref
 	struct arm *arm = (struct arm *)(plan + 1);
 	struct trigger_arm *t = (struct trigger_arm *)(arm + 1);
 
-	*plan = (struct plan){ .event_id = event, .nr_arms = 1, .nr_triggers = 1, .size =
-		(uint32_t)size };
+	*plan = (struct plan){ .event_id = event, .nr_arms = 1, .nr_triggers = 1,
+		.size = (uint32_t)size };
 	*arm = (struct arm){ .flags = program ? ARM_NEED_RECORD : ARM_RECORD, .filter = filter,
 			     .nr_triggers = program ? 1 : 0 };
 	*t = (struct trigger_arm){ .kind = TRIGGER_HIST, .code = program,

@@ -80,9 +80,9 @@ static struct map_layout layout_of(size_t i)
 static void arm_synth(void)
 {
 	const struct op ops[] = {
-		{ .code = OP_KEY_STRING, .off = 0, .imm = 16, .len = 256, .size = STRING_DATA_LOC },
-		{ .code = OP_KEY_FIELD, .off = 256, .size = OP_LOAD_U64, .arg = 8 },
-		{ .code = OP_FIND }, { .code = OP_END },
+		{ .kind = OP_KEY_STRING, .off = 0, .imm = 16, .len = 256, .size = STRING_DATA_LOC },
+		{ .kind = OP_KEY_FIELD, .off = 256, .size = OP_LOAD_U64, .arg = 8 },
+		{ .kind = OP_FIND }, { .kind = OP_END },
 	};
 	size_t size = sizeof(struct plan) + sizeof(struct arm) + sizeof(struct trigger_arm);
 	config_ref plan = session_config_alloc(w.session, size);
@@ -91,15 +91,15 @@ static void arm_synth(void)
 	struct plan *made = session_config(w.session, plan, size);
 	struct arm *arm = (struct arm *)(made + 1);
 
-	*code = (struct code){ .size = (uint32_t)(sizeof(*code) + sizeof(ops)), .nr_ops = 4, .map =
-		w.maps[1],
+	*code = (struct code){ .size = (uint32_t)(sizeof(*code) + sizeof(ops)), .nr_ops = 4,
+		.map = w.maps[1],
 				  .layout = layout_of(1), .key_size = KEY_SIZE };
 	memcpy(code->ops, ops, sizeof(ops));
-	*made = (struct plan){ .event_id = SYNTH, .nr_arms = 1, .nr_triggers = 1, .size =
-		(uint32_t)size };
+	*made = (struct plan){ .event_id = SYNTH, .nr_arms = 1, .nr_triggers = 1,
+		.size = (uint32_t)size };
 	*arm = (struct arm){ .flags = ARM_RECORD | ARM_NEED_RECORD, .nr_triggers = 1 };
-	*(struct trigger_arm *)(arm + 1) = (struct trigger_arm){ .kind = TRIGGER_HIST, .program =
-		ref,
+	*(struct trigger_arm *)(arm + 1) = (struct trigger_arm){ .kind = TRIGGER_HIST,
+		.code = ref,
 		.state = session_data_alloc(w.session, sizeof(struct trigger_state)) };
 	session_publish(w.session, (_Atomic uint64_t *)&plane_event(w.p, SYNTH)->plan, plan);
 }
@@ -154,7 +154,7 @@ static struct op *emit(struct source *s, enum op_kind code)
 
 	if (s->code->nr_ops < OPS_MAX - 1)
 		s->code->nr_ops++;
-	*op = (struct op){ .code = (uint8_t)code };
+	*op = (struct op){ .kind = (uint8_t)code };
 	return op;
 }
 

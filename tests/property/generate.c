@@ -320,8 +320,8 @@ static void random_reference(struct random *r, struct rule *t, const struct rule
 	struct expr *e = &add_var(t, "d")->expr;
 
 	if (setter->vars[0].expr.terms[0].kind == TERM_TIME) {
-		*e = (struct expr){ .nr = 1, .terms = { { .kind = TERM_TIME } }, .usecs =
-			setter->vars[0].expr.usecs };
+		*e = (struct expr){ .nr = 1, .terms = { { .kind = TERM_TIME } },
+			.usecs = setter->vars[0].expr.usecs };
 		reference(e, 0, 0, '-');
 		return;
 	}

@@ -137,8 +137,8 @@ static config_ref plan_make(struct session *s, config_ref *prog_ref, data_ref st
 	for (int i = 0; i < BLOCK / 4; i++)
 		words[i] = PATTERN;
 	((struct code *)words)->flags = 0;
-	*plan = (struct plan){ .event_id = EVENT, .nr_arms = 1, .nr_triggers = 1, .size =
-		(uint32_t)size };
+	*plan = (struct plan){ .event_id = EVENT, .nr_arms = 1, .nr_triggers = 1,
+		.size = (uint32_t)size };
 	*arm = (struct arm){ .flags = ARM_NEED_RECORD, .nr_triggers = 1 };
 	*t = (struct trigger_arm){ .kind = TRIGGER_HIST, .code = *prog_ref, .state = state };
 	return ref;

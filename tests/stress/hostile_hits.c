@@ -438,8 +438,8 @@ struct rec {
 
 static void record_fill(struct rec *r, unsigned int event, unsigned int n)
 {
-	*r = (struct rec){ .common = { .type = (uint16_t)(EVENT_ID + event), .pid =
-		100 + (int)(n % 3) },
+	*r = (struct rec){ .common = { .type = (uint16_t)(EVENT_ID + event),
+		.pid = 100 + (int)(n % 3) },
 			  .size = (int)(n % 7),
 			  .flags = n % 5,
 			  .call_site = n,

@@ -122,8 +122,8 @@ static void plan_publish(struct session *s, data_ref map, data_ref state, config
 
 	if (!ref)
 		_exit(3);
-	*plan = (struct plan){ .event_id = EVENT, .nr_arms = 1, .nr_triggers = 1, .size =
-		(uint32_t)size };
+	*plan = (struct plan){ .event_id = EVENT, .nr_arms = 1, .nr_triggers = 1,
+		.size = (uint32_t)size };
 	*arm = (struct arm){ .flags = ARM_NEED_RECORD, .nr_triggers = 1 };
 	*t = (struct trigger_arm){ .kind = TRIGGER_HIST, .code = code, .state = state };
 	session_publish(s, (_Atomic uint64_t *)&plane_event(session_plane(s), EVENT)->plan, ref);

@@ -114,8 +114,8 @@ static struct filter_node *filter_parse_join(struct filter_parser *p, enum node_
 	if (!left)
 		return right;
 	n = &p->nodes[p->nr_nodes++];
-	*n = (struct filter_node){ .kind = kind, .first = left->first, .left = left, .right =
-		right };
+	*n = (struct filter_node){ .kind = kind, .first = left->first, .left = left,
+		.right = right };
 	return n;
 }
 
@@ -163,8 +163,8 @@ static int parse_operand(struct filter_parser *p, const char **s, struct level *
 		return fail_at(p, FILTER_TOO_MANY_PREDS, (size_t)(*s - p->text),
 			       p->nr_terms ? -EPERM : -ENOMEM);
 	n = &p->nodes[p->nr_nodes++];
-	*n = (struct filter_node){ .kind = NODE_TERM, .inverted = inverted, .first =
-		(uint16_t)p->nr_terms++ };
+	*n = (struct filter_node){ .kind = NODE_TERM, .inverted = inverted,
+		.first = (uint16_t)p->nr_terms++ };
 	err = filter_parse_term(p, s, &n->op);
 	if (!err)
 		add_operand(p, *top, n);

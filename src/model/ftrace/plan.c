@@ -198,8 +198,8 @@ static int ftrace_plan_build(struct model *m, const struct building *as, uint32_
 	if (!out->ref)
 		return -ENOMEM;
 	plan = session_config(m->session, out->ref, out->size);
-	*plan = (struct plan){ .event_id = event, .nr_arms = b.nr_arms, .nr_triggers =
-		b.nr_triggers,
+	*plan = (struct plan){ .event_id = event, .nr_arms = b.nr_arms,
+		.nr_triggers = b.nr_triggers,
 			       .size = (uint32_t)out->size };
 	b = *as;
 	b.arms = plan_arms(plan);

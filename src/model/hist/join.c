@@ -106,8 +106,8 @@ static unsigned int join_time(const struct op *op, unsigned int left, struct op 
 	if (op->kind != OP_LOAD_TIME)
 		return 0;
 	if (MATCHES(op + used, left - used, OP_VAR_SET)) {
-		*out = (struct op){ .kind = OP_VAR_TIME, .size = (uint8_t)usecs, .off =
-			op[used].off };
+		*out = (struct op){ .kind = OP_VAR_TIME, .size = (uint8_t)usecs,
+			.off = op[used].off };
 		return used + 1;
 	}
 	if (!MATCHES(op + used, left - used, OP_LOAD_REF, OP_SUB, OP_VAR_SET))
@@ -128,8 +128,8 @@ static unsigned int join_time_hist(const struct op *op, unsigned int left, struc
 	used = 2 + join_time(op + 2, left - 2, &time);
 	if (time.kind != OP_VAR_TIME || used == 2 || used >= left || op[used].kind != OP_END)
 		return 0;
-	*out = (struct op){ .kind = OP_HIST_TIME, .len = op->size, .off = (uint16_t)op->arg, .arg =
-		time.off,
+	*out = (struct op){ .kind = OP_HIST_TIME, .len = op->size, .off = (uint16_t)op->arg,
+		.arg = time.off,
 			    .size = time.size };
 	return used;
 }

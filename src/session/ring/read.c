@@ -156,8 +156,8 @@ static void add_stream(struct ring_view *v, void *arg)
 		return;
 	}
 	st = &it->streams[it->nr];
-	*st = (struct stream){ .view = *v, .page.data = malloc(v->subbuf_size), .stop =
-		ring_head(v).pos };
+	*st = (struct stream){ .view = *v, .page.data = malloc(v->subbuf_size),
+		.stop = ring_head(v).pos };
 	if (!st->page.data) {
 		it->err = -ENOMEM;
 		return;

@@ -863,8 +863,8 @@ static void returns_go_where_their_entries_are(void **state)
 		struct plan *plan = session_config(session, ref, size);
 
 		buffer_publish(session, 1, (uint32_t)i, buffer_new(RING_BYTES));
-		*plan = (struct plan){ .event_id = events[i], .nr_arms = 2, .size =
-			(uint32_t)size };
+		*plan = (struct plan){ .event_id = events[i], .nr_arms = 2,
+			.size = (uint32_t)size };
 		for (uint32_t k = 0; k < 2; k++)
 			((struct arm *)(plan + 1))[k] =
 				(struct arm){ .instance = k, .flags = ARM_RECORD };

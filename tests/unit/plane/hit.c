@@ -152,8 +152,8 @@ static struct plan *plan_publish(const struct arm_row *rows, unsigned int nr)
 	struct arm *arms = (struct arm *)(plan + 1);
 	struct trigger_arm *t = (struct trigger_arm *)(arms + nr);
 
-	*plan = (struct plan){ .event_id = EVENT, .nr_arms = nr, .nr_triggers = 3 * nr, .size =
-		(uint32_t)size };
+	*plan = (struct plan){ .event_id = EVENT, .nr_arms = nr, .nr_triggers = 3 * nr,
+		.size = (uint32_t)size };
 	for (unsigned int i = 0; i < nr; i++) {
 		event_state_of[i] = session_data_alloc(session, sizeof(struct event_state));
 		((struct event_state *)session_data(session, event_state_of[i], 8))->event_id =

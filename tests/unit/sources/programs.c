@@ -81,8 +81,8 @@ static int define(const char *system, const char *name, const char *body)
 
 	if (conn < 0)
 		hello();
-	*q = (struct attach_request){ .version = SESSION_VERSION, .kind = ATTACH_EVENTS, .value =
-		1 };
+	*q = (struct attach_request){ .version = SESSION_VERSION, .kind = ATTACH_EVENTS,
+		.value = 1 };
 	d->system = sizeof(*d);
 	d->name = d->system + (uint32_t)strlen(system) + 1;
 	d->body = d->name + (uint32_t)strlen(name) + 1;
