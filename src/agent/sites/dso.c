@@ -2,15 +2,14 @@
 /*
  * dso.c - one DSO with sites: found by its file, prepared, given a table of words, forgotten
  *
- * The file may have been replaced since it was loaded. So its headers are
- * compared with what lies in memory; what the sites themselves are like there
- * patch_prepare() looks at.
+ * The file may have been replaced since it was loaded. So its headers are compared
+ * with what is in memory; patch_prepare() compares the sites themselves.
  *
- * Most DSOs have no sites, and programs that a shell starts by the hundred have
- * the same ones. So the first process of a session that looks into such a file
- * notes its contents, by the ELF header and the build-id that are in memory, and
- * the others open no file. There are some places for each; where others took all of them, each
- * process looks into the file.
+ * Most DSOs have no sites, and programs that a shell starts by the hundred have the
+ * same DSOs. So the first process of a session that looks into such a file notes
+ * its contents, by the ELF header and the build-id that are in memory, and the
+ * other processes open no file. There are some places for each. If others have
+ * taken all of them, each process looks into the file.
  */
 #include <cpuid.h>
 #include <errno.h>
@@ -67,8 +66,8 @@ static bool text_add(struct site_dso *d, const Elf64_Phdr *p)
 }
 
 /*
- * Whether it is this file that was loaded: its first page, with the headers and mostly the
- * build-id, is there.
+ * Whether this file was loaded: its first page, with the headers and mostly the build-id, is in
+ * memory.
  */
 static bool is_loaded(struct known *k, const struct file *f)
 {
@@ -102,7 +101,7 @@ static struct site *site_memory(size_t nr)
 	return is_error(at) ? NULL : (struct site *)at;
 }
 
-/* The first of the places that are its: with one alone two DSOs would drive each other out. */
+/* The first of its places. With one place only, two DSOs would replace each other all the time. */
 static _Atomic uint64_t *siteless_places(uint64_t contents)
 {
 	struct program_tables *tables =
@@ -115,14 +114,14 @@ static bool is_siteless(uint64_t contents)
 {
 	const _Atomic uint64_t *places = siteless_places(contents);
 
-	/* Relaxed: each stands for itself. */
+	/* Relaxed: each word has a meaning of its own. */
 	for (unsigned int i = 0; contents && i < SITELESS_PLACES; i++)
 		if (atomic_load_explicit(&places[i], memory_order_relaxed) == contents)
 			return true;
 	return false;
 }
 
-/* Where all are taken one of them goes. */
+/* If all places are taken, one of them is overwritten. */
 static void siteless_note(uint64_t contents)
 {
 	_Atomic uint64_t *places = siteless_places(contents);
@@ -130,7 +129,7 @@ static void siteless_note(uint64_t contents)
 
 	if (!contents || is_siteless(contents))
 		return;
-	/* Relaxed: the same. */
+	/* Relaxed: as above. */
 	while (i < SITELESS_PLACES && atomic_load_explicit(&places[i], memory_order_relaxed))
 		i++;
 	if (i == SITELESS_PLACES)
@@ -142,7 +141,7 @@ static int has_sites(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	const bool is_program = !*info->dlpi_name, has_file = strchr(info->dlpi_name, '/');
 
-	/* Of them all the headers of the program are in the code that it loads first. */
+	/* Every object has its program headers in the part that is loaded first. */
 	return (is_program || has_file) && !is_siteless(dso_contents((uintptr_t)info->dlpi_phdr));
 }
 
@@ -151,7 +150,7 @@ bool sites_none(void)
 	return !dl_iterate_phdr(has_sites, NULL);
 }
 
-/* -> how many sites there are then */
+/* -> the number of all sites then */
 static size_t returns_add(struct known *k, const struct file *f, size_t room)
 {
 	struct site *sites = k->dso.sites;
@@ -184,7 +183,7 @@ static bool find_in(struct known *k, const struct file *f, uint64_t contents)
 	return k->dso.nr != 0;
 }
 
-/* In a virtual machine the instruction is trapped: it takes microseconds. */
+/* Looked at once: in a virtual machine the instruction traps and takes microseconds. */
 static void processor_look(void)
 {
 	unsigned int a, b, c = 0, d;
@@ -193,7 +192,7 @@ static void processor_look(void)
 	patch_has_xsave = c & bit_OSXSAVE;
 }
 
-/* All of it for the first DSO that has sites. */
+/* Maps all tables, for the first DSO that has sites. */
 static void known_map(void)
 {
 	long at = agent_syscall(
@@ -240,7 +239,7 @@ struct known *known_find(const void *ld, uintptr_t bias, const char *path, bool 
 	if (k) {
 		*k = found;
 		/*
-		 * Release: pairs with the acquire in tell_all(), and with fork()'s copy: a child
+		 * Release: pairs with the acquire in tell_all(). For fork()'s copy, too: a child
 		 * finds all of it.
 		 */
 		__atomic_store_n(&k->ld, ld, __ATOMIC_RELEASE);
@@ -251,7 +250,7 @@ struct known *known_find(const void *ld, uintptr_t bias, const char *path, bool 
 
 /* ---- Addresses (room.c) ---- */
 
-static uint64_t room_unused;		/* that was made for what is gone */
+static uint64_t room_unused;		/* made for DSOs that have gone */
 
 static bool room_take(uint64_t bytes)
 {
@@ -263,7 +262,7 @@ static bool room_take(uint64_t bytes)
 
 /* ---- The tables of words ---- */
 
-/* Memory of tables that are gone, for the next ones. */
+/* Memory of tables that are no longer used, for new tables. */
 static struct spare {
 	void		*at;
 	uint64_t	bytes;
@@ -286,7 +285,7 @@ static void *spare_take(uint64_t bytes)
 	return NULL;
 }
 
-/* What nobody touches takes no memory. */
+/* Pages that are never touched take no memory. */
 static _Atomic uint32_t *words_map(uint64_t code)
 {
 	uint64_t bytes = words_bytes(code);
@@ -317,7 +316,7 @@ static void words_unmap(void *at, uint64_t code)
 	room_unused += bytes;
 }
 
-/* One after the other: a place that has become free is the last to be taken again. */
+/* Takes places one after the other: a place that has become free is the last to be taken again. */
 static struct site_table *table_place(void)
 {
 	static uint32_t next;
@@ -345,7 +344,7 @@ static struct site_table *table_publish(const struct dso_place *place, struct si
 	table->code = place->code;
 	table->delta = place->delta;
 	table->dso = dso;
-	/* Both pair with the acquires of those who look for a table. */
+	/* Both pair with the acquires in site_table_has() and site_table_find(). */
 	atomic_store_explicit(&table->size, place->code_end - place->code, memory_order_release);
 	if (nr > atomic_load_explicit(&nr_site_tables, memory_order_relaxed))
 		atomic_store_explicit(&nr_site_tables, nr, memory_order_release);
@@ -358,7 +357,7 @@ static void table_withdraw(struct site_table *table)
 	uint64_t code = atomic_load_explicit(&table->size, memory_order_relaxed);
 
 	/*
-	 * Pairs with the acquire in site_table_has(). The code is gone, so nobody has a hit there.
+	 * Pairs with the acquire in site_table_has(). The code is gone, so it makes no hits.
 	 */
 	atomic_store_explicit(&table->size, 0, memory_order_release);
 	words_unmap(table->words, code);
@@ -366,7 +365,7 @@ static void table_withdraw(struct site_table *table)
 
 /* ---- Preparing, forgetting ---- */
 
-/* gprof goes on counting, XRay patches what it wants. -> whether there are sites to patch at all */
+/* Skips calls that gprof counts, and sleds that XRay may patch unseen. -> whether any is left */
 static bool leave_alone(struct known *k)
 {
 	bool any = false;
@@ -384,7 +383,7 @@ static bool leave_alone(struct known *k)
 	return any;
 }
 
-/* Whether there are functions that call us by themselves; all: no other way is left. */
+/* Whether any function calls us by itself. all: there is no other way to trace these. */
 static bool calls_left(struct known *k, bool all)
 {
 	bool any = false;
@@ -397,13 +396,13 @@ static bool calls_left(struct known *k, bool all)
 		if (all && !s->skip && !site_is_called(k, s))
 			s->skip = SITE_NOT_CODE;
 	}
-	/* Relaxed: the words are what counts. Never taken back: it costs little. */
+	/* Relaxed: the words decide what is traced. Never set back: a look costs little. */
 	if (any)
 		atomic_store_explicit(&static_sites, 1, memory_order_relaxed);
 	return any;
 }
 
-/* The mirror is as large as the code, and a little. */
+/* The mirror is a little larger than the code. */
 static int patch(struct known *k, uint64_t code)
 {
 	uint64_t room = words_bytes(code) + 4 * PAGE;
@@ -419,7 +418,7 @@ static int patch(struct known *k, uint64_t code)
 	return err;
 }
 
-/* Only now all objects have been seen that came with this one. */
+/* Called when all objects that are loaded together with this one have been seen. */
 static void jumps_find(struct known *k)
 {
 	struct known now = { .dso.bias = k->dso.bias };
@@ -462,11 +461,11 @@ int known_prepare(struct known *k)
 void known_drop(struct known *k)
 {
 	/*
-	 * Release: pairs with fork()'s copy: who is forked meanwhile finds it whole or not at all.
+	 * Release: for fork()'s copy: a child that is forked meanwhile finds all of it, or nothing.
 	 */
 	__atomic_store_n(&k->ld, NULL, __ATOMIC_RELEASE);
 	if (sites_quiet()) {
-		/* Relaxed: nothing of the table goes, so it may be found a little longer. */
+		/* Relaxed: the table's memory stays, so the table may be found a little longer. */
 		if (k->dso.table)
 			atomic_store_explicit(&k->dso.table->size, 0, memory_order_relaxed);
 		return;

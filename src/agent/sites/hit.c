@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hit.c - a call of a function that is traced: a hit of ftrace:function, by the plan of its group
+ * hit.c - a call of a traced function: a hit of ftrace:function, by the plan of its group
  *
- * S1  A traced function's arguments may lie in vector registers, and its caller
- *     may rely on others that the compiler knows it to leave alone. So what runs
- *     from sites_hit() on is compiled for general registers only and calls
- *     nothing of libc; whatever needs more says so, and entry.S saves them all
- *     and calls sites_hit_slow().
- * S2  A site that is being switched off has no word any more while its byte still
- *     calls: that is no hit. The word is there before the byte is.
+ * S1  A traced function's arguments may be in vector registers, and its caller may
+ *     rely on other registers that the compiler knows the function to preserve. So
+ *     all code from sites_hit() on is compiled for general registers only and calls
+ *     no function of libc. If a hit needs more, sites_hit() returns true; entry.S
+ *     then saves all registers and calls sites_hit_slow().
+ * S2  A site that is being switched off has lost its word while its byte still
+ *     calls: such a call is no hit. A word is stored before its byte is switched on.
  */
 #include "agent/emit/emit.h"
 #include "agent/sites/hit.h"
@@ -42,7 +42,7 @@ static inline const struct site_table *table_of(struct agent_thread *t, uintptr_
 	return __builtin_expect(table && site_table_has(table, ip), 1) ? table : table_seek(t, ip);
 }
 
-/* The entry whose plan the call of the function is to run; 0: none. */
+/* The entry whose plan a call of the function runs; 0: none. */
 static inline uint32_t entry_of(const struct site_table *table, uintptr_t ip)
 {
 	uint32_t group = table ? site_word(table, ip) & SITE_GROUP : 0;
@@ -56,7 +56,7 @@ static inline uint32_t entry_of(const struct site_table *table, uintptr_t ip)
 		       : 0;
 }
 
-/* Of another DSO with sites. */
+/* The address is in another DSO with sites. */
 static __attribute__((noinline)) uint64_t address_sought(uintptr_t addr)
 {
 	const struct site_table *table = site_table_find(addr);
@@ -64,7 +64,7 @@ static __attribute__((noinline)) uint64_t address_sought(uintptr_t addr)
 	return table ? addr + table->delta : 0;
 }
 
-/* As an address of the session, where that takes nothing of libc; 0: it does. */
+/* The address in the session, if it can be found without libc; else 0. */
 static inline uint64_t address_known(const struct agent_thread *t, const struct site_table *table,
 				     uintptr_t addr)
 {
@@ -86,7 +86,7 @@ bool sites_hit(uintptr_t ip, uintptr_t parent, const void *frame)
 	struct function_record r;
 	uint32_t entry;
 
-	/* Relaxed: what a hit looks at comes with the table, by site_table_find(). */
+	/* Relaxed: all that a hit needs is published with the table: see site_table_find(). */
 	if (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_ON || (t && t->busy))
 		return false;
 	table = table_of(t, ip);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hit.h - a call of a function that is traced: what entry.S calls, and where a hit finds what its
- * site is to do
+ * hit.h - a call of a traced function: what entry.S calls, and where a hit finds what its site is
+ * to do
  *
  *     thread's last table -> word of the site -> group -> plans of its entries
  *
- *     site_table       words: one for each four bytes of code, memory that nobody touches but where
- *                      sites are on
+ *     site_table       words: one for each four bytes of code; pages without a site that is on take
+ *                      no memory
  *     +-------+        +---+---+---+---+---+---
  *     | words |------->| 0 | 0 | w | 0 | 0 | ...     site at code + 8 .. 11
  *     +-------+        +---+---+---+---+---+---
  *
- * A site has five bytes at least, so no two have one word.
+ * A site has five bytes at least, so no two sites share a word.
  *
  * Included by the C files of src/agent.
  */
@@ -24,38 +24,38 @@
 #include "agent/state.h"
 
 /*
- * A DSO with sites. Written by sites.c; size is stored last, with release, and
- * first when the DSO goes. Places are not used again at once, so who has read
- * some of one DSO does not read the rest of another.
+ * A DSO with sites. dso.c writes it: `size` is stored last, with release, and
+ * first when the DSO goes. A free place is used again as late as possible, so a
+ * thread that has read part of one DSO's table does not read the rest of another's.
  */
 struct site_table {
 	_Atomic uint64_t size;		/* bytes of code; 0: none */
 	uintptr_t	code;
 	_Atomic uint32_t *words;	/* enum site_word, by (address - code) / 4 */
-	uint64_t	delta;		/* an address plus this is the session's */
+	uint64_t	delta;		/* address in the session = address + delta */
 	struct site_dso	*dso;
 };
 
-extern struct site_table *site_tables;	/* LAYOUT_MAX_DSOS, once there is one */
+extern struct site_table *site_tables;	/* LAYOUT_MAX_DSOS of them; NULL before the first one */
 extern _Atomic uint32_t nr_site_tables;	/* places that have been used */
 
 static inline bool site_table_has(const struct site_table *table, uintptr_t addr)
 {
-	/* Acquire: the rest is there. Pairs with the release in table_publish(). */
+	/* Acquire: the other fields are there. Pairs with the release in table_publish(). */
 	uint64_t size = atomic_load_explicit(&table->size, memory_order_acquire);
 
 	return addr - table->code < size;
 }
 
-/* What the site at ip is to do. Relaxed: a call that overlaps a change may find either. */
+/* What the site at ip is to do. Relaxed: a call during a change finds the old or the new word. */
 static inline uint32_t site_word(const struct site_table *table, uintptr_t ip)
 {
 	return atomic_load_explicit(&table->words[(ip - table->code) >> 2], memory_order_relaxed);
 }
 
 /*
- * Whether nobody wants calls but in sections, and there is none. What is read may be stale (emit.c,
- * E1).
+ * Whether all instances want calls in sections only, and the thread is in none. What is read may be
+ * stale (emit.c, E1).
  */
 static inline bool site_out_of_section(const struct agent_thread *t, uint32_t entry)
 {
@@ -73,13 +73,13 @@ static inline bool site_out_of_section(const struct agent_thread *t, uint32_t en
 const struct site_table *site_table_find(uintptr_t ip);
 
 /*
- * The function whose site lies at ip was called from parent; frame: of a walk that
- * begins in it. True: sites_hit_slow() is to be called, with all registers saved.
+ * The function whose site is at ip was called from parent. frame: for a stack walk that begins in
+ * the function. True: sites_hit_slow() is to be called, with all registers saved.
  */
 bool sites_hit(uintptr_t ip, uintptr_t parent, const void *frame);
 void sites_hit_slow(uintptr_t ip, uintptr_t parent, const void *frame);
 
-/* Whether the processor has xsave; set once, before the first site is on. */
+/* Whether the processor has xsave. Set once, before the first site is on. */
 extern bool patch_has_xsave;
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pages.c - pages of code that are made writable and given back
+ * pages.c - makes pages of code writable and restores their permissions
  *
- * A program may make its own code writable (code that changes itself), and goes
- * on writing it. The kernel tells the permissions of a page in /proc alone,
- * where a descriptor is needed: its number might be what the program is just
- * about to use. So each page is asked: an atomic addition of nothing, made by
- * the kernel for a futex, fails where a store would. That takes microseconds a
- * page, so only a program that may have done so is asked (patch_asks).
+ * A program may make its own code writable (code that changes itself), and write
+ * it again later: such pages must stay writable. The kernel shows the permissions
+ * of a page only in /proc. To read them takes a descriptor, whose number might be
+ * one that the program is about to use. So each page is tested by an atomic
+ * addition of nothing, which the kernel makes for a futex: it fails where a store
+ * would fail. That takes microseconds a page, so only the pages of programs that
+ * may have changed permissions are tested (patch_asks).
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -20,7 +21,7 @@ enum { PAGE = 4096 };
 
 static bool is_writable(uintptr_t page)
 {
-	static uint32_t nobody;		/* waits for it */
+	static uint32_t nobody;		/* no thread waits for this futex */
 	const int add_nothing = FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_LT, 0);
 
 	return agent_syscall(SYS_futex, &nobody, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, 0, page,
@@ -62,8 +63,8 @@ int pages_open(const struct pages *p, const struct pages_kept *kept)
 				 p->prot | PROT_READ | PROT_WRITE);
 
 	/*
-	 * It goes from one mapping to the next: those before the one that it failed at are
-	 * writable.
+	 * mprotect() changes one mapping after the other: those before the one that failed are
+	 * writable now.
 	 */
 	if (err)
 		pages_close(p, kept);

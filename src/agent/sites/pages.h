@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pages.h - code that is written: its pages are writable for a while, and afterwards what they were
+ * pages.h - makes pages of code writable for a while, and then gives them their old permissions
  * (pages.c)
  *
  *     pages_look(&code, &kept), pages_open(&code, &kept) -> bytes are stored -> pages_close(&code,
@@ -15,13 +15,13 @@
 
 enum { PAGES_KEPT = 16 };
 
-/* Whole pages, and what their file lets do with them (PROT_READ ...). */
+/* Whole pages, and the permissions that their file gives them (PROT_READ ...). */
 struct pages {
 	uintptr_t	low, high;
 	int		prot;
 };
 
-/* Pages among them that the program has made writable by itself, by ascending addresses. */
+/* Pages among them that the program itself has made writable, by ascending addresses. */
 struct pages_kept {
 	unsigned int	nr;
 	struct {
@@ -29,11 +29,14 @@ struct pages_kept {
 	} runs[PAGES_KEPT];
 };
 
-/* The code pages that `size` bytes lie on. */
+/* The pages that `size` bytes of code lie on. */
 struct pages pages_of(const void *at, uintptr_t size);
-/* Finds those that are writable now. 0, -E2BIG */
+/* Finds the pages that are writable now. 0, -E2BIG */
 int pages_look(const struct pages *p, struct pages_kept *kept);
-/* 0; -errno: they are what they were. It is never not executable: it might not become so again. */
+/*
+ * 0, or -errno: then they are as before. They stay executable all the time: the right to execute
+ * might be refused later.
+ */
 int pages_open(const struct pages *p, const struct pages_kept *kept);
 void pages_close(const struct pages *p, const struct pages_kept *kept);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * patch.c - sites of a DSO: made one instruction, and switched on and off while threads run through
- * them
+ * patch.c - the sites of a DSO: makes each one an instruction, and switches it on and off while
+ * threads run through it
  *
  *     prepared, off        OFF d0 d1 d2 d3      one instruction of five bytes without effect
  *     on                   e9  d0 d1 d2 d3      a jump over the distance d3d2d1d0
  *
- *     trampoline:          call the DSO's entry         which finds the site by what follows
+ *     stub:                call the DSO's entry         which finds the site by what follows
  *                          jc   the DSO's through       the function's return is to be caught
  *                                                       (graph.S)
  *                          jmp  site + 5
@@ -17,31 +17,33 @@
  *     prepared, off        eb 09 d1 d2 d3 ...            c3 09 d1 d2 d3 ...
  *     on                   e9 09 d1 d2 d3 ...            e9 09 d1 d2 d3 ...
  *
- * P1  Both forms have the same bytes but the first and the same length, so that
- *     a switch is one store of one byte: no processor sees half of it, no thread
+ * P1  Both forms have the same length and differ in the first byte only. So a
+ *     switch is one store of one byte: no processor sees half of it, no thread
  *     has to be stopped, no site is in the way of another. The price is that all
- *     jumps of a DSO go over one distance: its trampolines lie as far apart as
- *     its sites, in a mirror of the text. Where two sites are closer than a
- *     trampoline is long, the first one's lies at the mirror's end.
- * P2  The bytes of the distance are such that, entered at any of them, they are
- *     nops up to the end of the site (0x66 before 0x90; or 0x90, and a segment
- *     prefix that does nothing to the next instruction, clc, stc or cmc: flags
- *     are dead at a function's start). So a thread that was preempted between
- *     two nops of a row goes on well when the row has been made a site, or a jump.
- *     A row is made one by stores from its end to its start, each of which leaves nops.
+ *     jumps of a DSO have the same distance: its stubs are as far apart as its
+ *     sites, in a mirror of the text. If two sites are closer than a stub is long,
+ *     the first one's stub is at the mirror's end.
+ * P2  A thread that enters the bytes of the distance at any of them finds nops up
+ *     to the end of the site. They are 0x66 before 0x90; or 0x90 and, last, a
+ *     segment prefix that does nothing to the next instruction, or clc, stc or
+ *     cmc: flags are dead at a function's start. So a thread that was preempted
+ *     between two nops of a row runs on correctly after the row has become a
+ *     site, or a jump. A row becomes a site by stores from its end to its start,
+ *     and each of them leaves nops.
  * P3  Other instructions (calls, longer nops) cannot be entered in the middle.
- *     They are changed behind a short jump: its two bytes, all processors
- *     serialized, the rest, serialized, the first two bytes, serialized.
- * P4  Who executes a site's old form after a switch has begun is harmless: the
- *     trampolines stay for as long as the text does.
- * P5  A site that is on jumps, so that the trampoline may call the function
- *     and be returned to (graph.S). A jump does not tell where it came from, so
- *     each site has a trampoline of its own; it calls and is returned to, as the
- *     processor predicts.
+ *     They are changed behind a short jump. The steps are: store the jump's two
+ *     bytes, serialize all processors, store the rest, serialize, store the first
+ *     two bytes, serialize.
+ * P4  A thread may execute a site's old form after a switch has begun. That is
+ *     harmless: the stubs exist as long as the text.
+ * P5  A site that is on jumps, so that the stub may call the function and be
+ *     returned to (graph.S). A jump does not tell where it came from, so each site
+ *     has its own stub. The stub calls and is returned to, as the processor
+ *     predicts.
  * P6  What follows the first instruction of a sled is never executed. So it can be written at any
- *     time, and no thread stands inside of a sled: an entry's trampoline goes on behind it. The
- *     distances of such a DSO end in the 09 that the sleds have. XRay's own runtime may patch them
- *     at any time after patch_release(): they are as the compiler wrote them, but for dead bytes.
+ *     time, and no thread is ever inside a sled: an entry's stub continues behind it. The distances
+ *     of such a DSO end in the 09 that the sleds have. XRay's own runtime may patch them at any
+ *     time after patch_release(): they are as the compiler wrote them, but for dead bytes.
  */
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -57,7 +59,7 @@ enum { PAGE = 4096, SITE = 5, MOST = 16, STUB = 16, CALL = 0xe8, JUMP = 0xe9, RE
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-/* P2. Far ones first: what lies near a DSO are other DSOs. */
+/* P2. Far distances first: other DSOs are near a DSO. */
 static const struct form {
 	uint32_t	distance;
 	/* 0x66: a prefix like those that follow; 0xa9: test $distance, %eax */
@@ -95,7 +97,7 @@ static unsigned char *address(const struct site_dso *d, const struct site *s)
 	return (unsigned char *)(d->bias + s->at - (s->kind == SITE_SLED ? SLED_HEAD : 0));
 }
 
-/* Where its function goes on: an entry's `at` is five bytes before, whatever its kind. */
+/* Where its function continues: `at` of an entry is five bytes before that, whatever its kind. */
 static const unsigned char *patch_behind(const struct site_dso *d, const struct site *s)
 {
 	return (const unsigned char *)(d->bias + s->at + SITE);
@@ -108,7 +110,7 @@ static uint8_t off_byte(const struct site_dso *d, const struct site *s)
 	return s->kind == SITE_SLED_RETURN ? RETURN : d->off;
 }
 
-/* All from the first site to the last, where nobody has told which parts of it are code. */
+/* If the code segments are not known: the text from the first site to the last. */
 static void texts_default(struct site_dso *d)
 {
 	const uintptr_t size = d->sites[d->nr - 1].at - d->sites[0].at + MOST;
@@ -140,7 +142,7 @@ static int texts_look(struct site_dso *d)
 
 	for (unsigned int i = 0; !err && i < d->nr_texts; i++) {
 		d->kept[i].nr = 0;
-		/* Relaxed: one that is being made writable just now is as if a moment later. */
+			/* Relaxed: code made writable just now counts as made so a moment later. */
 		if (atomic_load_explicit(&patch_asks, memory_order_relaxed) &&
 		    patch_has_sites(d, &d->texts[i]))
 			err = pages_look(&d->texts[i], &d->kept[i]);
@@ -157,7 +159,10 @@ static int texts_open(struct site_dso *d)
 		err = texts_look(d);
 	if (err)
 		return err;
-	/* Before: a child that is forked in between has them open, and knows what they were. */
+	/*
+	 * Stored first: a child that is forked during the loop has texts that are open, and knows
+	 * their old permissions.
+	 */
 	d->is_open = true;
 	atomic_signal_fence(memory_order_seq_cst);
 	for (unsigned int i = 0; !err && i < d->nr_texts; i++) {
@@ -175,7 +180,7 @@ static void store_byte(unsigned char *at, unsigned char value)
 	__atomic_store_n(at, value, __ATOMIC_RELAXED);
 }
 
-/* In one aligned word of eight bytes, so no processor takes one of them without the other. */
+/* Both bytes are in one aligned word of eight bytes, so no processor sees one without the other. */
 static void store_head(unsigned char *at, unsigned char first, unsigned char second)
 {
 	uint16_t head = (uint16_t)(first | second << 8);
@@ -185,14 +190,14 @@ static void store_head(unsigned char *at, unsigned char first, unsigned char sec
 
 /* ---- The mirror ---- */
 
-static uintptr_t slot(const struct site_dso *d, const struct site *s)
+static uintptr_t stub_place(const struct site_dso *d, const struct site *s)
 {
 	return (uintptr_t)address(d, s) + SITE + (uintptr_t)(intptr_t)(int32_t)d->distance;
 }
 
 /*
- * Behind the last slot, aligned: what all trampolines of the DSO share, then those that have no
- * room.
+ * Behind the last site's place, aligned: what all stubs of the DSO share, then the stubs that have
+ * no room at their own places.
  */
 struct mirror_end {
 	uint8_t		enter[STUB];	/* push dso; jmp *entry */
@@ -207,7 +212,7 @@ struct mirror_end {
 	uint8_t		stubs[][STUB];
 };
 
-/* Whether its trampoline goes where its slot is. */
+/* Whether the stub of site i fits into its place: before the next site's. */
 static bool has_room(const struct site_dso *d, size_t i)
 {
 	return i + 1 == d->nr || address(d, &d->sites[i + 1]) - address(d, &d->sites[i]) >= STUB;
@@ -215,19 +220,20 @@ static bool has_room(const struct site_dso *d, size_t i)
 
 static uintptr_t mirror_end_at(const struct site_dso *d)
 {
-	return (slot(d, &d->sites[d->nr - 1]) + 2 * STUB - 1) & -(uintptr_t)STUB;
+	return (stub_place(d, &d->sites[d->nr - 1]) + 2 * STUB - 1) & -(uintptr_t)STUB;
 }
 
 static bool mirror_map(struct site_dso *d)
 {
-	uintptr_t low = slot(d, &d->sites[0]), high = mirror_end_at(d) + sizeof(struct mirror_end);
+	uintptr_t low = stub_place(d, &d->sites[0]);
+	uintptr_t high = mirror_end_at(d) + sizeof(struct mirror_end);
 	long at;
 
 	for (size_t i = 0; i < d->nr; i++)
 		high += has_room(d, i) ? 0 : STUB;
 	low &= -(uintptr_t)PAGE;
 	d->mirror_size = (high - low + PAGE - 1) & -(uintptr_t)PAGE;
-	/* Below the text and yet above: the sum went over an end of the addresses. */
+	/* On the wrong side of the text: the sum went over an end of the address space. */
 	if (low < 65536 || high >> 47 ||
 	    ((int32_t)d->distance < 0) != (low < d->bias + d->sites[0].at))
 		return false;
@@ -239,13 +245,13 @@ static bool mirror_map(struct site_dso *d)
 	d->mirror = (char *)at;
 	if ((uintptr_t)at == low)
 		return true;
-	/* A kernel before 4.17 takes the address for a wish. */
+	/* A kernel before 4.17 takes the address as a hint. */
 	agent_syscall(SYS_munmap, at, d->mirror_size);
 	d->mirror = NULL;
 	return false;
 }
 
-/* An instruction that ends in the distance to `to`. -> behind it */
+/* An instruction that ends in the distance to `to`. -> the address behind it */
 static uint8_t *code(uint8_t *at, const char *op, size_t size, const void *to)
 {
 	int32_t distance = (int32_t)((const char *)to - (char *)(at + size + 4));
@@ -268,7 +274,7 @@ static void end_fill(struct site_dso *d, struct mirror_end *m)
 	code(m->leave, "\xff\x25", 2, &m->returned);
 }
 
-/* entry.S reads the last distance. */
+/* entry.S reads the last distance: it leads to the site. */
 static void stub_fill(uint8_t *at, const struct site_dso *d, const struct site *s,
 		      const struct mirror_end *m)
 {
@@ -287,7 +293,7 @@ static void return_stub_fill(uint8_t *at, const struct site_dso *d, const struct
 		code(at, "\xe9", 1, patch_behind(d, s));
 }
 
-/* Never writable and executable at once. */
+/* The mirror is never writable and executable at once. */
 static bool mirror_fill(struct site_dso *d)
 {
 	struct mirror_end *m = (struct mirror_end *)mirror_end_at(d);
@@ -295,7 +301,7 @@ static bool mirror_fill(struct site_dso *d)
 
 	end_fill(d, m);
 	for (size_t i = 0; i < d->nr; i++) {
-		uint8_t *at = (uint8_t *)slot(d, &d->sites[i]);
+		uint8_t *at = (uint8_t *)stub_place(d, &d->sites[i]);
 
 		if (d->sites[i].skip)
 			continue;
@@ -339,7 +345,7 @@ void patch_forget(struct site_dso *d)
 /* ---- Preparing ---- */
 
 /*
- * What sites_find() saw in the file must be what lies in memory: somebody may have set a breakpoint
+ * The memory must contain what sites_find() saw in the file: a debugger may have set a breakpoint
  * there.
  */
 static bool is_unchanged(const struct site *s, const unsigned char *b)
@@ -359,7 +365,7 @@ static bool is_unchanged(const struct site *s, const unsigned char *b)
 	}
 }
 
-/* The whole of a site that is off, as long as it is. */
+/* All bytes of a site that is off. */
 static void form_of(const struct site_dso *d, const struct site *s, unsigned char *out)
 {
 	out[0] = off_byte(d, s);
@@ -385,7 +391,7 @@ static void judge(struct site_dso *d, bool alone)
 	}
 }
 
-/* A DSO has one distance, by P6 or by P2: sleds beside sites of other kinds are left alone. */
+/* A DSO has one distance, by P6 or by P2. If it has sites of other kinds, its sleds are skipped. */
 static void judge_sleds(struct site_dso *d)
 {
 	bool others = false;
@@ -405,7 +411,7 @@ static void judge_sleds(struct site_dso *d)
 			d->sites[i].skip = SITE_MIXED;
 }
 
-/* One of the steps of P3 for all sites, and in the first P2 for rows. */
+/* One of the three steps of P3 for all sites. The first one does all of P2 for rows. */
 static void step(struct site_dso *d, int nr)
 {
 	unsigned char form[MOST];
@@ -447,7 +453,7 @@ static void write_all(struct site_dso *d)
 	}
 }
 
-/* The first and the last site tell the mirror's bounds, and have to be sites. */
+/* Whether all are sites: the first and the last one set the mirror's bounds. */
 static bool is_code(const struct site_dso *d)
 {
 	for (size_t i = 0; i < d->nr; i++)

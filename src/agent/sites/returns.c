@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * returns.c - which functions are left at return sites alone
+ * returns.c - which functions end at return sites only
  *
  *     f:      entry site ... nop5; ret ... nop5; ret            its returns are caught at the nops
  *     h:      entry site ... nop5; ret ... ret                  its return address is replaced
  *     x:      entry sled ... exit sled ... exit sled            caught at the sleds, which are rets
  *
- * A function is left where a `ret` is, or a jump out of its FDE. It has return sites if one stands
- * right before each of these, here and in each cold part that it jumps to, and none is a jump: it
- * lasts until what it jumps to returns, which is seen where its return address is replaced.
- * Of a return site in a part without an entry nobody knows the function: it is on while any
- * function of the file is traced that way. (There a jump ends the function.)
+ * A function ends at each `ret`, and at each jump out of its FDE. It has return sites if there is
+ * one right before each of these, in the function and in each cold part that it jumps to, and none
+ * of these is a jump. A function that ends in a jump lasts until the jump's target returns, which
+ * only a replaced return address shows.
+ * A return site in a part without an entry may belong to any function: it is on while any function
+ * of the file is traced that way. (There a jump ends the function.)
  */
 #include <sys/mman.h>
 #include "agent/sites/sites.h"
@@ -27,7 +28,7 @@ struct pairing {
 	uint8_t		*parts;		/* by number of the FDE */
 };
 
-/* The number of the first one at or behind `at`. */
+/* The number of the first return site at or behind `at`. */
 static size_t return_at(const struct pairing *p, uint64_t at)
 {
 	size_t low = 0, high = p->nr;
@@ -43,7 +44,7 @@ static size_t return_at(const struct pairing *p, uint64_t at)
 	return low;
 }
 
-/* A jump to there without a return site leads to another part of the same function. */
+/* Whether a jump to there, without a return site, leads to another part of the same function. */
 static bool is_own_part(const struct pairing *p, uint64_t to)
 {
 	const size_t number = image_function(p->im, to);
@@ -55,7 +56,7 @@ static bool is_own_part(const struct pairing *p, uint64_t to)
 	return !(p->parts[number] & (HAS_JUMPS | IS_BAD));
 }
 
-/* Where a jump leads to whose distance has `size` bytes, before `end`. */
+/* The target of a jump whose distance has `size` bytes; it ends before `end`. */
 static uint64_t jump_to(const struct insn *in, unsigned int size, const unsigned char *b,
 			uint64_t end)
 {
@@ -71,7 +72,7 @@ static bool is_inside(const struct pairing *p, size_t number, uint64_t at)
 	return at - start < image_function_end(p->im, number) - start;
 }
 
-/* Behind no return site: it does not leave the function. */
+/* An instruction that is not behind a return site: whether it does not leave the function. */
 static bool instruction_stays(const struct pairing *p, size_t number, const struct insn *in,
 			      const unsigned char *b, uint64_t end)
 {
@@ -88,7 +89,7 @@ static bool instruction_stays(const struct pairing *p, size_t number, const stru
 	return is_inside(p, number, to) || is_own_part(p, to);
 }
 
-/* Behind a return site: it does by a jump, whatever the flags are. */
+/* An instruction behind a return site: whether it is a jump, without a condition, that leaves. */
 static bool jump_leaves(const struct pairing *p, size_t number, const struct insn *in,
 			const unsigned char *b, uint64_t end)
 {
@@ -102,7 +103,7 @@ static bool jump_leaves(const struct pairing *p, size_t number, const struct ins
 	return !is_inside(p, number, to) || to == image_function_start(p->im, number);
 }
 
-/* -> what it says of its part: nothing, HAS_JUMPS, IS_BAD */
+/* -> what the instruction means for its part: nothing, HAS_JUMPS, IS_BAD */
 static uint8_t judge(const struct pairing *p, size_t number, const struct insn *in,
 		     const unsigned char *b, uint64_t end, bool at_site)
 {
@@ -135,7 +136,7 @@ static uint8_t part_judge(const struct pairing *p, size_t number)
 			is |= judge(p, number, &in, b, at + in.len, at_site);
 		at_site = here && here->kind == SITE_RETURN;
 	}
-	/* Each of them is an instruction, and one stands before something. */
+	/* Bad: the last instruction is a return site, or one of them is not at an instruction. */
 	return at_site || (next < p->nr && p->returns[next].at < end) ? is | IS_BAD : is;
 }
 
@@ -173,7 +174,7 @@ static void parts_judge(const struct pairing *p)
 	} while (more);
 }
 
-/* Of the entry's function. */
+/* Notes the return sites of an entry's function. */
 static void function_pair(const struct pairing *p, struct site *entry)
 {
 	const size_t function = image_function(p->im, entry->at);
@@ -188,7 +189,7 @@ static void function_pair(const struct pairing *p, struct site *entry)
 	}
 }
 
-/* Those in a part without an entry. False: one is of no use, and nobody knows whose it is. */
+/* Return sites in a part without an entry. False: one is bad, and may belong to any function. */
 static bool parts_pair(const struct pairing *p)
 {
 	for (size_t i = 0; i < p->nr; i++) {
@@ -239,7 +240,7 @@ size_t sites_pair(const void *file, size_t size, struct site *sites, size_t nr, 
 	return all;
 }
 
-/* Whether one in a part without an entry is left alone: then nobody knows which functions. */
+/* Whether one in a part without an entry is skipped: it may belong to any function. */
 static bool any_lost(const struct site *sites, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
@@ -249,7 +250,7 @@ static bool any_lost(const struct site *sites, size_t nr)
 	return false;
 }
 
-/* Behind the entry that is number i: how many are its return sites. */
+/* The number of return sites of entry i; they follow it. */
 static size_t nr_own(const struct site *sites, size_t nr, size_t i)
 {
 	size_t k = i + 1;

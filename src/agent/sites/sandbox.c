@@ -3,11 +3,11 @@
  * sandbox.c - programs that forbid themselves system calls, or the time stamp counter
  *
  * A thread that has had its first hit makes no system call, so it goes on in any
- * sandbox. A first hit makes some; where a filter would answer them with
- * anything but a result, threads that begin later are not traced. What a filter
- * of the program's own does is found by running it (it is a program for a small
- * machine, and has no loops). One that was there before the program began
- * cannot be read: a child process tries the calls first.
+ * sandbox. A first hit makes some. If a filter would answer one of them with
+ * anything but a result, threads that begin later are not traced. To find out what
+ * a filter of the program does, filter_run() runs it: it is code for a small
+ * machine, without loops. A filter from before the program's start cannot be read:
+ * a child process tries the calls first.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 #define SANDBOX_ARCH AUDIT_ARCH_X86_64
 #endif
 
-/* The calls of a first hit, and those that hits without restartable sequences or build-ids make. */
+/* The calls of a first hit, and of hits without restartable sequences or build-ids. */
 static const struct seccomp_data calls[] = {
 	{ .nr = SYS_rt_sigprocmask, .args = { SIG_BLOCK } },
 	{ .nr = SYS_rt_sigprocmask, .args = { SIG_SETMASK } },
@@ -51,7 +51,7 @@ static const struct seccomp_data calls[] = {
 };
 
 /*
- * Those of a child of fork() that joins the session, and of a process that has closed its
+ * The calls of a child of fork() that joins the session, and of a process that has closed its
  * connection.
  */
 static const struct seccomp_data joining[] = {
@@ -63,7 +63,7 @@ static const struct seccomp_data joining[] = {
 	{ .nr = SYS_membarrier },
 };
 
-/* Those that look at what is to be executed (agent/providers/process/exec_check.c). */
+/* The calls that look at a file before it is executed (agent/providers/process/exec_check.c). */
 static const struct seccomp_data looking[] = {
 	{ .nr = SYS_openat, .args = { 0, 0, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY } },
 	{ .nr = SYS_pread64 },
@@ -141,8 +141,8 @@ static uint32_t sandbox_load(const struct machine *m, const struct sock_filter *
 }
 
 /*
- * What the filter says of a call. The kernel has accepted it: jumps go forward and it ends with a
- * return.
+ * What the filter returns for a call. The kernel has accepted the filter: jumps go forward and it
+ * ends with a return.
  */
 static uint32_t filter_run(const struct sock_fprog *prog, const struct seccomp_data *d)
 {
@@ -186,7 +186,7 @@ static uint32_t filter_run(const struct sock_fprog *prog, const struct seccomp_d
 	return SECCOMP_RET_KILL_PROCESS;
 }
 
-/* An error is a result; a signal, a tracer or another process that is asked is not. */
+/* An error is a result; a signal is not, nor is a tracer or another process that decides. */
 static bool harmless(uint32_t says)
 {
 	uint32_t action = says & SECCOMP_RET_ACTION_FULL;
@@ -211,7 +211,7 @@ static bool filter_permits(const struct sock_fprog *prog, const struct seccomp_d
 
 void agent_thread_silence(void)
 {
-	/* Its slot goes back when the server sees that the thread has gone: no system call here. */
+	/* The server frees the slot when it sees that the thread has gone: no system call here. */
 	agent_self.first = 1;
 	agent_self.thread = NULL;
 }
@@ -222,7 +222,7 @@ void agent_sandboxed(const void *filter)
 	atomic_store_explicit(&agent.filtered, true, memory_order_relaxed);
 	sites_forbidden();
 	if (!filter)
-		/* strict mode: read, write and exit, and no time stamp counter */
+		/* Strict mode: read, write and exit only, and no time stamp counter. */
 		agent_thread_silence();
 	else if (!filter_permits(filter, calls, NR_CALLS))
 		/* Relaxed: see agent_restricted(). */
@@ -237,7 +237,7 @@ void agent_sandboxed(const void *filter)
 
 bool agent_restricted(void)
 {
-	/* Relaxed: a thread that was there before the sandbox may still be in it a little later. */
+	/* Relaxed: a thread from before the sandbox may see the old value a little longer. */
 	return atomic_load_explicit(&agent.sandbox, memory_order_relaxed);
 }
 
@@ -276,9 +276,9 @@ int32_t agent_own_tid(void)
 	return t ? (int32_t)t->tid : 0;
 }
 
-/* ---- One that was there before ---- */
+/* ---- A filter that was there before the program ---- */
 
-/* ask: those, too, that agent_may_ask() is about. */
+/* ask: also the calls that agent_may_ask() permits. */
 static _Noreturn void try_calls(bool ask)
 {
 	uint64_t all = 0;
@@ -330,7 +330,7 @@ static bool survives(bool ask)
 	int status = 0;
 	long pid, n;
 
-	/* No signal at its end: the program knows nothing of it. */
+	/* Without a signal at its end: the program does not know of the child. */
 	pid = agent_syscall(SYS_clone, 0, 0, 0, 0, 0);
 	if (!pid)
 		try_calls(ask);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shed.c - the agent's task gives up all that it does not need, before the program goes on
+ * shed.c - the agent's task gives up all rights that it does not need, before the program goes on
  * (S5 in task.c)
  *
- *     capabilities     none; it can execute nothing, so what bounds them means nothing
+ *     capabilities     none; it cannot execute files, so its bounding set means nothing
  *     descriptors      a table of its own with one: its process's stat in /proc, for the end (S4)
  *     system calls     those below: they wait, and change the process's own memory
  *
- * A thread with the user's rights would be a way out for a program that has given them up: who
- * rules such a program writes into the memory of all of its threads. This one has nothing that
- * could be taken over. So it does not matter how the program gives up its rights, and that the task
- * does not do the same.
+ * If a program gives up rights, a thread that still had them would be a way around that: an
+ * attacker who controls the program can write into the memory of all of its threads. This thread
+ * has no rights that could be taken over. So the ways in which the program gives up its rights do
+ * not matter, nor that the task does not follow.
  *
- * Kernels before 5.9 have no close_range(): there it shares the descriptors, and may open and read.
+ * Kernels before 5.9 have no close_range(): there the task shares the descriptors, and may open and
+ * read.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -67,7 +68,7 @@ static void permit(struct filter *f, uint32_t call)
 	answer(f, SECCOMP_RET_ALLOW);
 }
 
-/* test: BPF_JEQ, BPF_JSET, of the argument's low half. */
+/* test: BPF_JEQ or BPF_JSET, on the low half of argument number arg. */
 static void permit_if(struct filter *f, uint32_t call, unsigned int arg, uint16_t test,
 		      uint32_t value)
 {
@@ -81,11 +82,11 @@ static void permit_if(struct filter *f, uint32_t call, unsigned int arg, uint16_
 static void filter_fill(struct filter *f, bool own_files)
 {
 	static const uint16_t calls[] = {
-		/* Waiting, and the end (S4). */
+		/* To wait, and to end (S4). */
 		SYS_futex, SYS_restart_syscall, SYS_exit, SYS_getpid, SYS_gettid, SYS_pread64,
-		/* Switching. */
+		/* To switch. */
 		SYS_mprotect, SYS_membarrier,
-		/* The guard, where the session's memory is damaged. */
+		/* For the guard, if the session's memory is damaged. */
 		SYS_rt_sigreturn, SYS_rt_sigaction, SYS_munlock, SYS_mremap,
 	};
 
@@ -105,8 +106,8 @@ static void filter_fill(struct filter *f, bool own_files)
 }
 
 /*
- * A kernel without filters: the task of a user's program can do nothing that the
- * program itself could not do after it has given up its rights, but root's could.
+ * A kernel without filters: without root's rights the task can do no more than the program itself
+ * could after it has given up its rights. With root's it could.
  */
 static int unfiltered(long err)
 {
@@ -134,8 +135,8 @@ static int capabilities_shed(void)
 	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
 
 	/*
-	 * As long as there are such, and it may. Forty calls, so that only programs pay for them
-	 * that do the same.
+	 * Drops each capability that exists, if it may. That takes forty calls, so it happens only
+	 * in programs that do the same.
 	 */
 	for (long cap = 0;
 	     sites.unbound && !agent_syscall(SYS_prctl, PR_CAPBSET_DROP, cap, 0, 0, 0); cap++)

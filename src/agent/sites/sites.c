@@ -2,14 +2,14 @@
 /*
  * sites.c - the sites of this process: prepared at attach, switched as the server says (R21)
  *
- *     attach, dlopen() -> prepared -> told to the server, which has words then -> switched
+ *     attach, dlopen() -> prepared -> reported to the server, which then stores words -> switched
  *     task:  wait for site_control.command -> words into the tables, patch_switch() of each DSO ->
  *     answer
  *
  * S2 and S4 to S6 are in task.c.
  *
- * S3  What is known of DSOs is written under sites_lock(), by the task or by who loads and unloads.
- *     A child of fork() has it as its parent left it: its text is the parent's.
+ * S3  What is known of DSOs is written under sites_lock(), by the task or by a thread that loads or
+ *     unloads. A child of fork() has it as its parent left it: its text is the parent's.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -51,7 +51,7 @@ struct wanted {
 	const uint32_t	*words;
 	size_t		nr;
 	const struct site *sites;
-	bool		any;		/* of the functions with return sites is hooked */
+	bool		any;		/* a function with return sites is hooked */
 };
 
 static uint32_t wanted_word(const struct wanted *w, uint32_t number)
@@ -74,7 +74,7 @@ static bool wants(void *arg, size_t index)
 	return site_is_return(s) ? wants_return(w, s) : wanted_word(w, s->number) != 0;
 }
 
-/* Nothing goes off, and no entry comes on. */
+/* In the first pass nothing is switched off, and no entry is switched on. */
 static bool wants_return_first(void *arg, size_t index)
 {
 	const struct wanted *w = arg;
@@ -86,7 +86,7 @@ static bool wants_return_first(void *arg, size_t index)
 static struct wanted wanted_of(const struct site_control *c, uint32_t number)
 {
 	const struct site_set *set = &c->sets[number % LAYOUT_MAX_DSOS];
-	/* Acquire: the words are there. Pairs with the server's release. */
+	/* Acquire: the words are there. Pairs with the release in session_publish(). */
 	config_ref ref = atomic_load_explicit(&set->words, memory_order_acquire);
 	uint32_t nr = atomic_load_explicit(&set->nr, memory_order_relaxed);
 
@@ -104,7 +104,10 @@ static bool any_returns(const struct known *k, const struct wanted *w)
 	return false;
 }
 
-/* Who is called by a word that says so finds them on: they come before the words. */
+/*
+ * Switches return sites on before the words are stored: a call that finds SITE_RETURNS in its word
+ * relies on them.
+ */
 static bool returns_on(struct known *k, struct wanted *w)
 {
 	w->any = k->returns && any_returns(k, w);
@@ -112,7 +115,7 @@ static bool returns_on(struct known *k, struct wanted *w)
 	       patch_switch(&k->dso, wants_return_first, w) >= 0;
 }
 
-/* What its call is to do. */
+/* What a call of the site is to do. */
 static uint32_t word_of(const struct known *k, const struct site *s, const struct wanted *w,
 			bool at_sites)
 {
@@ -122,15 +125,16 @@ static uint32_t word_of(const struct known *k, const struct site *s, const struc
 	if (at_sites && s->returns)
 		return word & SITE_HOOKED ? word | SITE_RETURNS : word;
 	/*
-	 * Its return is not caught: who it jumps to would see an address of ours (jumps.c); or none
-	 * is.
+	 * The return is not caught if the function may end in a jump to one that looks at its
+	 * caller: that would see an address of ours (jumps.c). It is not caught anywhere after
+	 * graph_refused().
 	 */
 	return s->jumps || graph_refused() ? word & SITE_GROUP : word;
 }
 
 /*
- * The words of the sites that are on or will be. Those that go off lose theirs
- * before the byte, so from here on their calls are no hits (hit.c, S2).
+ * Stores the words of the sites that are on or will be. A site that is switched off
+ * loses its word before its byte, so from here on its calls are no hits (hit.c, S2).
  */
 static void words_set(struct known *k, const struct wanted *w, bool at_sites)
 {
@@ -152,8 +156,8 @@ static void words_set(struct known *k, const struct wanted *w, bool at_sites)
 }
 
 /*
- * Memory that may be gone is left for later: until then what is off has no word, so it makes no
- * hit.
+ * Memory that may be unmapped is left for later. Until then sites to be switched off have no words,
+ * so they make no hits.
  */
 static bool is_there(const struct known *k)
 {
@@ -169,7 +173,7 @@ static int known_obey(const struct site_control *c, struct known *k)
 
 	w.sites = k->dso.sites;
 	words_set(k, &w, there && returns_on(k, &w));
-	/* Before, it was the server's last word of a DSO that it had not heard of. */
+	/* What the server commanded before it knew the DSO does not count. */
 	k->obeys = k->told;
 	if (there)
 		n = patch_switch(&k->dso, wants, &w);
@@ -241,11 +245,11 @@ bool agent_functions_on(void)
 	return agent_attached() && __atomic_load_n(&answer_place()->nr_on, __ATOMIC_RELAXED);
 }
 
-/* The set is that of this command at least. */
+/* The set of words is that of this command or of a later one. */
 static void obey(const struct site_control *c, uint32_t command)
 {
 	bool may = !agent_restricted() && !agent_filtered();
-	/* A sandbox may kill who changes its memory; waiting is what all threads do. */
+	/* A sandbox may kill a thread that changes its memory; all threads may wait. */
 	int err = may ? 0 : -EPERM;
 
 	for (unsigned int i = 0; may && i < sites.nr_known; i++) {
@@ -254,20 +258,20 @@ static void obey(const struct site_control *c, uint32_t command)
 
 		err = one ? one : err;
 	}
-	if (!agent.here->process)	/* S6 of task.c: nobody knows it yet */
+	if (!agent.here->process)	/* S6 of task.c: the server does not know it yet */
 		return;
 	answer_fill(err);
-	/* Pairs with the server's acquire. */
+	/* Pairs with the server's acquire in answer_of(). */
 	atomic_store_explicit(&answer_place()->command, command, memory_order_release);
 }
 
 void sites_obey(void)
 {
-	/* Acquire: the words are there. Pairs with the server's release. */
+	/* Acquire: the words are there. Pairs with the release in attach_command(). */
 	uint32_t command = atomic_load_explicit(&sites_control()->command, memory_order_acquire);
 
 	obey(sites_control(), command);
-	/* Last, and pairs with fork()'s copy: a child that is forked meanwhile begins again. */
+	/* Last, and for fork()'s copy: a child that is forked meanwhile obeys again. */
 	atomic_store_explicit(&sites.command, command, memory_order_release);
 }
 
@@ -275,7 +279,7 @@ void sites_catch_up(void)
 {
 	if (!agent_attached())
 		return;
-	answer_dsos(answer_place());	/* some may have gone */
+	answer_dsos(answer_place());	/* some may have been unloaded */
 	if (!sites.postponed)
 		return;
 	sites.postponed = false;
@@ -290,7 +294,7 @@ void sites_look_again(void)
 			patch_look(&sites.known[i].dso);
 }
 
-/* Not under the lock: no more than this. */
+/* It is called without the lock, too, so it does nothing more. */
 void sites_note_failure(int err)
 {
 	sites.failed = err;
@@ -319,7 +323,7 @@ static bool any_known(void)
 	return false;
 }
 
-/* In a child of fork(): its own, which does nothing before there is a command. */
+/* In a child of fork(): begins a task of its own, which does nothing until there is a command. */
 static void forked(void)
 {
 	uint64_t old = signals_block();
@@ -332,8 +336,8 @@ static void forked(void)
 }
 
 /*
- * Without a sandbox, too, memory may be refused that is written and executed (PR_SET_MDWE,
- * SELinux).
+ * The kernel may refuse memory that is both written and executed also without a sandbox
+ * (PR_SET_MDWE, SELinux).
  */
 static bool memory_permitted(void)
 {
@@ -348,7 +352,7 @@ static bool memory_permitted(void)
 	return may;
 }
 
-/* Most programs have no sites: they are not asked. */
+/* Called at the first DSO with sites: most programs have none, and pay nothing. */
 void sites_ask_memory(void)
 {
 	if (sites.memory_asked)
@@ -375,8 +379,8 @@ static bool prepare_all(void)
 }
 
 /*
- * The words of a DSO that is new are there when the server answers; without an answer they come
- * with a command.
+ * When the server answers, the words of the new DSO are there. Without an answer they come with a
+ * later command.
  */
 static void tell_all(void)
 {
@@ -387,12 +391,12 @@ static void tell_all(void)
 		struct attach_reply reply;
 
 		/*
-		 * Only who loads or unloads changes what is asked here, and that is this thread (or
-		 * it stays). Pairs with the release in known_find().
+		 * ld can change here only by a thread that loads or unloads. That is this thread,
+		 * or the DSO is the program. Pairs with the release in known_find().
 		 */
 		if (!__atomic_load_n(&k->ld, __ATOMIC_ACQUIRE) || !k->dso.table || k->told)
 			continue;
-		/* The user of the functions chooses some of them now. */
+		/* The user who chooses functions does so now. */
 		if (!request_ask(&q, &reply) && reply.barrier)
 			request_answer(&q, &reply, sizeof(reply), AGENT_WAIT_MS);
 		k->told = true;
@@ -416,7 +420,7 @@ static bool any_new(void)
 	return false;
 }
 
-/* In the dynamic linker, under its lock; a child of fork() may not be attached yet. */
+/* Called in the dynamic linker, under its lock. A child of fork() may not be attached yet. */
 void sites_go_on(void)
 {
 	bool any = false;
@@ -444,7 +448,7 @@ void sites_go_on(void)
 	signals_restore(old);
 }
 
-/* pthread_atfork() has no way back. */
+/* Registered once: pthread_atfork() cannot be undone. */
 static void tell_forks(void)
 {
 	static bool is_told;
@@ -459,7 +463,7 @@ void sites_start(void)
 	uint64_t old = signals_block();
 
 	/*
-	 * The interposers of mprotect() say when it has. Relaxed: nothing else is read through it.
+	 * The interposers of mprotect() report changes. Relaxed: no other data depends on it.
 	 */
 	sites.told_of_writes = agent_providers_table && !agent.late;
 	if (sites.told_of_writes)
@@ -467,8 +471,8 @@ void sites_start(void)
 	graph_start();
 	if (!sites.permitted && task_permitted(false)) {
 		/*
-		 * Not when the first sites come: then the dynamic linker is locked, for which a
-		 * handler of the program may wait.
+		 * Not when the first sites come: the dynamic linker is locked then, and a fork
+		 * handler of the program may wait for that lock.
 		 */
 		tell_forks();
 		sites_lock();
@@ -506,8 +510,8 @@ void sites_stop(void)
 }
 
 /*
- * XRay's runtime makes sleds writable before it patches them. In a sandbox the kernel is asked for
- * nothing but what the program is about to ask for.
+ * XRay's runtime makes sleds writable before it patches them. In a sandbox the agent makes only the
+ * system call that the program is about to make.
  */
 static void known_release(struct known *k, const void *at, uint64_t size, int prot)
 {
@@ -547,7 +551,7 @@ void agent_code_written(const void *at, uint64_t size, int prot)
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct site_table *t = &site_tables[i];
 
-		/* Relaxed: a DSO that comes or goes meanwhile is none that the program changes. */
+		/* Relaxed: a program does not change code of a DSO that comes or goes meanwhile. */
 		if ((uintptr_t)at >=
 			    t->code + atomic_load_explicit(&t->size, memory_order_relaxed) ||
 		    t->code >= (uintptr_t)at + size)
@@ -558,7 +562,7 @@ void agent_code_written(const void *at, uint64_t size, int prot)
 	}
 }
 
-/* What is on already takes effect before the program runs. */
+/* Sites that the session has on already take effect before the program runs. */
 void sites_begin(void)
 {
 	uint64_t old = signals_block();

@@ -16,7 +16,7 @@
  *             | ...  <------|--------------| jmp site + 5      |
  *             +-------------+              +-------------------+
  *
- * Included by the C files of src/agent. What of it the file alone says: elf/sites.h.
+ * Included by the C files of src/agent. elf/sites.h describes what is read from the file alone.
  */
 #ifndef TRACEFUSE_AGENT_SITES_SITES_H
 #define TRACEFUSE_AGENT_SITES_SITES_H
@@ -32,20 +32,20 @@
 /* ---- returns.c, jumps.c ---- */
 
 /*
- * Numbers the first `nr` sites, says which of them have return sites, of those behind them, and
- * makes one list by address of both. -> how many those are. Under a lock.
+ * Numbers the first `nr` sites and finds those that have return sites among the `nr_returns` behind
+ * them. Makes one list of both, sorted by address. -> its length. Under a lock.
  */
 size_t sites_pair(const void *file, size_t size, struct site *sites, size_t nr, size_t nr_returns);
-/* The functions of which a return site is left alone have none. -> whether others have some */
+/* A function whose return site is skipped loses its other ones. -> whether any function has some */
 bool sites_unpair(struct site *sites, size_t nr);
 /*
  * Whether the object with this dynamic section, which is in memory, may call a function of libc
- * that looks at who called it.
+ * that looks at its caller.
  */
 bool sites_looked_at(const Elf64_Dyn *dyn, uintptr_t bias);
 /*
- * Says of each of them whether its function may end in a jump out of the file: by a PLT stub, by a
- * pointer, or to another function of the file that does. Under a lock.
+ * Notes for each site whether its function may end in a jump out of the file: by a PLT stub, by a
+ * pointer, or by a jump to another function of the file that ends so. Under a lock.
  */
 void sites_jumping(const void *file, size_t size, struct site *sites, size_t nr);
 
@@ -60,40 +60,41 @@ struct site_dso {
 	uint32_t	distance;	/* of the mirror: the four bytes behind the first */
 	uint8_t		off;		/* the first byte of a site that is off */
 	bool		prepared;
-	bool		sleds;		/* all that is not skipped is XRay's */
+	bool		sleds;		/* all sites that are not skipped are XRay's */
 	char		*mirror;
 	size_t		mirror_size;
-	/* hit.h: what its sites are to do; NULL: none of them is ever on */
+	/* For hit.h: the words of its sites. NULL: no site is ever on. */
 	struct site_table *table;
 	unsigned int	nr_texts;
-	/* its segments with code; none: all from the first site to the last */
+	/* Its segments with code. None: the text from the first site to the last. */
 	struct pages	texts[SITE_TEXTS];
-	/* they are writable now; of a child of fork() its parent made them so */
+	/* The texts are writable now. In a child of fork(): its parent made them so. */
 	bool		is_open;
 	struct pages_kept kept[SITE_TEXTS];
 };
 
 /*
- * The program may have made code writable by itself: pages are asked. Set again and for good by
- * agent_code_written().
+ * The program may have made code writable by itself: pages_look() tests pages. Set at the start,
+ * and again for good by agent_code_written().
  */
 extern _Atomic bool patch_asks;
-/* May memory that is executed be changed beside running threads here? Registers for it. */
+/* Whether executed memory can be changed while threads run here. Registers the process for that. */
 bool patch_live(void);
 /*
- * Makes each site one instruction without effect. `alone`: none of this code
- * runs or has run half, so that it may be changed at will. 0, -errno: nothing changed.
+ * Makes each site one instruction without effect. `alone`: this code has not run yet and no thread
+ * is in it, so that it may be changed in any order. 0, or -errno: nothing changed.
  */
 int patch_prepare(struct site_dso *d, bool alone);
-/* Switches sites: wants(arg, index) for each. The number that changed, or -errno. */
+/* Switches sites: wants(arg, index) for each. -> the number that changed, or -errno */
 long patch_switch(struct site_dso *d, bool (*wants)(void *arg, size_t index), void *arg);
 /*
- * The program is about to change its sleds: they are as the compiler wrote them from here on. The
- * second one changes those between the addresses alone, which are writable, and asks no kernel.
+ * The program is about to change its sleds: from now on they are as the compiler wrote them. The
+ * second function does that for those between two addresses, which are writable already, and makes
+ * no system call.
  */
 void patch_release(struct site_dso *d);
 void patch_release_open(struct site_dso *d, uintptr_t low, uintptr_t high);
-/* Reads from the memory which sites are on. */
+/* Finds out from the memory which sites are on. */
 void patch_look(struct site_dso *d);
 /* The DSO has been unmapped. */
 void patch_forget(struct site_dso *d);

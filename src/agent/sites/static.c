@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * static.c - functions compiled with -pg or -mfentry whose calls of mcount and __fentry__ are still
- * there
+ * static.c - functions compiled with -pg or -mfentry whose calls of mcount and __fentry__ stay in
+ * the code
  *
- * Where memory that is executed cannot be changed (a sandbox, or code that runs
- * already and a call that lies in two words) the calls stay, and come to this
- * library's mcount and __fentry__ (x86_64/static.S): what a site that is on does,
- * they do after a look at the site's word. Then the real ones do what they do, so
- * that gprof has its counts.
+ * The calls stay where memory that is executed cannot be changed: in a sandbox, or
+ * if the code runs already and the call lies in two words. They then reach this
+ * library's mcount and __fentry__ (x86_64/static.S), which look at the site's word
+ * and do what a site does that is on. Then they call the real ones, so that gprof
+ * has its counts.
  *
- * They read the caller off the stack, where it is not any more when the function's
- * return is caught. So what they call themselves, with the caller and the function,
- * is called in their place. It has no name; it is found in their code.
+ * The real ones read the caller off the stack. It is not there when the function's
+ * return is caught. So the function that they call themselves, with the caller and
+ * the function as arguments, is called instead. It has no name; count_of() finds it
+ * in their code.
  */
 #include <dlfcn.h>
 #include <string.h>
 #include "agent/graph/graph.h"
 #include "agent/sites/state.h"
 
-/* Whether a DSO has such; each call looks here first. */
+/* Whether a DSO has such functions; each call looks here first. */
 _Atomic uint32_t static_sites;
 
-/* static.S: libc's, by whose names they are called; they return at once until they are known. */
+/* For static.S: libc's mcount and __fentry__. Until they are known these return at once. */
 extern void *static_mcount_real __attribute__((visibility("hidden")));
 extern void *static_fentry_real __attribute__((visibility("hidden")));
 AGENT_API void agent_mcount(void);
 AGENT_API void agent_fentry(void);
-/* The same in libtracefuse-providers.so, which comes before libc where this library does not. */
+/* The same in libtracefuse-providers.so, which is searched before libc if this library is not. */
 AGENT_API void agent_providers_fentry(void) __attribute__((weak));
 
 /* A call of one of them, as static.S writes it. */
@@ -34,10 +35,10 @@ struct static_call {
 	uintptr_t	after;		/* where it returns to */
 	uintptr_t	*slot;		/* where the function's return address lies */
 	uintptr_t	frame;		/* %rbp */
-	uint64_t	done;		/* what static_hit() said */
+	uint64_t	done;		/* what static_hit() returned */
 };
 
-/* What static_hit() says besides PATCH_*: libc's need not be called. */
+/* What static_hit() returns besides PATCH_*: libc's function need not be called. */
 enum { STATIC_COUNTED = 1 };
 
 uint32_t static_hit(uintptr_t after, uintptr_t *slot);
@@ -53,7 +54,10 @@ bool static_is_called(void)
 	return at && (at == (void *)agent_fentry || at == (void *)&agent_providers_fentry);
 }
 
-/* The only call in it, behind which it restores its registers. NULL: another libc's. */
+/*
+ * The target of the only call in mcount: behind it mcount restores its registers. NULL: the code is
+ * another libc's.
+ */
 static static_count count_of(const uint8_t *code)
 {
 	/* mov 0x30(%rsp), %r9 */
@@ -69,7 +73,7 @@ static static_count count_of(const uint8_t *code)
 	return NULL;
 }
 
-/* By their versions: those of this library have none. */
+/* Looked up by version: this library's functions have no version. */
 void static_start(void)
 {
 	void *fentry = dlvsym(RTLD_DEFAULT, "__fentry__", "GLIBC_2.13");
@@ -82,7 +86,7 @@ void static_start(void)
 	}
 }
 
-/* As if the site had five bytes: what lies behind it. */
+/* Where a site of five bytes would end: an indirect call has six. */
 static uintptr_t behind(uintptr_t after)
 {
 	return ((const uint8_t *)after)[-5] == 0xe8 ? after : after - 1;
@@ -95,7 +99,7 @@ static const struct site_table *table_at(uintptr_t after)
 	return t && t->sites && site_table_has(t->sites, after) ? t->sites : site_table_find(after);
 }
 
-/* before: what lay in the slot; the caller: what that meant. */
+/* before: what the stack slot contained; caller: the true return address. */
 static uint32_t counted(uintptr_t after, const uintptr_t *slot, uintptr_t before, uintptr_t caller)
 {
 	if (*slot == before || !count)
@@ -132,7 +136,7 @@ uint32_t static_hit_slow(const struct static_call *call)
 
 	if (!table)
 		return PATCH_PASS;
-	/* mcount is called when the function has its frame. */
+	/* mcount is called after the function has made its frame. */
 	c.next = (uintptr_t)call->slot == call->frame + 8 ? (const void *)call->frame
 							  : (const void *)&c.caller;
 	c.dso = table->dso;

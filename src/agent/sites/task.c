@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * task.c - the agent's task in a program with sites: it switches them as the server says, and ends
+ * task.c - the agent's task in a program with sites: it switches sites as the server says, and ends
  * with the program
  *
  *     task_begin() -> wait for site_control.command -> sites_obey() -> ...
  *     agent_task_end(), agent_task_again()
  *
- * S2  The task is made by clone(), without libc: it is begun before libc's own
- *     constructor, and in a child of fork() at its first hit, which may lie
- *     inside malloc. Its thread area is zeros, in which the guard finds that it
- *     is in no hit; it calls nothing of libc. All its signals are blocked but
- *     the guard's SIGBUS: the kernel gives one that is sent to the process to
- *     any thread that does not block it.
- * S4  A process ends when its last thread does, by exit_group() or one by one with SYS_exit, which
- *     is all that a seccomp sandbox may allow. The task must not be what is left then: once a
+ * S2  clone() makes the task, without libc: it begins before libc's own constructor,
+ *     and in a child of fork() at its first hit, which may be inside malloc. Its
+ *     thread area is zeros, from which the guard sees that it is in no hit. It
+ *     calls no function of libc. All signals but the guard's SIGBUS are blocked in
+ *     it: the kernel delivers a signal of the process to any thread that does not
+ *     block it.
+ * S4  A process ends when its last thread does: by exit_group(), or thread by thread by SYS_exit,
+ *     which may be all that a seccomp sandbox allows. The task must not be the last thread. Once a
  *     second it looks at the word that the kernel clears when the first thread has ended, and only
- *     after that at the number of threads. The status of such a process is that of its last thread;
- *     of the task's it is made the first thread's.
+ *     after that at the number of threads. The exit status of such a process is its last thread's.
+ *     If that is the task, it exits with the first thread's status.
  * S5  The task has no rights: no capability, no descriptor, and a filter of its own that permits a
- *     few calls (shed.c). The thread that begins it waits for that. So it has nothing to
- *     give up when the program does. The kernel refuses unshare(CLONE_NEWUSER) and others to a
- *     process with more threads than one, and /proc shows the users of a process's threads. So the
- *     task ends before such calls and begins again after them (rights.c,
+ *     few calls (shed.c). The thread that begins it waits for that. So it has nothing to give up
+ *     when the program gives up rights. The kernel refuses some calls, as
+ *     unshare(CLONE_NEWUSER), to a process with several threads, and /proc shows the user of each
+ *     thread. So the task ends before such calls and begins again after them (rights.c,
  *     agent/providers/syscalls/syscalls.c).
- * S6  A child of fork() that has had no hit is not attached, and its task cannot attach it. It
- *     obeys all the same, and answers nothing: the server does not know it yet. Its first hit
- *     attaches it, and obeys again.
+ * S6  A child of fork() that has had no hit is not attached, and its task cannot attach it. The
+ *     task obeys commands but sends no answer: the server does not know the child yet. The first
+ *     hit attaches the child, and it obeys again.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -37,21 +37,21 @@
 #include "agent/sites/state.h"
 #include "agent/syscall.h"
 
-/* entry.S: clone() of a task that runs fn() on that stack and ends with it. -> its id or -errno */
+/* entry.S: clone() of a task that runs fn() on that stack and then ends. -> its id or -errno */
 long patch_clone(unsigned long flags, void *stack, void (*fn)(void), void *area);
 
 enum {
 	TASK_STACK = 65536,
 	/* fields of /proc/PID/stat */
 	STAT_STATE = 3, STAT_THREADS = 20, STAT_EXIT_CODE = 52,
-	/* Not CLONE_FS: setns() refuses those that share their directories. */
+	/* Without CLONE_FS: setns() refuses threads that share their directories. */
 	TASK_FLAGS = CLONE_VM | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
 		     CLONE_SETTLS,
 };
 
 /* ---- S4 ---- */
 
-/* the first thread's: 0 when it has ended; NULL: not known */
+/* The kernel's word for the first thread: 0 when that has ended. NULL: not known. */
 static const uint32_t *leader_tid;
 
 static void leader_look(void)
@@ -61,7 +61,7 @@ static void leader_look(void)
 		agent_syscall(SYS_prctl, PR_GET_TID_ADDRESS, &leader_tid);
 }
 
-/* Of a line of /proc/PID/stat: field number nr, which is behind the name. */
+/* Field number nr of a line of /proc/PID/stat; it comes after the name. */
 static const char *stat_field(const char *text, unsigned int nr)
 {
 	const char *at = text;
@@ -84,16 +84,16 @@ static unsigned int number_at(const char *text)
 
 /* S5 */
 static struct {
-	void		*at;		/* its memory */
+	void		*at;		/* its stack and thread area */
 	size_t		size;
-	long		process;	/* whose it is */
-	int		stat_fd;	/* in its own table; -1: it opens one */
-	int		err;		/* it could not give them up, and has ended */
-	_Atomic uint32_t ready;		/* it has no rights any more */
+	long		process;	/* the process that it belongs to */
+	int		stat_fd;	/* in its own table; -1: stat_read() opens one */
+	int		err;		/* it could not give up its rights, and has ended */
+	_Atomic uint32_t ready;		/* it has given up its rights, or failed to */
 	_Atomic bool	goes;
 } task_now;
 
-/* A line of /proc/PID/stat; empty: not to be had. */
+/* A line of /proc/PID/stat; empty: it cannot be read. */
 static void stat_read(char *text, size_t size)
 {
 	int fd = task_now.stat_fd >= 0 ? task_now.stat_fd : task_stat_open();
@@ -105,8 +105,8 @@ static void stat_read(char *text, size_t size)
 }
 
 /*
- * Ends the task, and the process with it, where nobody else is left: as the kernel says that the
- * first thread has.
+ * If only the first thread, which has ended, and the task are left: ends the process with the first
+ * thread's status.
  */
 static void leave_last(void)
 {
@@ -124,7 +124,7 @@ static void leave_if_last(void)
 		leave_last();
 }
 
-/* Until there is a command. False: there will be none. */
+/* Waits for a command. False: there will be none. */
 static bool command_await(const struct site_control *c, uint32_t command)
 {
 	const struct timespec second = { .tv_sec = 1 };
@@ -132,13 +132,13 @@ static bool command_await(const struct site_control *c, uint32_t command)
 
 	if (err == -ETIMEDOUT)
 		leave_if_last();
-	/* Memory that is gone: nothing will come any more. */
+	/* EFAULT: the memory is gone, so no command can come. */
 	return err != -EFAULT;
 }
 
 static bool task_is_asked_to_go(void)
 {
-	/* Relaxed: who asks waits until it has gone. */
+	/* Relaxed: the thread that asks waits until the task has gone. */
 	return atomic_load_explicit(&task_now.goes, memory_order_relaxed);
 }
 
@@ -150,12 +150,12 @@ static void task_is_ready(void)
 }
 
 /*
- * Who began it may not wait any more, or may not have noted its number yet and finds the error
- * then.
+ * The thread that began the task may have stopped waiting: then nobody else stores the error. Or it
+ * has not stored the task's number yet: then it finds the error after that.
  */
 static void task_failed(void)
 {
-	/* Relaxed: the number says whom to end, and there is nobody. */
+	/* Relaxed: the number says which task to end, and this one ends by itself. */
 	atomic_store_explicit(&agent.here->task, 0, memory_order_relaxed);
 	sites_note_failure(task_now.err);
 }
@@ -165,7 +165,7 @@ static void task(void)
 	const struct site_control *c = sites_control();
 
 	agent_syscall(SYS_prctl, PR_SET_NAME, "tracefuse");
-	/* It keeps no directory busy that the program leaves. */
+	/* A directory that the program has left must not stay busy because of the task. */
 	agent_syscall(SYS_chdir, "/");
 	task_now.err = task_shed(&task_now.stat_fd);
 	if (task_now.err)
@@ -194,7 +194,7 @@ static void task(void)
 
 /* ---- Beginning and ending ---- */
 
-/* S2: stack, thread area downwards, its head. -> what clone() gave */
+/* S2. The memory: stack, thread area (it grows downwards), its head. -> what clone() returned */
 static long task_make(void (*fn)(void))
 {
 	uint64_t most = ~(1ull << (SIGBUS - 1)), old = 0;
@@ -215,7 +215,8 @@ static long task_make(void (*fn)(void))
 	task_now.size = area + 4096 - (uintptr_t)at;
 	task_now.process = agent_syscall(SYS_getpid);
 	/*
-	 * It inherits them. What the creator has blocked of SIGBUS may wait: it is not unblocked.
+	 * The task inherits the mask. If the creator blocks SIGBUS, that stays so: one may be
+	 * pending.
 	 */
 	agent_syscall(SYS_rt_sigprocmask, SIG_BLOCK, &most, &old, sizeof(most));
 	at = patch_clone(TASK_FLAGS, (char *)at + TASK_STACK, fn, (void *)area);
@@ -224,7 +225,8 @@ static long task_make(void (*fn)(void))
 }
 
 /*
- * A second at most: to give its copies of descriptors back may take as long as a file system takes.
+ * Waits a second at most: to close the task's copies of descriptors may take as long as a file
+ * system takes.
  */
 static void ready_await(void)
 {
@@ -240,10 +242,10 @@ void task_begin(void)
 {
 	long tid;
 
-	/* Relaxed: who may begin it is alone, in a process that begins or has ended it. */
+	/* Relaxed: the process begins, or this thread has ended the task: this thread is alone. */
 	if (sites_quiet() || atomic_load_explicit(&agent.here->task, memory_order_relaxed))
 		return;
-	/* Relaxed: fork() may have copied that somebody asked; the task is not there yet. */
+	/* Relaxed: fork() may have copied a request to go; the new task does not run yet. */
 	atomic_store_explicit(&task_now.goes, false, memory_order_relaxed);
 	atomic_store_explicit(&task_now.ready, 0, memory_order_relaxed);
 	task_now.err = 0;
@@ -264,7 +266,7 @@ void task_begin(void)
 	}
 }
 
-/* Whether it has gone, to the kernel, too: within a second. */
+/* Waits a second at most. -> whether the task has gone, for the kernel, too */
 static bool task_gone(long tid)
 {
 	const struct timespec pause = { .tv_nsec = 100000 };
@@ -273,7 +275,7 @@ static bool task_gone(long tid)
 	for (int i = 0; i < 10000; i++) {
 		if (agent_syscall(SYS_tgkill, process, tid, 0) == -ESRCH)
 			return true;
-		/* It may have begun to wait just now. */
+		/* It may have begun to wait only now. */
 		agent_syscall(SYS_futex, &sites_control()->command, FUTEX_WAKE, INT32_MAX);
 		if (i)
 			agent_syscall(SYS_nanosleep, &pause, 0);
@@ -286,23 +288,23 @@ bool agent_task_end(void)
 	int32_t tid;
 
 	/*
-	 * A child of vfork() is not its process; one of fork() need not have said HELLO. Relaxed:
-	 * it is looked at, not into.
+	 * A child of vfork() has the memory of its parent, whose task this is; a child of fork()
+	 * need not have said HELLO. Relaxed: only the value counts.
 	 */
 	if (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_ON ||
 	    agent_restricted() || agent_filtered() || agent_syscall(SYS_getpid) != task_now.process)
 		return false;
-	/* Relaxed: by one thread. */
+	/* Relaxed: only one thread takes the number. */
 	tid = atomic_exchange_explicit(&agent.here->task, 0, memory_order_relaxed);
 	if (!tid)
 		return false;
-	/* Relaxed: the wake behind it is a system call. */
+	/* Relaxed: the wake in task_gone() is a system call. */
 	atomic_store_explicit(&task_now.goes, true, memory_order_relaxed);
 	if (task_gone(tid)) {
 		agent_syscall(SYS_munmap, task_now.at, task_now.size);
 		return true;
 	}
-	/* Relaxed: it goes on. */
+	/* Relaxed: the task goes on. */
 	atomic_store_explicit(&task_now.goes, false, memory_order_relaxed);
 	atomic_store_explicit(&agent.here->task, tid, memory_order_relaxed);
 	return false;
@@ -313,7 +315,7 @@ void agent_task_again(void)
 	uint64_t old;
 
 	if (sites_quiet())
-		return;		/* not even for the mask */
+		return;		/* not even the mask may be changed */
 	old = signals_block();
 	task_begin();
 	signals_restore(old);
@@ -334,7 +336,7 @@ static void nothing(void)
 {
 }
 
-/* In a process of its own: what the agent's task calls. A sandbox may end it. */
+/* Runs in a process of its own, which a sandbox may end: makes the calls of the agent's task. */
 static void try_calls(bool patch)
 {
 	long at = agent_syscall(SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE,

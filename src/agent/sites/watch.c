@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * watch.c - which DSOs there are, and those that come by dlopen() and go by dlclose(), before they
- * run and before they go
+ * watch.c - which DSOs are loaded; sees each one that dlopen() loads before it runs, and each one
+ * that dlclose() unloads before it is unmapped
  *
- * For debuggers the dynamic linker has a function that does nothing, whose
- * address is r_debug.r_brk. It is called, with the linker's lock held,
+ * The dynamic linker has a function for debuggers that does nothing. Its address is
+ * r_debug.r_brk. The linker calls it, with its lock held, in these states:
  *
  *     RT_ADD          DSOs are going to be mapped
- *     RT_CONSISTENT   they are, but not relocated, and nothing of them has run
+ *     RT_CONSISTENT   they are mapped, but not relocated, and none of their code has run
  *     RT_DELETE       destructors have run; some are going to be unmapped
- *     RT_CONSISTENT   they are
+ *     RT_CONSISTENT   they are unmapped
  *
- * however they are loaded: dlopen(), dlmopen(), libc for itself. Its `ret` is
- * made a jump to watch_changed().
+ * It does so whether dlopen(), dlmopen() or libc itself loads them. The `ret` of the
+ * function becomes a jump to watch_changed().
  *
- * W1  The function begins on a multiple of 16 bytes and what follows the `ret`
- *     up to the next one are nops, which nobody executes: the jump's distance is
+ * W1  The function begins on a multiple of 16 bytes. Between its `ret` and the next
+ *     multiple there are nops, which are never executed: the jump's distance is
  *     stored there, then the one byte of the `ret`. So threads may run through it.
- *     Where anything else is found (a debugger's breakpoint, another libc), it is
- *     left alone, and only the program itself is traced: it stays.
+ *     If anything else is found (a debugger's breakpoint, another libc), the
+ *     function is left alone. Then only the program itself is traced, because it
+ *     is never unmapped.
  * W2  seen[] has the DSOs in the linker's order: new ones come at the end.
- * W3  Between RT_DELETE and RT_CONSISTENT sites.moving keeps everybody from
- *     memory that may be gone. No lock is held in between: the linker calls
- *     free(), which may be interposed, and so be this process's first hit.
+ * W3  Between RT_DELETE and RT_CONSISTENT sites.moving keeps all threads from
+ *     memory that may be unmapped. No lock is held in between: the linker calls
+ *     free(), which may be interposed and may be this process's first hit.
  */
 #include <link.h>
 #include <linux/membarrier.h>
@@ -41,7 +42,7 @@ enum { SEEN_FIRST = 24, SEEN_AT_ONCE = 256, PAGE = 4096, BLOCK = 16, ENDBR = 4, 
 static struct seen {
 	const void	*ld;		/* its dynamic section */
 	uint32_t	list;		/* number of the name space */
-	uint32_t	known;		/* 1 + its number among those with sites; 0: it has none */
+		uint32_t	known;		/* 1 + its index in sites.known[]; 0: no sites */
 } first_seen[SEEN_FIRST], *seen = first_seen;
 static unsigned int nr_seen, room_seen = SEEN_FIRST;
 
@@ -49,7 +50,7 @@ static struct r_debug *debug;		/* of the first name space */
 
 /* ---- The linker's lists ---- */
 
-/* The next name space's, glibc 2.35 and later. */
+/* The list of the next name space: glibc 2.35 and later. */
 static struct r_debug *next_list(const struct r_debug *r)
 {
 	struct extended {
@@ -66,7 +67,7 @@ static bool is_consistent(void)
 
 	for (const struct r_debug *r = debug; r && nr < MAX_LISTS; r = next_list(r), nr++)
 		/*
-		 * Relaxed: watch_changed() runs in the thread that stores it, and settled() asks
+		 * Relaxed: watch_changed() runs in the thread that stores it, and settled() looks
 		 * again.
 		 */
 		if (__atomic_load_n(&r->r_state, __ATOMIC_RELAXED) != RT_CONSISTENT)
@@ -107,7 +108,7 @@ static bool seen_room(void)
 	return true;
 }
 
-/* What our libraries call is nothing that the program has jumped to. */
+/* Calls of our own libraries do not count: the program cannot jump to them. */
 static void looked_at(const void *ld, uintptr_t bias, const char *path)
 {
 	sites.looked_at |= !preload_is_agent(path, strlen(path)) && sites_looked_at(ld, bias);
@@ -120,7 +121,7 @@ static void seen_add(const void *ld, uint32_t list, uintptr_t bias, const char *
 	looked_at(ld, bias, path);
 	if (nr_seen == room_seen && !seen_room())
 		return;
-	/* Words that are there change once it has come. */
+		/* The words of sites that are known already change when the DSO has been added. */
 	sites.postponed |= graph_dso(path);
 	k = known_find(ld, bias, path, alone);
 	seen[nr_seen].ld = ld;
@@ -145,7 +146,7 @@ static void seen_compress(void)
 	nr_seen = to;
 }
 
-/* The next one of the list from there on. */
+/* The first one from index i on that belongs to the list. */
 static unsigned int seen_next(unsigned int i, unsigned int end, uint32_t list)
 {
 	while (i < end && (seen[i].list != list || !seen[i].ld))
@@ -153,7 +154,7 @@ static unsigned int seen_next(unsigned int i, unsigned int end, uint32_t list)
 	return i;
 }
 
-/* W2: what is seen and not in the list any more has gone, what follows the last one seen is new. */
+/* W2: a DSO in seen[] but not in the list has gone; those behind the last one seen are new. */
 static void list_compare(const struct r_debug *r, uint32_t list)
 {
 	unsigned int end = nr_seen, i = seen_next(0, end, list);
@@ -176,7 +177,7 @@ static void compare_all(void)
 {
 	unsigned int nr = 0;
 
-	/* Of a program that was attached late the other name spaces are not known. */
+	/* If the agent came late, the other name spaces are not looked at. */
 	for (const struct r_debug *r = debug; r && nr < (agent.late ? 1 : MAX_LISTS);
 	     r = next_list(r), nr++)
 		list_compare(r, nr);
@@ -188,14 +189,14 @@ static void compare_all(void)
 static void changed_consistent(void)
 {
 	/*
-	 * Relaxed: written under the lock. The fences pair with fork()'s copy: a child has it as it
-	 * was (W3).
+	 * Relaxed: written under the lock. The signal fences order it for a child of fork(), which
+	 * finds it as it was at that moment (W3).
 	 */
 	atomic_store_explicit(&sites.moving, true, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
 	compare_all();
 	agent_dso_closed();
-	/* Relaxed: the same. */
+	/* Relaxed: as above. */
 	atomic_signal_fence(memory_order_seq_cst);
 	atomic_store_explicit(&sites.moving, false, memory_order_relaxed);
 	sites_catch_up();
@@ -208,7 +209,7 @@ static void watch_changed(void)
 	bool quiet = sites_quiet(), consistent = false;
 	uint64_t old;
 
-	/* Relaxed: as if the function were not changed yet. */
+	/* Relaxed: a thread that reads an old value acts as before the change. */
 	if (atomic_load_explicit(&watch_stopped, memory_order_relaxed))
 		return;
 	old = quiet ? 0 : signals_block();
@@ -236,7 +237,7 @@ static void serialize(void)
 	agent_syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
 }
 
-/* The `ret` that can be made a jump; NULL: it is not what it should be. */
+/* The `ret` that can become a jump. NULL: the function does not look as W1 says. */
 static unsigned char *ret_of(uintptr_t function)
 {
 	static const unsigned char endbr64[ENDBR] = { 0xf3, 0x0f, 0x1e, 0xfa };
@@ -265,10 +266,10 @@ static bool jump_set(unsigned char *at, void (*to)(void), bool alone)
 	memcpy(at + 1, &small, 4);
 	if (!alone)
 		serialize();
-	/* Relaxed: serialize(), before and behind it, orders it for the thread that executes it. */
+	/* Relaxed: serialize(), before and behind it, orders it for threads that execute it. */
 	__atomic_store_n(at, JUMP, __ATOMIC_RELAXED);
 	pages_close(&p, &kept);
-	/* Also: a thread that ran through it before has stored r_state before we look at it. */
+	/* Also: a thread that ran through the old `ret` has stored r_state before we read it. */
 	if (!alone)
 		serialize();
 	return true;
@@ -290,7 +291,7 @@ static const ElfW(Dyn) *dynamic_of(const struct dl_phdr_info *info)
 	return NULL;
 }
 
-/* The first that the linker tells of is the program. */
+/* The first object that dl_iterate_phdr() reports is the program. */
 static int debug_of_program(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	const ElfW(Dyn) *d = dynamic_of(info);
@@ -319,8 +320,8 @@ static int watch_look(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 /*
- * Who is in the linker just now passed its function before it was ours; on its way out it waits for
- * the lock.
+ * Waits for a thread that is in the linker now: it may have passed the function before the change.
+ * Later threads wait for the lock in watch_changed().
  */
 static bool settled(void)
 {
@@ -341,7 +342,7 @@ static bool watch_install(bool alone)
 
 	dl_iterate_phdr(debug_of_program, NULL);
 	if (is_set) {
-		/* Relaxed, and serialize(): as in jump_set(). */
+		/* Relaxed, with serialize(): as in jump_set(). */
 		atomic_store_explicit(&watch_stopped, false, memory_order_relaxed);
 		serialize();
 	} else {
@@ -358,11 +359,11 @@ void watch_start(bool alone)
 	sites.watching = watch_install(alone);
 	if (!sites.watching)
 		sites_ask_memory();
-	/* Where nothing is changed it does no harm when one goes. */
+	/* If no code may be changed, a DSO that is unmapped unseen does no harm. */
 	l.only_program = !sites.watching && sites.may_patch;
 	/*
-	 * The linker calls nobody while this runs, and unmaps nothing before we have the lock no
-	 * more.
+	 * While this runs the linker does not call watch_changed(). It unmaps nothing until we have
+	 * released the lock.
 	 */
 	dl_iterate_phdr(watch_look, &l);
 }
