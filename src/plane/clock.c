@@ -5,7 +5,7 @@
 #include "plane/arch/counter.h"
 #include "plane/clock.h"
 
-/* The numbers of the system's clocks are part of its binary interface. */
+/* The kernel's ABI fixes the numbers of the system's clocks. */
 enum { SYSTEM_MONO = 1, SYSTEM_MONO_RAW = 4, SYSTEM_BOOT = 7, SYSTEM_TAI = 11 };
 enum { JIFFY_NS = 10000000 };
 
@@ -16,14 +16,14 @@ static uint64_t clock_local(const struct clock_scale *scale)
 
 uint64_t clock_now(const struct clock_scale *scale, struct instance_state *inst)
 {
-	/* Relaxed: the server's, taken when it is seen. */
+	/* Relaxed: the server stores it; a hit uses the value that it finds. */
 	uint32_t id = atomic_load_explicit(&inst->clock, memory_order_relaxed);
 
 	if (__builtin_expect(clock_is_counter(id) && scale->valid, 1))
 		return clock_scaled(scale, counter_read());
 	switch (id) {
 	case CLOCK_ID_COUNTER:
-		/* Relaxed: only that no number comes twice matters. */
+		/* Relaxed: each number is given once; nothing else depends on the order. */
 		return atomic_fetch_add_explicit(&inst->counter, 1, memory_order_relaxed) + 1;
 	case CLOCK_ID_UPTIME:
 		return clock_system(SYSTEM_MONO) / JIFFY_NS;

@@ -2,10 +2,9 @@
 /*
  * clock.h - trace_clock: time stamps of hits (R18)
  *
- * local, global and perf are the time stamp counter scaled to nanoseconds;
- * mono, mono_raw, boot and tai are the system's clocks; uptime counts in
- * jiffies of 10 ms as the kernel's file says; counter is one step a record;
- * x86-tsc is the raw counter.
+ * local, global and perf are the time stamp counter scaled to nanoseconds; mono, mono_raw, boot and
+ * tai are the system's clocks; uptime counts jiffies of 10 ms, as the kernel's file does; counter
+ * grows by one for each record; x86-tsc is the raw counter.
  */
 #ifndef TRACEFUSE_PLANE_CLOCK_H
 #define TRACEFUSE_PLANE_CLOCK_H
@@ -17,8 +16,8 @@
 uint64_t clock_now(const struct clock_scale *scale, struct instance_state *inst);
 
 /*
- * Ticks of the counter to nanoseconds. By a shift of 64 the upper half of the product is it:
- * nothing to shift.
+ * Ticks of the counter to nanoseconds. With a shift of 64 the result is the upper half of the
+ * product: nothing is shifted.
  */
 static inline uint64_t clock_scaled(const struct clock_scale *scale, uint64_t ticks)
 {
@@ -29,15 +28,13 @@ static inline uint64_t clock_scaled(const struct clock_scale *scale, uint64_t ti
 	       (uint64_t)scale->offset;
 }
 
-/*
- * The clocks that read the scaled counter where it is constant: every quick way takes them alike.
- */
+/* The clocks that read the scaled counter where it is constant. The shortcuts treat them alike. */
 static inline bool clock_is_counter(uint32_t id)
 {
 	return id <= CLOCK_ID_GLOBAL || id == CLOCK_ID_PERF;
 }
 
-/* clock_now() without a call where `id`, of the instance's clock, is the counter. */
+/* clock_now(), without a call if the clock `id` of the instance is the counter. */
 static inline uint64_t clock_read_by(const struct clock_scale *scale, struct instance_state *inst,
 				     uint32_t id)
 {
@@ -48,12 +45,12 @@ static inline uint64_t clock_read_by(const struct clock_scale *scale, struct ins
 
 static inline uint64_t clock_read(const struct clock_scale *scale, struct instance_state *inst)
 {
-	/* Relaxed: the server's, taken when it is seen. */
+	/* Relaxed: the server stores it; a hit uses the value that it finds. */
 	return clock_read_by(scale, inst,
 			     atomic_load_explicit(&inst->clock, memory_order_relaxed));
 }
 
-/* Server: measures the scale of this machine's counter against CLOCK_MONOTONIC. */
+/* For the server: measures the scale of this machine's counter against CLOCK_MONOTONIC. */
 void clock_calibrate(struct clock_scale *out);
 
 #endif

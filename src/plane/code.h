@@ -2,32 +2,31 @@
 /*
  * code.h - flat code on a record's bytes: filters and histogram triggers (R10)
  *
- * Written by the control plane (model/filter/compile.c, model/hist/compile.c),
- * run by the data plane (plane/filter.c, plane/action/fold.c). A program is one block
- * of the config region: the header, `nr_ops` ops, then a pool of bytes (string
- * operands, masks) that ops refer to by offset from the start of the code.
+ * The server writes it (model/filter/compile.c, model/hist/compile.c), and hits run it
+ * (plane/filter.c, plane/action/fold.c). Code is one block of the config region: the header,
+ * `nr_ops` ops, then a pool of bytes (string operands, masks) that ops refer to by offset from the
+ * start of the code.
  *
  *     +---------+------+------+-- ... --+--------------+
  *     | code    | op 0 | op 1 |         | pool         |
  *     +---------+------+------+-- ... --+--------------+
  *
- * The code of a filter branches: every predicate names the op to go to
- * when it holds and when it does not; OP_ACCEPT and OP_REJECT end them. A
- * branch always goes forward.
+ * The code of a filter branches. Every predicate names two ops: one to continue with if it holds,
+ * one if it does not. OP_ACCEPT and OP_REJECT end the code. A branch always goes forward.
  *
- * The code of a histogram works on a small stack of 64-bit values that only goes
- * forward, in the kernel's order:
+ * The code of a histogram works on a small stack of 64-bit values. It goes only forward, in the
+ * kernel's order:
  *
  *     keys            into the key buffer
- *     references      to variables of other hists; an unset one ends the program
+ *     references      to variables of other hists; an unset one ends the code
  *     OP_FIND         the elt
  *     sums, variables
  *     references      to the hist's own variables
  *     actions         track (onmax, onchange), save, synthetic event, snapshot
  *
- * What a reference read stays in the frame under its number: ref[] with the map
- * and elt that it came from, so that a string is copied from there when it is
- * used. All that is larger than a word lies in a block of an elt (map.h).
+ * The frame keeps what each reference read, in ref[], by the reference's number. It notes the map
+ * and the elt, too: a string is copied from there when it is used. A value larger than a word lies
+ * in a block of an elt (map.h).
  */
 #ifndef TRACEFUSE_PLANE_CODE_H
 #define TRACEFUSE_PLANE_CODE_H
@@ -38,12 +37,15 @@
 
 enum {
 	PROGRAM_STACK		= 16,	/* values */
-	/* bytes of a compound key: 3 keys; string 256, stack 31 * 8 */
+	/* Bytes of a compound key: 3 keys, a string of 256 bytes, a stack of 31 * 8 */
 	PROGRAM_KEY_MAX		= 1024,
-	/* return addresses in a stack key (the kernel's HIST_STACKTRACE_DEPTH) */
+	/* Return addresses in a stack key (the kernel's HIST_STACKTRACE_DEPTH) */
 	PROGRAM_STACK_DEPTH	= 16,
 	PROGRAM_REFS		= HIT_REFS,
-	/* of a text or a stack in a block or a synthetic record (the kernel's STR_VAR_LEN_MAX) */
+	/*
+	 * Bytes of a text or a stack in a block or a synthetic record (the kernel's
+	 * STR_VAR_LEN_MAX)
+	 */
 	STRING_ROOM		= 256,
 };
 
@@ -56,15 +58,17 @@ enum string_kind {
 	STRING_DATA_LOC,
 	STRING_REL_LOC,		/* __rel_loc: offset counts from behind the u32 */
 	STRING_COMM,		/* the task's name */
-	STRING_POINTER,		/* a pointer: the bytes are not in the record; matches nothing */
-	STRING_REF,		/* what a reference read */
-	STRING_ELT_COMM,	/* what OP_ELT_COMM kept in the elt's variables arg and arg + 1 */
+	/* A pointer: the record does not have the bytes; it matches nothing */
+	STRING_POINTER,
+	STRING_REF,		/* the text that a reference read */
+	/* The name that OP_ELT_COMM stored in the elt's variables arg and arg + 1 */
+	STRING_ELT_COMM,
 };
 
 enum stack_kind { STACK_HIT, STACK_FIELD, STACK_REF };
 
 enum ref_flags {
-	REF_ONCE	= 1 << 0,	/* unsets the variable: one match a setting (R17) */
+	REF_ONCE	= 1 << 0,	/* unsets the variable: one reader gets each value (R17) */
 };
 
 enum key_flags {
@@ -72,21 +76,21 @@ enum key_flags {
 };
 
 enum track_flags {
-	/* onchange: taken when it differs; else when it is greater */
+	/* onchange: a value is taken if it differs; otherwise: if it is greater */
 	TRACK_CHANGE	= 1 << 0,
-	/* one block for the whole hist (that of elt 0), not one an elt */
+	/* One block for the whole hist (that of elt 0) instead of one for each elt */
 	TRACK_GLOBAL	= 1 << 1,
 };
 
-/* As the kernel's regex types; operand without the stars. */
+/* As the kernel's regex types. The operand has no stars. */
 enum match_kind { MATCH_FULL, MATCH_FRONT, MATCH_MIDDLE, MATCH_END, MATCH_GLOB };
 
 enum op_kind {
 	OP_END,
-	/* filter */
+	/* Filter */
 	OP_ACCEPT,
 	OP_REJECT,
-	/* a predicate that holds for no record: fields of odd sizes, pointers to strings */
+	/* A predicate that is false for each record: fields of odd sizes, pointers to strings */
 	OP_NEVER,
 	/* cmp: enum cmp_op; record[off] against imm */
 	OP_CMP_U8,
@@ -105,18 +109,18 @@ enum op_kind {
 	OP_MATCH,
 	/*
 	 * cpumask field (__data_loc) at off, cmp, imm: pool offset of the mask (LAYOUT_MAX_CPUS / 8
-	 * bytes, of which arg bits count)
+	 * bytes; the first arg bits count)
 	 */
 	OP_MASK_FIELD,
 	/*
-	 * scalar field of `len` bytes at off is a CPU number tested against the mask at imm, arg
-	 * bits
+	 * The scalar field of `len` bytes at off is a CPU number; it is tested against the mask at
+	 * imm, of arg bits.
 	 */
 	OP_MASK_SCALAR,
-	OP_MASK_CPU, /* the hit's cpu tested against the mask at imm, arg bits */
-	/* u64 field at off within [pool(imm).lo, .hi), cmp: `field.function == name` */
+	OP_MASK_CPU, /* the hit's cpu, tested against the mask at imm, of arg bits */
+	/* The u64 field at off lies within [pool(imm).lo, .hi), cmp: `field.function == name` */
 	OP_RANGE,
-	/* load: push */
+	/* load: each pushes a value */
 	OP_LOAD_U8,
 	OP_LOAD_U16,
 	OP_LOAD_U32,
@@ -128,36 +132,36 @@ enum op_kind {
 	OP_LOAD_IMM,
 	OP_LOAD_TIME,
 	OP_LOAD_CPU,
-	/* change the top */
+	/* Each changes the top of the stack */
 	OP_LOG2,   /* ilog2(roundup_pow_of_two(v)) */
 	OP_BUCKET, /* v - v % imm */
 	OP_USECS,  /* (v + 500) / 1000 */
 	OP_NEG,
-	/* two from the stack, one back */
+	/* Each pops two values and pushes one */
 	OP_ADD,
 	OP_SUB,
 	OP_MUL,
-	OP_DIV,	      /* OP_DIV: plain; by zero gives (u64)-1 */
+	OP_DIV,	      /* OP_DIV: a plain division; by zero: (u64)-1 */
 	OP_DIV_SHIFT, /* v >> imm */
 	OP_DIV_MULT,  /* (v * imm + 2^20 - 1) >> 20 while v < 2^20, else v / len */
 	/*
-	 * key: pop into, or copy to, the key buffer at `koff` (= off of the op; the field's is in
-	 * imm)
+	 * key: each pops its value into the key buffer, or copies it there, at `koff` (the op's
+	 * off). imm is the field's offset.
 	 */
 	OP_KEY_U64,
-	OP_KEY_FIELD, /* size: load op of the field, arg: its offset */
+	OP_KEY_FIELD, /* size: load op of the field, arg: the field's offset */
 	/*
 	 * imm: field offset, arg: its size if fixed, len: room in the key, size: enum string_kind
 	 */
 	OP_KEY_STRING,
 	OP_KEY_STACK,	    /* PROGRAM_STACK_DEPTH * 8 bytes */
 	OP_KEY_STACK_FIELD, /* a __data_loc unsigned long[] field at imm */
-	/* map */
-	/* key -> elt, made if new; none left: counted as dropped, the code ends */
+	/* Map */
+	/* key -> elt, made if it is new. No elt is left: counted as dropped, and the code ends. */
 	OP_FIND,
 	OP_HITCOUNT,  /* sum 0 += 1 */
-	OP_SUM,	      /* pop; sum[off] += it */
-	OP_SUM_FIELD, /* size: load op of the field, arg: its offset; sum[off] += it */
+	OP_SUM,	      /* pop; added to sum[off] */
+	OP_SUM_FIELD, /* size: load op of the field, arg: its offset; added to sum[off] */
 	OP_ELT_COMM,  /* the task's name into the elt's variables off and off + 1, once */
 	/*
 	 * variables: off: the variable's number in the elt
@@ -168,72 +172,89 @@ enum op_kind {
 	 * (STACK_FIELD, imm: offset of its __data_loc) or a reference.
 	 */
 	OP_VAR_SET,	   /* pop */
-	OP_VAR_SET_STRING, /* len: number of its block */
-	OP_VAR_SET_STACK,  /* len: number of its block; size: enum stack_kind */
-	/* references; arg: number of the reference */
+	OP_VAR_SET_STRING, /* len: the number of its block */
+	OP_VAR_SET_STACK,  /* len: the number of its block; size: enum stack_kind */
+	/* References; arg: number of the reference */
 	/*
-	 * imm: the other hist's struct hist_cell; arg: bytes of our own key. No such elt: the code
-	 * ends
+	 * imm: the other hist's struct hist_cell; arg: bytes of our own key. Without such an elt
+	 * the code ends.
 	 */
 	OP_REF_FIND,
 	/*
-	 * off: variable of the elt found last, len: its block + 1 or 0, flags: enum ref_flags;
-	 * unset: the code ends
+	 * off: variable of the elt found last, len: its block + 1 or 0, flags: enum ref_flags. If
+	 * it is unset, the code ends.
 	 */
 	OP_REF_READ,
 	/* off: variable of our own elt as this hit set it, len: its block + 1 or 0 */
 	OP_REF_OWN,
 	OP_LOAD_REF, /* push */
 	/* onmax, onchange, save */
-	OP_TRACK_BEGIN, /* off: block, arg: reference, flags: enum track_flags, len: with
-			   TRACK_GLOBAL the instance of the snapshot; not taken: goes to on_false */
-	OP_TRACK_U64,	/* pop, to offset `off` of the new block's data */
-	/* to offset off, at most STRING_ROOM bytes with the 0; the source as above */
+	/*
+	 * off: block, arg: reference, flags: enum track_flags, len: with TRACK_GLOBAL the instance
+	 * of the snapshot. If the value is not taken, the code goes to on_false.
+	 */
+	OP_TRACK_BEGIN,
+	OP_TRACK_U64,	/* pop; to offset `off` of the new block's data */
+	/*
+	 * To offset off, at most STRING_ROOM bytes with the 0; the sources are those of
+	 * OP_VAR_SET_STRING
+	 */
 	OP_TRACK_STRING,
 	OP_TRACK_KEY,  /* the key, len bytes, to offset off */
-	OP_TRACK_COMM, /* the task's name, LAYOUT_COMM_LEN bytes, to offset off; arg: 1 + the
-			  variable where OP_ELT_COMM kept it, 0: that of the hit */
-	/* publishes it; another hit had a better one meanwhile: goes to on_false */
-	OP_TRACK_END,
-	/* synthetic events */
 	/*
-	 * arg: event id, len: bytes of the record without texts and stacks that vary in length,
-	 * which are 0 at first; imm: 1 + index of the only instance, 0: all
+	 * The task's name, LAYOUT_COMM_LEN bytes, to offset off; arg: 1 + the variable where
+	 * OP_ELT_COMM stored it, 0: the hit's task
+	 */
+	OP_TRACK_COMM,
+	/*
+	 * Publishes the block. If another hit has published a better value, the code goes to
+	 * on_false.
+	 */
+	OP_TRACK_END,
+	/* Synthetic events */
+	/*
+	 * arg: event id, len: bytes of the record without texts and stacks of variable length (all
+	 * 0 at first); imm: 1 + index of the only instance, 0: all
 	 */
 	OP_SYNTH_BEGIN,
 	OP_SYNTH_U64, /* off: in the record, size: bytes, arg: reference */
 	/* off, len: room of a fixed array, 0: off is a __data_loc; arg: reference */
 	OP_SYNTH_STRING,
 	OP_SYNTH_STACK, /* off: of the __data_loc, arg: reference */
-	/* runs that event's triggers now, its record goes to the rings after this hit's own */
+	/*
+	 * Runs that event's triggers now. Its record goes to the rings after this hit's own record.
+	 */
 	OP_SYNTH_END,
 	/*
-	 * event probes: the record is made of the hit's own fields, between
-	 * OP_SYNTH_BEGIN and OP_SYNTH_END. A __data_loc has 4 bytes here; one
-	 * whose text cannot be had is of length 0 and leads to where the next begins.
+	 * Event probes: the record is made of the hit's own fields, between OP_SYNTH_BEGIN and
+	 * OP_SYNTH_END. A __data_loc has 4 bytes here. If a text cannot be read, its length is 0
+	 * and its offset is that of the next text.
 	 */
 	/*
-	 * push size bytes that lie imm (signed) behind the begin of a text: off: its field's
-	 * offset, cmp: enum string_kind; outside the record: 0
+	 * Pushes `size` bytes that lie imm (signed) bytes from the begin of a text. off: its
+	 * field's offset, cmp: enum string_kind. Outside the record it pushes 0.
 	 */
 	OP_LOAD_TEXT,
-	OP_BITS,      /* bits off to off + len - 1 of the top */
-	OP_PROBE_U64, /* pop, to off, size bytes */
+	OP_BITS,      /* bits off to off + len - 1 of the top value */
+	OP_PROBE_U64, /* pop; to off, size bytes */
 	/*
-	 * off: of the __data_loc, size: enum string_kind (STRING_POINTER: cannot be had), len: the
-	 * field's offset, imm: as in OP_LOAD_TEXT; up to its 0 or the end of the record
+	 * off: of the __data_loc, size: enum string_kind (STRING_POINTER: cannot be read), len: the
+	 * field's offset, imm: as in OP_LOAD_TEXT. The text ends at its 0 or at the end of the
+	 * record.
 	 */
 	OP_PROBE_STRING,
 	/* off: of the __data_loc, imm: pool offset, len: bytes with the 0 */
 	OP_PROBE_TEXT,
-	OP_PROBE_ADDRESS, /* pop; its text "0x1f", off: of the __data_loc */
+	OP_PROBE_ADDRESS, /* pop; its text as "0x1f", off: of the __data_loc */
 	OP_SNAPSHOT,	  /* arg: index of the instance whose buffers are swapped */
 	/*
-	 * joined: what hist_join() makes of the ops that the remark names. Keys with
+	 * joined: hist_join() makes each of these of the ops that its comment names. Keys with
 	 * KEY_FIND in flags do what OP_FIND does, too.
 	 */
 	OP_KEY_LOG2, /* a load (size, arg as in OP_KEY_FIELD), OP_LOG2, OP_KEY_U64 */
-	/* OP_REF_FIND, OP_REF_READ: as these, but the bytes of our own key are in on_true */
+	/*
+	 * OP_REF_FIND, OP_REF_READ, with their fields; but the bytes of our own key are in on_true
+	 */
 	OP_REF_TAKE,
 	OP_VAR_TIME, /* OP_LOAD_TIME, with size 1 OP_USECS, OP_VAR_SET */
 	/* OP_LOAD_TIME, with size 1 OP_USECS, OP_LOAD_REF, OP_SUB, OP_VAR_SET */
@@ -243,7 +264,9 @@ enum op_kind {
 	OP_TAKE_SINCE, /* the only key, of 8 bytes, OP_REF_TAKE, OP_FIND, OP_VAR_SINCE. size, off:
 			  the key's load op and field offset; imm, arg, flags: as in OP_REF_TAKE;
 			  on_true: the other hist's variable, on_false: our own; len: 1: OP_USECS */
-	/* from here on the whole of a common hist in one op; those that need no run come first */
+	/*
+	 * From here on one op is the whole of a common hist. The ops that need no run come first.
+	 */
 	OP_HIST_KEY1, /* len: load op of the key, off: its field offset; find, hitcount */
 	OP_HIST_KEYS, /* the same and, where not 0, a second key: size: its load op,
 			 on_true: its field offset; and a value: cmp: its load op, arg: its
@@ -272,8 +295,8 @@ struct op {
 };
 
 /*
- * R4: where the next server and programs find the map and its layout. It stays
- * while `clear` changes the map, and so does the layout.
+ * R4: where the next server and programs find the map and its layout. The cell stays when `clear`
+ * replaces the map; the layout does not change.
  */
 struct hist_cell {
 	_Atomic data_ref map;
@@ -286,14 +309,14 @@ struct code {
 	data_ref	map;		/* hist: struct map */
 	uint32_t	key_size;	/* hist: bytes, a multiple of 8 */
 	uint32_t	flags;		/* enum code_flags */
-	struct map_layout layout;	/* hist: the map's, as in the hist's cell */
+	struct map_layout layout;	/* hist: the map's layout, as in the hist's cell */
 	struct op	ops[];
 };
 
 enum code_flags {
 	CODE_NEEDS_TIME	= 1 << 0,
 	CODE_NEEDS_STACK	= 1 << 1,
-	CODE_ONE_EVENT	= 1 << 2,	/* it makes one synthetic event a hit at most */
+	CODE_ONE_EVENT	= 1 << 2,	/* a hit makes at most one synthetic event with it */
 };
 
 struct plane;
@@ -302,13 +325,13 @@ struct slot;
 struct run;	/* run.h */
 
 /*
- * A filter's code on a hit. Bounds: a field outside the record reads as 0, a string outside as "".
+ * Runs a filter's code on a hit. A field outside the record reads as 0, a string outside it as "".
  */
 int filter_match(const struct plane *p, const struct code *code, const struct hit *h);
 
-/* A histogram's code on run->seen; with CODE_NEEDS_TIME run->time is there. */
+/* Runs a histogram's code on run->seen. With CODE_NEEDS_TIME, run->time is set before. */
 void hist_fold(const struct code *code, struct run *run);
-/* The same for code that is one op which needs no run. */
+/* The same for code of one op that needs no run. */
 void hist_fold_keys(const struct plane *p, const struct code *code, struct slot *slot,
 		    const struct hit *h);
 
@@ -319,14 +342,14 @@ static inline bool code_is_keys(const struct code *code)
 
 /*
  * For code: fires the synthetic event whose record lies in the arena, in one instance (1 + its
- * index) or in all (0); true when it is kept there for a ring.
+ * index) or in all (0). Returns true when the record waits there for a ring.
  */
 bool hit_synth(struct run *cause, const void *record, uint32_t size, uint32_t only, bool at_once);
 /* For code: swaps the buffers of an instance. */
 void hit_snapshot(struct run *cause, uint32_t instance);
-/* Whether it would be taken now. */
+/* Whether a snapshot could be taken now. */
 bool hit_snapshot_is_possible(const struct run *r, uint32_t instance);
-/* A hit, or a part of one, that is lost for want of room. Anybody may call it. */
+/* Counts a hit, or a part of one, that is lost for lack of room. Any thread may call it. */
 void hit_miss(struct slot *slot);
 
 #endif

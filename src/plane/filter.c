@@ -2,19 +2,18 @@
 /*
  * filter.c - runs a filter's code on a record
  *
- * Nothing outside the record is read: a number there is 0, a text there is
- * empty. Texts in records need no terminating 0 and may have bytes behind it;
- * whether those are looked at differs between the kernel's kinds of match, and
- * so it does here.
+ * Nothing outside the record is read: there, a number is 0 and a text is empty. A text in a record
+ * need not end in a 0, and bytes may follow its 0. Whether these bytes are compared depends on the
+ * kind of match, as in the kernel.
  */
 #include "plane/plane.h"
 #include "plane/code.h"
 
-/* Part of a record: `len` is what the event says, `avail` what the record really has. */
+/* A text of a record. `len`: what the event says. `avail`: the bytes that the record has. */
 struct text {
 	const unsigned char *bytes;
 	uint32_t	avail;
-	uint32_t	len;	/* 0: up to its 0 */
+	uint32_t	len;	/* 0: it ends at its 0 */
 };
 
 struct unaligned16 { uint16_t v; } __attribute__((packed, may_alias));
@@ -88,7 +87,7 @@ static inline bool compare_signed(int64_t a, int64_t b, unsigned int cmp)
 	}
 }
 
-/* The kernel knows no `&` for the number of the CPU. */
+/* The kernel has no `&` for the number of the CPU. */
 static bool compare_cpu(const struct hit *h, const struct op *op)
 {
 	return op->cmp != CMP_AND && compare_signed((int32_t)h->cpu, (int32_t)op->imm, op->cmp);
@@ -99,7 +98,7 @@ static inline unsigned char text_char(const struct text *t, uint32_t i)
 	return i < t->avail ? t->bytes[i] : 0;
 }
 
-/* Equal up to n bytes or to a 0 in both. */
+/* Equal in the first n bytes, or up to a 0 in both. */
 static bool equal_text(const struct text *t, const char *operand, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -111,7 +110,7 @@ static bool equal_text(const struct text *t, const char *operand, uint32_t n)
 	return true;
 }
 
-/* Equal whatever the bytes are. */
+/* Equal in all bytes, 0s included. */
 static bool equal_bytes(const struct text *t, uint32_t from, const char *operand, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -132,7 +131,7 @@ static bool match_front(const struct text *t, const char *operand, uint32_t n)
 	return (!t->len || t->len >= n) && equal_text(t, operand, n);
 }
 
-/* Looks behind a 0 too when the length is known. */
+/* Looks behind a 0, too, if the length is known. */
 static bool match_middle(const struct text *t, const char *operand, uint32_t n)
 {
 	uint32_t len = t->len;
@@ -146,15 +145,15 @@ static bool match_middle(const struct text *t, const char *operand, uint32_t n)
 	return false;
 }
 
-/* The end is that of the array less one byte, wherever the text ends in it. */
+/* The end is that of the array less one byte, wherever the text itself ends. */
 static bool match_end(const struct text *t, const char *operand, uint32_t n)
 {
 	return t->len > n && equal_bytes(t, t->len - 1 - n, operand, n);
 }
 
 /*
- * A class behind its '['. Steps over it and tells whether it has c; without a
- * closing bracket it is no class, and the '[' stands for itself.
+ * *pattern is behind a '['. Steps over the class and says whether it has c. Without a closing
+ * bracket there is no class, and the '[' is an ordinary character.
  */
 static bool class_has(const char **pattern, unsigned char c)
 {
@@ -177,7 +176,10 @@ static bool class_has(const char **pattern, unsigned char c)
 	return found != inverted;
 }
 
-/* One element of a pattern, not a star, against one character; c is 0 at the end of the text. */
+/*
+ * Compares one element of a pattern, which is not a star, with one character. c is 0 at the end of
+ * the text.
+ */
 static bool element_matches(const char **pattern, unsigned char c)
 {
 	char d = *(*pattern)++;
@@ -214,7 +216,7 @@ static bool match_glob(const struct text *t, const char *pattern)
 		}
 		if (!c || !behind_star)
 			return false;
-		/* One star is enough to go back to: what stood before it has matched. */
+		/* It is enough to go back to the last star: what comes before it has matched. */
 		p = behind_star;
 		i = ++star;
 	}
@@ -284,7 +286,10 @@ static inline bool mask_has(const unsigned char *mask, uint32_t cpu, uint32_t nr
 	return cpu < nr_bits && (mask[cpu / 8] >> cpu % 8 & 1);
 }
 
-/* A mask against one CPU; masks of one CPU are compiled as numbers, so equal they never are. */
+/*
+ * Tests a mask against one CPU. A mask of one CPU is compiled as a number, so the two are never
+ * equal.
+ */
 static bool compare_mask_cpu(const struct code *code, const struct op *op, uint32_t cpu)
 {
 	if (op->cmp == CMP_AND)

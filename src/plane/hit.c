@@ -2,17 +2,16 @@
 /*
  * hit.c - one record through one event's plan, in the order of R7
  *
- * H1  enter (hit.h) stores the slot's depth, then the epoch that it sees, then
- *     loads the plan. The server's side of this is limbo.c.
- * H2  The buffer is chosen before the triggers of step (c), so that the record
- *     of a hit that takes a snapshot lands in the snapshot, as in the kernel.
- * H3  Like the kernel, which fills a scratch record when an event may yet be
- *     discarded (filter, soft-disabled) and else reserves in the ring at once:
- *     in the first case tracing_on counts at the commit, in the second at (b).
- *     What a snapshot that may not be taken says comes behind the record then, and before it in the
- *     first case.
- * H4  The records of synthetic events wait for their cause's: see action/synth.c.
- * H5  stands in hit.h: words of the server and of hits that are relaxed.
+ * H1  enter (hit.h) stores the slot's depth, then the epoch that it sees, then loads the plan.
+ *     limbo.c is the server's side.
+ * H2  The buffer is chosen before the triggers of step (c), so that the record of a hit that takes
+ *     a snapshot goes to the snapshot, as in the kernel.
+ * H3  The kernel fills a scratch record if the event may still be discarded (filter,
+ *     soft-disabled); otherwise it reserves in the ring at once. In the first case tracing_on
+ *     counts at the commit, in the second at (b). The message of a refused snapshot comes before
+ *     the record in the first case, and after it in the second.
+ * H4  Records of synthetic events wait for the record of their cause: see action/synth.c.
+ * H5  is in hit.h: the words of the server and of hits that are relaxed.
  */
 #include "plane/hit.h"
 #include "plane/map/map.h"
@@ -21,8 +20,8 @@
 void hit_miss(struct slot *slot)
 {
 	/*
-	 * Relaxed: a count. Atomic: the thread's handlers add to it, and threads without a slot to
-	 * the first one's.
+	 * Relaxed: a count. Atomic: the thread's signal handlers add to it, too, and threads
+	 * without a slot add to the first slot.
 	 */
 	atomic_fetch_add_explicit(&slot->missed, 1, memory_order_relaxed);
 }
@@ -92,7 +91,7 @@ static bool soft_disabled(const struct plane *p, const struct arm *arm)
 	return atomic_load_explicit(&state->soft_disabled, memory_order_relaxed);	/* H5 */
 }
 
-/* (e) and the option stacktrace, of functions func_stack_trace. */
+/* (e) and a stack behind the record: option stacktrace; for functions, func_stack_trace. */
 bool hit_commit(const struct run *r, const struct arm *arm, struct instance_state *inst,
 		data_ref buffer)
 {
@@ -112,7 +111,7 @@ bool hit_commit(const struct run *r, const struct arm *arm, struct instance_stat
 	return true;
 }
 
-/* (d) to (f), after the triggers. `buffer` is 0 when it was no time to reserve. */
+/* (d) to (f), after the triggers. `buffer` is 0 if tracing was off when a record is reserved. */
 static bool arm_finish(struct run *r, const struct arm *arm, struct instance_state *inst,
 		       const struct trigger_arm *t, data_ref buffer, uint32_t place, uint32_t post)
 {
@@ -163,7 +162,8 @@ static bool run_arm(struct run *r, const struct plan *plan, const struct arm *ar
 }
 
 /*
- * trace_marker: reserved first, so that with tracing off nothing fires; never discarded after that.
+ * trace_marker: the record is reserved first, so that nothing fires while tracing is off. It is not
+ * discarded after that.
  */
 static bool run_internal(struct run *r, const struct plan *plan, const struct arm *arm,
 			 struct instance_state *inst)
@@ -217,7 +217,7 @@ uint64_t hit_run_arms(struct run *r, const struct plan *plan)
 	return committed;
 }
 
-/* Kept out of hit() so that the plain case saves few registers and needs little stack. */
+/* Not inline, so that hit() saves few registers and needs little stack in the plain case. */
 static __attribute__((noinline)) uint64_t run_plan(const struct plane *p, struct slot *slot,
 						   unsigned int level, const struct plan *plan,
 						   const struct hit *h)
@@ -237,7 +237,7 @@ static __attribute__((noinline)) uint64_t run_plan(const struct plane *p, struct
 	return hit_run_arms(&r, plan);
 }
 
-/* PLAN_RECORD. Inline: what most records take. */
+/* PLAN_RECORD. Inline: most records come here. */
 static inline __attribute__((always_inline)) uint64_t
 run_record(const struct plane *p, struct slot *slot, unsigned int level, const struct plan *plan,
 	   const struct hit *h)
@@ -267,8 +267,8 @@ static uint64_t run_record_if(const struct plane *p, struct slot *slot, unsigned
 }
 
 /*
- * The code of a hit that is not recorded, which nothing has refused. Inline in both that take it:
- * a call costs as much as short code.
+ * Runs the code of a hit that is not recorded and that no filter refused. Inline in both callers: a
+ * call costs as much as short code.
  */
 static inline __attribute__((always_inline)) uint64_t
 run_hist(const struct plane *p, struct slot *slot, unsigned int level, const struct plan *plan,
@@ -284,7 +284,10 @@ run_hist(const struct plane *p, struct slot *slot, unsigned int level, const str
 	fold(&r, t, inst);
 	if (!r.synth || (!r.synth->nr_pending && soft_disabled(p, arm)))
 		return 0;
-	/* Synthetic events wait, or they have even changed whether this one is recorded. */
+	/*
+	 * Synthetic events are pending, or a trigger of one has changed whether this event is
+	 * recorded.
+	 */
 	if (!arm_finish(&r, arm, inst, t, live_buffer(inst), NOT_PENDING, 0))
 		return 0;
 	return arm->instance < LAYOUT_GRAPH_INSTANCES ? 1ull << arm->instance : 0;
@@ -316,9 +319,9 @@ static uint64_t run_count(const struct plane *p, struct slot *slot, unsigned int
 }
 
 /*
- * PLAN_COUNT_KEY1: what hist_fold() does for OP_HIST_KEY1, without the way
- * there, of a record that has the key. Loads are as wide as the field: a wider
- * one would wait for the stores that filled the record.
+ * PLAN_COUNT_KEY1: does what hist_fold() does for OP_HIST_KEY1, for a record that has the key, but
+ * without the way there. Loads are as wide as the field: a wider load would wait for the stores
+ * that filled the record.
  */
 static inline __attribute__((always_inline)) void key1_add(const struct plane *p, struct slot *slot,
 							   const struct plan *plan,
@@ -353,7 +356,9 @@ static uint64_t run_count_key1(const struct plane *p, struct slot *slot, unsigne
 	return 0;
 }
 
-/* Aligned: an event that is not armed takes what the loading of this function takes. */
+/*
+ * Aligned: for an event that is not armed, the time to load this function's code is the whole cost.
+ */
 __attribute__((aligned(64))) uint64_t hit(const struct plane *p, struct slot *slot,
 					  const struct hit *h)
 {
@@ -415,7 +420,7 @@ static inline enum hit_plain plain_record(const struct plane *p, struct slot *sl
 	return HIT_RECORDED;
 }
 
-/* PLAN_COUNT_KEY1, recorded or not: that it counts changes nothing. */
+/* PLAN_COUNT_KEY1, recorded or not: counting does not change whether it is recorded. */
 static inline enum hit_plain plain_key1(const struct plane *p, struct slot *slot,
 					const struct plan *plan, const void *record, uint32_t size,
 					uint32_t cpu)

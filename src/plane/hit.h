@@ -2,21 +2,21 @@
 /*
  * hit.h - what the files of a hit have in common: hit.c and hit_*.c include it
  *
- *     hit.c            which order: the plan, its arms, their triggers, the record; the short ways
- *     action/trigger.c  what each trigger does that is no program
+ *     hit.c              the order of plan, arms, triggers and record; the short ways
+ *     action/trigger.c   what each trigger without code does
  *     action/snapshot.c  snapshots, and what is recorded where none can be taken
- *     hit_pids.c       set_event_pid, set_ftrace_pid and their like, and who follows (event-fork,
- *                      function-fork)
- *     hit_function.c   what calls of functions have besides: sections, func-no-repeats, commands
- *     action/synth.c   synthetic events: a hit inside the hit, and its records, which wait
+ *     hit_pids.c         set_event_pid, set_ftrace_pid and their like; children that follow
+ *                        (event-fork, function-fork)
+ *     hit_function.c     what only calls of functions have: sections, func-no-repeats, commands
+ *     action/synth.c     synthetic events: a hit inside the hit, and its records, which wait
  *
  * H1 to H4 are in hit.c.
  *
- * H5  What hits and the server change of an instance, an event or a trigger
- *     (tracing_on, flags, soft_disabled, paused ...) is loaded and stored relaxed:
- *     each is one word that orders nothing else, and a hit takes it when it sees it.
- *     But tracing is switched off with release: who reads trace_pipe and sees it
- *     off finds all records from before (pairs with is_last_look(), tracefs/buffer_files.c).
+ * H5  The words of an instance, an event or a trigger that hits and the server change (tracing_on,
+ *     flags, soft_disabled, paused ...) are loaded and stored relaxed. Each is one word that orders
+ *     nothing else; a hit uses the value that it finds. But tracing is switched off with release: a
+ *     reader of trace_pipe that sees tracing off finds all earlier records (pairs with
+ *     is_last_look(), tracefs/buffer_files.c).
  */
 #ifndef TRACEFUSE_PLANE_HIT_H
 #define TRACEFUSE_PLANE_HIT_H
@@ -27,12 +27,12 @@
 #include "plane/code.h"
 #include "plane/run.h"
 
-/* ---- enter and leave: what is published is not freed in between ---- */
+/* ---- enter and leave: nothing that is published is freed between them ---- */
 
 static inline __attribute__((always_inline)) bool hit_enter(const struct plane *p,
 							    struct slot *slot, unsigned int *level)
 {
-	/* Relaxed: its own */
+	/* Relaxed: the thread's own */
 	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
 	const struct config_header *h = plane_header(p);
 
@@ -42,12 +42,12 @@ static inline __attribute__((always_inline)) bool hit_enter(const struct plane *
 	}
 	*level = depth;
 	atomic_store_explicit(&slot->depth, depth + 1, memory_order_relaxed);
-	/* H1: the rest of it is the server's membarrier */
+	/* H1: the server's membarrier makes it a full fence. Pairs with limbo_barrier(). */
 	atomic_signal_fence(memory_order_seq_cst);
 	if (__builtin_expect(atomic_load_explicit(&h->fence, memory_order_relaxed), 0))
 		fence_full();	/* pairs with the fence in limbo_barrier() */
 	/*
-	 * H1: the load pairs with the raise in session_publish(), the store with the load in
+	 * H1: the acquire pairs with the raise in session_publish(), the release with the load in
 	 * oldest_epoch().
 	 */
 	if (!depth)
@@ -59,9 +59,7 @@ static inline __attribute__((always_inline)) bool hit_enter(const struct plane *
 
 static inline void hit_leave(struct slot *slot, unsigned int level)
 {
-	/*
-	 * Release: all that the hit read was read before; pairs with the acquire in oldest_epoch().
-	 */
+	/* Release: the hit has read all that it needs. Pairs with the acquire in oldest_epoch(). */
 	atomic_store_explicit(&slot->depth, level, memory_order_release);
 }
 
@@ -77,8 +75,8 @@ static inline bool records(struct instance_state *inst, uint32_t cpu)
 static inline data_ref live_buffer(struct instance_state *inst)
 {
 	/*
-	 * Relaxed: each ring has its own order (G3). A buffer that is just being taken away is 0:
-	 * instance_snapshot_free().
+	 * Relaxed: each ring has its own order (G3). The place of a buffer that is being taken away
+	 * holds 0: instance_snapshot_free().
 	 */
 	uint32_t live = atomic_load_explicit(&inst->live, memory_order_relaxed) & 1;
 
@@ -93,7 +91,7 @@ static inline bool is_paused(const struct plane *p, data_ref trigger)
 	return atomic_load_explicit(&state->paused, memory_order_relaxed);	/* H5 */
 }
 
-/* PLAN_COUNT: whether its trigger counts this record. */
+/* PLAN_COUNT: whether the plan's trigger counts this record. */
 static inline bool hist_takes(const struct plane *p, const struct plan *plan,
 			      const struct hit *seen)
 {
@@ -108,7 +106,7 @@ static inline bool hist_takes(const struct plane *p, const struct plan *plan,
 static inline void run_begin(struct run *r, const struct plane *p, struct slot *slot,
 			     unsigned int level, const struct hit *h)
 {
-	/* Each by itself: a compiler may fill the whole first. */
+	/* One by one: for an initialiser a compiler may fill the whole struct first. */
 	r->p = p;
 	r->slot = slot;
 	r->level = level;
@@ -130,7 +128,7 @@ static inline bool passed_over(const struct run *r, const struct arm *arm)
 	return r->only && arm->instance != r->only - 1;
 }
 
-/* H7: the time of this hit, as code of the instance sees it. */
+/* H7: sets the time of this hit by the instance's clock, for code. */
 static inline void run_take_time(struct run *r, struct instance_state *inst)
 {
 	/* H5 */
@@ -158,9 +156,9 @@ static inline void fold(struct run *r, const struct trigger_arm *t, struct insta
 
 /* ---- hit.c ---- */
 
-/* All arms that are not passed over; what hit() returns. */
+/* Runs all arms that are not passed over. Returns what hit() returns. */
 uint64_t hit_run_arms(struct run *r, const struct plan *plan);
-/* (e) and the option stacktrace; whether the record is in the ring. */
+/* (e) and a stack, if one is wanted. Returns whether the record is in the ring. */
 bool hit_commit(const struct run *r, const struct arm *arm, struct instance_state *inst,
 		data_ref buffer);
 /* (f): the triggers whose kind has its bit in `post`. */
@@ -169,19 +167,19 @@ void hit_fire_post(struct run *r, const struct trigger_arm *t, uint32_t nr, uint
 
 /* ---- action/trigger.c ---- */
 
-/* Any kind but those that fold() is for. */
+/* Any kind that fold() does not run. */
 void hit_trigger(struct run *r, const struct trigger_arm *t, struct instance_state *inst);
-/* The stack that came with the hit, behind its record. */
+/* Writes the stack that came with the hit, behind its record. */
 void hit_write_stack(const struct run *r, struct instance_state *inst, data_ref buffer);
 
 /* ---- action/snapshot.c ---- */
 
 /*
- * Live and other buffer change places; where they may not, r->refused says why, for
+ * The live buffer and the other one change places. If they may not, r->refused gets the reason, for
  * hit_snapshot_refused().
  */
 void hit_take_snapshot(struct run *r, struct instance_state *inst);
-/* Records that, where there is something to be said. */
+/* Records the message, if there is one. */
 void hit_say_refusal(struct run *r, struct instance_state *inst);
 
 static inline void hit_snapshot_refused(struct run *r, struct instance_state *inst)
@@ -192,9 +190,9 @@ static inline void hit_snapshot_refused(struct run *r, struct instance_state *in
 
 /* ---- hit_pids.c ---- */
 
-/* set_event_pid and set_event_notrace_pid say no to this record. */
+/* Whether set_event_pid or set_event_notrace_pid refuses this record. */
 bool hit_pids_refuse(const struct run *r, const struct plan *plan, struct instance_state *inst);
-/* set_ftrace_pid and set_ftrace_notrace_pid. */
+/* The same for set_ftrace_pid and set_ftrace_notrace_pid. */
 bool hit_function_pids_refuse(const struct run *r, struct instance_state *inst);
 /* event-fork: a child joins its parent's sets, or leaves them when it ends. */
 void hit_pids_follow(const struct run *r, const struct plan *plan, struct instance_state *inst,
@@ -204,7 +202,7 @@ void hit_pids_follow(const struct run *r, const struct plan *plan, struct instan
 
 enum { FUNCTION_CONDITIONS = ARM_FUNC_PIDS | ARM_NO_REPEATS | ARM_SECTION };
 
-/* Whether nothing is to be done in this arm: before any trigger fires. */
+/* Whether this arm has nothing to do. Asked before any trigger fires. */
 bool hit_function_refuse(const struct run *r, const struct arm *arm, struct instance_state *inst);
 /* hit.ask: a bit for each instance that wants the record. */
 uint64_t hit_function_ask(const struct run *r, const struct plan *plan);
@@ -216,13 +214,16 @@ void hit_function_command(struct run *r, const struct trigger_arm *t, struct ins
 enum { NOT_PENDING = HIT_PENDING };
 
 /*
- * H4: the place of a synthetic event's record; it is not to be written until hit_pending_set() says
- * so.
+ * H4: takes a place for a synthetic event's record. The record is written only after
+ * hit_pending_set().
  */
 uint32_t hit_pending_take(const struct run *r, const struct plan *plan, const struct arm *arm);
-/* Gives the place back where nothing is to be done. Returns whether there is a record to write. */
+/*
+ * Says where the record goes and which post triggers fire. Gives the place back if there is nothing
+ * to do. Returns whether there is a record to write.
+ */
 bool hit_pending_set(const struct run *r, uint32_t place, data_ref buffer, uint32_t post);
-/* (e): the records of synthetic events. */
+/* (e): writes the records of synthetic events. */
 void hit_pending_flush(struct run *r);
 
 #endif

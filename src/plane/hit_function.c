@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hit_function.c - calls of functions: when an arm has nothing to do, and commands
- * (FUNCTION:traceoff:3)
+ * hit_function.c - calls of functions: whether an arm has anything to do, and the commands of
+ * functions (FUNCTION:traceoff:3)
  *
- * F1  Counts are int64_t in the data region, taken down by compare-and-swap,
- *     relaxed: only that each firing is taken once matters. What a count of -1
- *     or below means differs from command to command, as in the kernel.
- * F2  Repeats are counted by CPU, as in the kernel, but a thread may be put off
- *     its CPU anywhere, for long, or be killed. So the last call and its count
- *     are one word: a hash of 48 bits, and 16 bits. What the hash stands for is
- *     stored before the word names it. Another call that has the same place may
- *     be stored there just then: that is seen, and the count is missed.
+ * F1  Counts are int64_t in the data region. A compare-and-swap takes one firing, relaxed: each
+ *     firing is taken once, and nothing else depends on the order. What a count of -1 or below
+ *     means differs from command to command, as in the kernel.
+ * F2  Repeats are counted by CPU, as in the kernel, but a thread may be preempted anywhere and for
+ *     long, or killed. So the last call and its count are one word: a hash of 48 bits and a count
+ *     of 16. The call is stored before the word names its hash. Another call with the same place
+ *     may overwrite it at that moment: the hash then does not match, and the count is missed.
  */
 #include "plane/hit.h"
 #include "plane/ring/ring.h"
@@ -29,7 +28,7 @@ static uint64_t now(const struct run *r, struct instance_state *inst)
 	return r->h->time ? r->h->time : clock_now(&plane_header(r->p)->tsc, inst);
 }
 
-/* F2: the upper 48 bits of struct hit_repeat.last. */
+/* F2: the upper 48 bits of struct hit_repeat.last: the hash of a call. */
 static uint64_t repeat_key(uint64_t ip, uint64_t parent_ip)
 {
 	uint64_t h = (ip * 0x9e3779b97f4a7c15ull ^ parent_ip) * 0xff51afd7ed558ccdull;
@@ -42,21 +41,27 @@ static struct repeat_call *repeat_call_of(struct hit_repeat *r, uint64_t key)
 	return &r->calls[(key >> 16) % REPEAT_CALLS];
 }
 
-/* Of the call that struct hit_repeat.last names: its place may be the next one's. */
+/*
+ * The call that `word`, a value of struct hit_repeat.last, names. Its place may already hold
+ * another call.
+ */
 static struct repeats_record repeats_of(const struct run *r, struct hit_repeat *at, uint64_t word)
 {
 	struct repeat_call *call = repeat_call_of(at, word & ~(uint64_t)REPEAT_COUNT);
 
 	return (struct repeats_record){
 		.common = *(const struct record_common *)r->h->record,
-		/* F2. Relaxed: behind the acquire in repeats(), and the hash tells whose it is. */
+		/*
+		 * F2. Relaxed: loaded after the acquire in repeats(); the hash shows whether it is
+		 * the right call.
+		 */
 		.ip = atomic_load_explicit(&call->ip, memory_order_relaxed),
 		.parent_ip = atomic_load_explicit(&call->parent_ip, memory_order_relaxed),
 		.count = (uint16_t)word,
 	};
 }
 
-/* `word`: what struct hit_repeat.last was. Relaxed: a time alone orders nothing. */
+/* `word`: the value of struct hit_repeat.last. Relaxed: a time alone orders nothing. */
 static void write_repeats(const struct run *r, struct instance_state *inst, struct hit_repeat *at,
 			  uint64_t word, struct repeats_record rec)
 {
@@ -76,7 +81,10 @@ static void write_repeats(const struct run *r, struct instance_state *inst, stru
 			   sizeof(rec));
 }
 
-/* Whether the call is the CPU's last one again; else what was counted of that is written first. */
+/*
+ * Whether the call is the same as the last one on this CPU. If it is another one, the count of the
+ * last call is recorded first.
+ */
 static bool repeats(const struct run *r, const struct arm *arm, struct instance_state *inst)
 {
 	struct hit_repeat *at = (struct hit_repeat *)plane_given(r->p, arm->state) + r->h->cpu;
@@ -90,8 +98,8 @@ static bool repeats(const struct run *r, const struct arm *arm, struct instance_
 	key = repeat_key(f->ip, f->parent_ip);
 	call = repeat_call_of(at, key);
 	/*
-	 * F2. Acquire, where it fails below, too: pairs with the release there, of who stored the
-	 * call that is written now.
+	 * F2. Acquire, also where the exchange fails: pairs with the release below, by the thread
+	 * that stored the call that `word` names.
 	 */
 	word = atomic_load_explicit(&at->last, memory_order_acquire);
 	do {
@@ -107,10 +115,10 @@ static bool repeats(const struct run *r, const struct arm *arm, struct instance_
 				return true;
 		}
 		before = repeats_of(r, at, word);
-		/* Relaxed: published below. */
+		/* Relaxed: the exchange below publishes them. */
 		atomic_store_explicit(&call->ip, f->ip, memory_order_relaxed);
 		atomic_store_explicit(&call->parent_ip, f->parent_ip, memory_order_relaxed);
-		/* F2. Release: that is stored. */
+		/* F2. Release: the call is stored. Pairs with the acquires above. */
 	} while (!atomic_compare_exchange_weak_explicit(&at->last, &word, key, memory_order_acq_rel,
 							memory_order_acquire));
 	if (word & REPEAT_COUNT)
@@ -129,8 +137,8 @@ bool hit_function_refuse(const struct run *r, const struct arm *arm, struct inst
 	if (out_of_section(r, arm))
 		return true;
 	/*
-	 * Whose entry was recorded returns, whatever the pids are by now: that is what a mask
-	 * tells.
+	 * If the entry of a call was recorded, its return is recorded, whatever the pids are now. A
+	 * mask says that the entry was recorded.
 	 */
 	if ((arm->flags & ARM_FUNC_PIDS) && !r->h->mask && hit_function_pids_refuse(r, inst))
 		return true;
@@ -173,7 +181,10 @@ static const struct trigger_site *site_find(const struct trigger_sites *t, uint6
 	return NULL;
 }
 
-/* False: the command is not for this function. *count NULL: it never ends. */
+/*
+ * Finds the count of a command. False: the command is not for this function. *count NULL: it has no
+ * limit.
+ */
 static bool count_find(const struct run *r, const struct trigger_arm *t, _Atomic int64_t **count)
 {
 	const struct function_record *f = r->h->record;
@@ -194,7 +205,7 @@ static bool count_find(const struct run *r, const struct trigger_arm *t, _Atomic
 	return true;
 }
 
-/* F1. `endless`: what is below 0 fires and stays. */
+/* F1. `endless`: a count below 0 fires and does not change. */
 static bool take(_Atomic int64_t *count, bool endless)
 {
 	int64_t left;
@@ -213,7 +224,7 @@ static bool take(_Atomic int64_t *count, bool endless)
 	return true;
 }
 
-/* What changes nothing is not counted. H5 of hit.h */
+/* A firing that changes nothing is not counted. H5 of hit.h */
 static void switch_word(_Atomic uint32_t *word, uint32_t to, _Atomic int64_t *count, bool endless)
 {
 	if (atomic_load_explicit(word, memory_order_relaxed) != to && take(count, endless))
@@ -223,8 +234,8 @@ static void switch_word(_Atomic uint32_t *word, uint32_t to, _Atomic int64_t *co
 static void write_stack(const struct run *r, struct instance_state *inst, _Atomic int64_t *count)
 {
 	/*
-	 * The kernel asks whether the top is tracing (H5), and goes on taking down below 0: hardly
-	 * ever an end.
+	 * The kernel looks whether the top instance is tracing (H5). It also decrements a count
+	 * below 0, which hardly ever comes to an end.
 	 */
 	if (!count ||
 	    (atomic_load_explicit(&plane_instance(r->p, 0)->tracing_on, memory_order_relaxed) &&
@@ -232,7 +243,9 @@ static void write_stack(const struct run *r, struct instance_state *inst, _Atomi
 		hit_write_stack(r, inst, live_buffer(inst));
 }
 
-/* Tracing ends with it, so that what led there stays; the server does the rest. */
+/*
+ * Switches tracing off, so that the records of what happened before stay. The server does the rest.
+ */
 static void dump(const struct run *r, uint64_t what)
 {
 	struct data_header *h = (struct data_header *)r->p->data;
@@ -240,12 +253,15 @@ static void dump(const struct run *r, uint64_t what)
 
 	/* H5 */
 	atomic_store_explicit(&plane_instance(r->p, 0)->tracing_on, 0, memory_order_release);
-	/* One at a time. Release: pairs with the acquire of the server, who finds tracing off. */
+	/*
+	 * One at a time. Release: pairs with the acquire of the server, which then sees tracing
+	 * off.
+	 */
 	atomic_compare_exchange_strong_explicit(&h->dump, &none, what, memory_order_release,
 						memory_order_relaxed);
 }
 
-/* It has no count: where nothing is traced any more there is nothing new to write. */
+/* The command has no count: while tracing is off there is nothing new to write. */
 static void dump_cpu(const struct run *r)
 {
 	/* H5 */

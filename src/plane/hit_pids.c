@@ -3,14 +3,14 @@
  * hit_pids.c - whose records an instance wants: set_event_pid, set_ftrace_pid and their like;
  * event-fork, function-fork
  *
- * P1  The bits of a set are loaded and stored relaxed: none orders anything, and
- *     the set itself is there by the acquire in pid_set().
+ * P1  The bits of a set are loaded and stored relaxed: they order nothing. The acquire in pid_set()
+ *     makes the set itself visible.
  */
 #include "plane/hit.h"
 
 static struct pid_set *pid_set(const struct plane *p, _Atomic data_ref *word)
 {
-	/* pairs with session_publish() */
+	/* Acquire: pairs with the release in session_publish(). */
 	data_ref ref = atomic_load_explicit(word, memory_order_acquire);
 
 	return ref ? plane_data(p, ref) : NULL;
@@ -83,7 +83,7 @@ bool hit_function_pids_refuse(const struct run *r, struct instance_state *inst)
 static void pid_follow_one(const struct plane *p, _Atomic data_ref *word, uint32_t parent,
 			   uint32_t child, bool join)
 {
-	/* Once for both: it may come or go meanwhile. */
+	/* Loaded once for both uses: the set may come or go meanwhile. */
 	struct pid_set *set = pid_set(p, word);
 	const uint64_t bit = 1ull << (child % 64);
 
@@ -106,13 +106,13 @@ void hit_pids_follow(const struct run *r, const struct plan *plan, struct instan
 	pid_follow_one(r->p, &inst->no_pids, parent, child, join);
 }
 
-/* ---- Tasks of running programs, which no event tells of ---- */
+/* ---- Tasks of running programs, for which there is no event ---- */
 
 _Static_assert(PIDS_SETS == 4 && LAYOUT_MAX_INSTANCES % 64 == 0, "struct pids_family");
 
 /*
- * The sets of an instance that tasks join and leave, in the order of struct pids_family; NULL: not
- * with its options.
+ * The sets of an instance that tasks join and leave, in the order of struct pids_family. NULL: the
+ * instance's options do not make tasks follow that set.
  */
 static void sets_followed(struct instance_state *inst, _Atomic data_ref *out[PIDS_SETS])
 {
@@ -127,8 +127,8 @@ static void sets_followed(struct instance_state *inst, _Atomic data_ref *out[PID
 }
 
 /*
- * Each set that is there and followed: of(arg, its word for pid, number of the instance, number of
- * the set).
+ * Calls of(arg, word of the set for pid, instance, number of the set) for each set that is there
+ * and that tasks follow.
  */
 static void
 each_followed(const struct plane *p, uint32_t pid,
@@ -140,8 +140,8 @@ each_followed(const struct plane *p, uint32_t pid,
 		struct instance_state *inst = plane_instance(p, i);
 
 		/*
-		 * Relaxed: it only saves looks. One that has gone has no sets, a new one is seen
-		 * when it is.
+		 * Relaxed: it only saves work. An instance that was removed has no sets; a new one
+		 * counts from when it is seen.
 		 */
 		if (!atomic_load_explicit(&inst->used, memory_order_relaxed))
 			continue;
@@ -188,7 +188,7 @@ static void leave(void *arg, uint64_t *word, uint32_t instance, unsigned int set
 
 bool pids_followed(const struct plane *p)
 {
-	/* Relaxed: a task that is made while the option changes may miss it. */
+	/* Relaxed: a task that begins while the option changes may miss it. */
 	return atomic_load_explicit(&plane_header(p)->follow, memory_order_relaxed);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * plan.c - which kind a plan is: what hit() and the agent have short ways for
+ * plan.c - finds the kind of a plan: hit() and the agent have a short way for some kinds
  */
 #include "plane/code.h"
 #include "plane/plan.h"
@@ -11,7 +11,7 @@ static bool is_key1(const struct trigger_arm *t, const struct op *op)
 	       (op->len == OP_LOAD_U32 || op->len == OP_LOAD_U64 || op->len == OP_LOAD_S32);
 }
 
-/* One trigger and nothing else. */
+/* For a plan with one arm that has one trigger. */
 static uint32_t kind_of_hist(struct plan *plan, const struct code *code)
 {
 	const struct arm *arm = plan_arms(plan);
@@ -47,7 +47,7 @@ config_ref plan_code(const struct plan *plan)
 	if (plan->nr_arms != 1 || !plan_is_plain(arm) || arm->filter || arm->nr_triggers != 1 ||
 	    arm->first_trigger)
 		return 0;
-	/* With one arm its triggers begin behind it. */
+	/* With one arm, the triggers begin right behind it. */
 	return plan_hist(plan)->kind == TRIGGER_HIST ? plan_hist(plan)->code : 0;
 }
 

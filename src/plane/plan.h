@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * plan.h - the parts of a plan, and what it may do: who takes a short way asks here
+ * plan.h - the parts of a plan, and what it may do: each short way asks here
  *
  *     plan -> | struct plan | arms[nr_arms], one an instance | trigger_arms, each arm's in a row |
  *
- * plan.c says of a plan that is being published which kind it is (enum plan_kind).
+ * plan.c finds the kind of a plan (enum plan_kind) before it is published.
  */
 #ifndef TRACEFUSE_PLANE_PLAN_H
 #define TRACEFUSE_PLANE_PLAN_H
@@ -35,14 +35,14 @@ static inline const struct plan *plan_of(const struct plane *p, uint16_t event_i
 {
 	config_ref ref;
 
-	/* H1: pairs with the release in session_publish(). */
+	/* H1. Acquire: pairs with the release in session_publish(). */
 	ref = atomic_load_explicit(&plane_event(p, event_id)->plan, memory_order_acquire);
 	return ref ? plane_config(p, ref) : NULL;
 }
 
 /* ---- what it may do ---- */
 
-/* Its records go to one instance, and nothing else is done. */
+/* Its records go to one instance, and it does nothing else. */
 static inline bool plan_only_records(const struct plan *plan)
 {
 	return plan->kind == PLAN_RECORD && !plan->wants;
@@ -54,16 +54,14 @@ static inline bool plan_counts(const struct plan *plan)
 	return plan->kind == PLAN_COUNT || plan->kind == PLAN_COUNT_KEY1;
 }
 
-/*
- * The same, and it may be that nothing else is done: now or as long as the event is soft-disabled.
- */
+/* The same, and a hit may do nothing else: always, or while the event is soft-disabled. */
 static inline bool plan_may_only_count(const struct plan *plan)
 {
 	return plan_counts(plan) && !plan->wants &&
 	       ((plan->arm_flags & ARM_SOFT_MODE) || !(plan->arm_flags & ARM_RECORD));
 }
 
-/* Of one that counts: it does nothing else now, because the event is not recorded. */
+/* For a plan that counts: it does nothing else now, because the event is not recorded. */
 static inline bool plan_only_counts(const struct plane *p, const struct plan *plan)
 {
 	const struct event_state *state = plane_given(p, plan->arm_state);
@@ -74,20 +72,20 @@ static inline bool plan_only_counts(const struct plane *p, const struct plan *pl
 	return atomic_load_explicit(&state->soft_disabled, memory_order_relaxed);
 }
 
-/* hit_plain() would only say HIT_LONG. */
+/* hit_plain() would only return HIT_LONG. */
 static inline bool plan_is_long(const struct plan *plan)
 {
 	return plan->wants || plan->kind == PLAN_ANY || plan->kind == PLAN_RECORD_IF ||
 	       plan->kind == PLAN_COUNT;
 }
 
-/* ---- plan.c: the server's, before it publishes ---- */
+/* ---- plan.c: for the server, before it publishes a plan ---- */
 
-/* The code of the only trigger of a plan that may count, 0: it may not. */
+/* The code of the only trigger, if the plan may count; otherwise 0. */
 config_ref plan_code(const struct plan *plan);
 /*
- * Fills in kind and what belongs to it. `code`: that of plan_code(), with its first operation;
- * NULL: none.
+ * Sets the plan's kind and the fields of that kind. `code`: the code of plan_code() and its first
+ * operation, or NULL.
  */
 void plan_find_kind(struct plan *plan, const struct code *code);
 

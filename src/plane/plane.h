@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * plane.h - a process's view of a session, and the way of a hit (R7)
+ * plane.h - a process's view of a session, and the way of a hit through the plane (R7)
  *
- * src/plane is free-standing: it includes libc headers for types only, calls
- * nothing outside itself, makes no system call after a thread's first hit and
- * takes no lock. All of it is async-signal-safe.
+ * src/plane is free-standing: it includes libc headers only for types and calls nothing outside
+ * itself. It makes no system call after a thread's first hit, and takes no lock. All of it is
+ * async-signal-safe.
  *
  *   emit -> fill -> fire -> fold -> match -> reserve, commit        (read, show: the server)
  *
@@ -28,8 +28,8 @@ struct plane {
 	uint64_t	config_size;
 	uint64_t	data_size;
 	/*
-	 * Of offsets in the data region these bits count: those of its size, so that
-	 * nonsense there (R2) leads to somewhere in the mapping.
+	 * An offset in the data region is masked with the bits of the region's size. So a wrong
+	 * offset (R2) still leads into the mapping.
 	 */
 	uint64_t	data_mask;
 };
@@ -44,13 +44,13 @@ static inline const void *plane_config(const struct plane *p, config_ref ref)
 	return p->config + ref;
 }
 
-/* R38: an offset from the data region, where a program may have written anything. */
+/* R38: an offset that the data region holds. A program may have written anything there. */
 static inline void *plane_data(const struct plane *p, data_ref ref)
 {
 	return p->data + (ref & p->data_mask);
 }
 
-/* An offset that the config region says: the server's, and right. */
+/* An offset that the config region holds. Only the server writes it, so it is right. */
 static inline void *plane_given(const struct plane *p, data_ref ref)
 {
 	return p->data + ref;
@@ -95,89 +95,87 @@ static inline struct hit_scratch *plane_scratch(const struct plane *p, const str
 }
 
 /*
- * What happened. A source fills time, cpu, comm and stack from the recording;
- * for a running program they are the thread's own.
+ * What happened. A source fills time, cpu, comm and stack from the recording; for a running program
+ * they are the thread's own.
  */
 struct hit {
 	const void	*record;	/* struct record_common and the event's fields */
 	uint32_t	size;		/* bytes of record */
-	uint32_t	cpu;		/* label: below config_header.nr_cpus */
+	uint32_t	cpu;		/* CPU label: below config_header.nr_cpus */
 	/* nanoseconds, or ticks of the source's clock; 0: read the instance's clock */
 	uint64_t	time;
 	/* LAYOUT_COMM_LEN bytes, 0-terminated; the task's name at the hit */
 	const char	*comm;
-	const uint64_t	*stack;		/* return addresses, innermost first; NULL: none known */
+	const uint64_t	*stack;		/* return addresses, innermost first; NULL: unknown */
 	uint32_t	nr_stack;
-	uint32_t	writer;		/* writer set of the ring: 0 rseq, else a source's (R12) */
-	/* of event_entry[], whose plan runs: a group's; 0: the record's type */
+	/* The ring's writer set: 0: rseq, otherwise a source's (R12) */
+	uint32_t	writer;
+	/* Index in event_entry[] of the plan, for a group; 0: the record's type */
 	uint32_t	entry;
-	uint64_t	mask;		/* only in these instances, bit by index; 0: in all */
-	/* of a function: the thread is in a section of a latency tracer */
+	uint64_t	mask;		/* only these instances, a bit each by index; 0: all */
+	/* For a function: the thread is in a section of a latency tracer */
 	bool		section;
-	/* the same: a thread of the process has been woken and does not run yet */
+	/* For a function: a thread of the process has been woken and does not run yet */
 	bool		woken;
 	/*
-	 * of a function: nothing is done; hit() tells which instances want it, whether they are
+	 * For a function: hit() does nothing but return which instances want it, whether they are
 	 * tracing or not
 	 */
 	bool		ask;
-	/* ARM_INTERNAL events: 1 + index of their instance, 0: the top */
+	/* For ARM_INTERNAL events: 1 + index of their instance, 0: the top */
 	uint32_t	only;
 	/*
-	 * Only for ARM_INTERNAL events (trace_marker): what triggers see instead of
-	 * `record`, because the kernel fires them before it adds the newline.
-	 * NULL: the record itself.
+	 * Only for ARM_INTERNAL events (trace_marker): the record that triggers see instead of
+	 * `record`, because the kernel fires them before it adds the newline. NULL: the record
+	 * itself.
 	 */
 	const void	*seen;
 	uint32_t	seen_size;
 	/*
-	 * The kernel_stack record that a recording has of this hit, with a time of
-	 * its own: written as it is where a stack is to be recorded. NULL: one is
-	 * made of `stack`.
+	 * The kernel_stack record of this hit in a recording, with a time of its own. Where a stack
+	 * is to be recorded, this record is written unchanged. NULL: one is made of `stack`.
 	 */
 	uint32_t	stack_size;
 	const void	*stack_record;
 	uint64_t	stack_time;
 	/*
-	 * That record comes behind others of its CPU, so that it cannot be written
-	 * yet: the instances that want it are noted here, one bit each, and the
-	 * source passes it on when it comes. NULL: it is written at once.
+	 * In the recording that stack record comes after other records of its CPU, so it cannot be
+	 * written yet. A bit is set here for each instance that wants it, and the source passes the
+	 * record on when it comes. NULL: it is written at once.
 	 */
 	uint64_t	*stack_wanted;
 	/*
-	 * What the kernel itself adds to the preempt count on the way from an event
-	 * to a synthetic event that it makes; 0 in running programs.
+	 * How much the kernel itself adds to the preempt count between an event and a synthetic
+	 * event of it; 0 in running programs.
 	 */
 	uint32_t	synth_preempt;
 };
 
 /*
- * Runs the event's plan (common_type chooses it) for one hit: triggers, then
- * the record into the ring of each instance that wants it. Never fails; what
- * is lost is counted. Returns a mask: bit i set when the record was committed
- * into the ring of the instance with index i (i < 64).
+ * Runs the event's plan (common_type chooses it) for one hit: triggers, then the record into the
+ * ring of each instance that wants it. It never fails; losses are counted. Returns a mask: bit i is
+ * set when the record was committed into the ring of instance i (i < 64).
  */
 uint64_t hit(const struct plane *p, struct slot *slot, const struct hit *h);
 /*
- * Of running programs. With event-fork a new task joins the sets of pids that
- * its creator is in when it makes it, and leaves them at its end; with
- * function-fork those of functions. The creator may have ended, and left, before
- * the new task runs: what it was in is noted by itself.
+ * For running programs. With event-fork a new task joins the sets of pids that its creator is in at
+ * that moment, and leaves them at its end; with function-fork the same for the sets of functions.
+ * The creator may end, and leave its sets, before the new task runs. So struct pids_family notes
+ * the sets.
  */
-/* of an instance: set_event_pid and _notrace_pid, set_ftrace_pid and _notrace_pid */
+/* The sets of an instance: set_event_pid and _notrace_pid, set_ftrace_pid and _notrace_pid */
 enum { PIDS_SETS = 4 };
 
 struct pids_family {
-	/* by instance, a bit each */
+	/* By instance, a bit each */
 	uint64_t	in[PIDS_SETS][LAYOUT_MAX_INSTANCES / 64];
 };
 
-/* Some instance has one of the options. */
+/* Whether any instance has one of the options. */
 bool pids_followed(const struct plane *p);
 /*
- * What tasks join that this one makes now; false: nothing.
- * slot, here and below: of the thread that asks or says so, with signals blocked; NULL: the server
- * does.
+ * Which sets a task joins that is created now; false: none. slot, here and below: the slot of the
+ * calling thread, which has signals blocked; NULL: the caller is the server.
  */
 bool pids_family_of(const struct plane *p, struct slot *slot, uint32_t creator,
 		    struct pids_family *out);
@@ -185,28 +183,27 @@ void pids_join(const struct plane *p, struct slot *slot, const struct pids_famil
 	       uint32_t pid);
 void pids_leave(const struct plane *p, struct slot *slot, uint32_t pid);
 /*
- * hit() for a running thread's record of which a struct hit would tell
- * nothing else, without making one. Size is at least that of struct
- * record_common.
+ * hit() without a struct hit, for a record of a running thread for which that struct would say
+ * nothing else. Size is at least that of struct record_common.
  */
 enum hit_plain {
 	/*
-	 * nothing was done, because the event's plan wants more (comm, a stack): hit() has to be
-	 * called
+	 * Nothing was done, because the event's plan needs more (comm, a stack). The caller has to
+	 * call hit().
 	 */
 	HIT_LONG,
 	HIT_DONE,
-	HIT_COUNTED,	/* the same, and the plan is to count it by one integer and nothing else */
-	/* the same, and the plan is to record it in one instance and nothing else */
+	HIT_COUNTED,	/* done, and the plan only counts it by one integer */
+	/* Done, and the plan only records it in one instance */
 	HIT_RECORDED,
 };
 /*
- * The rest of a hit whose plan has the kind PLAN_COUNT or PLAN_COUNT_KEY1, which was entered at
+ * The rest of a hit whose plan has the kind PLAN_COUNT or PLAN_COUNT_KEY1. The hit was entered at
  * level 0 and is neither recorded nor paused. matched: its `if` holds.
  */
 void hit_count(const struct plane *p, struct slot *slot, const struct plan *plan,
 	       const struct hit *h, bool matched);
-/* `where`: the CPU, and in the upper half what hit.entry is. */
+/* `where`: the CPU; in the upper half, what hit.entry would be. */
 enum hit_plain hit_plain(const struct plane *p, struct slot *slot, const void *record,
 			 uint32_t size, uint64_t where);
 static inline uint64_t hit_where(uint32_t cpu, uint32_t entry)

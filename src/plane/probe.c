@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * probe.c - what the code of an event probe does: a record out of fields of the hit's own
+ * probe.c - runs the code of an event probe: makes a record of fields of the hit's own record
  */
 #include "plane/action/fold.h"
 
-/* Where the bytes lie that are `more` behind the begin of a text; false: outside the record. */
+/*
+ * The address of the bytes that lie `more` bytes from the begin of a text. False: it is outside the
+ * record.
+ */
 static bool text_at(const struct hit *h, unsigned int kind, uint32_t field, int64_t more,
 		    uint32_t *at)
 {
@@ -47,7 +50,7 @@ static void store(struct fold *f, const struct op *op, uint64_t v)
 		to[i] = (unsigned char)(v >> 8 * i);
 }
 
-/* `len` bytes and a 0 at the end of the record. A NULL text cannot be had. */
+/* Appends `len` bytes and a 0 to the record. text NULL: the text cannot be read. */
 static void store_text(struct fold *f, const struct op *op, const char *text, uint32_t len)
 {
 	const struct op loc = { .off = op->off, .size = 4 };

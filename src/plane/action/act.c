@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * act.c - what a histogram's code does beside counting: references, texts and stacks in variables,
+ * act.c - the rarer operations of a histogram's code: references, texts and stacks in variables,
  * actions
  *
- * A text or a stack passes through the frame: read there from where it comes
- * from, then stored where it goes. A text is at most STRING_ROOM - 1 bytes and
- * ends in a 0. A stack is the number of its addresses, the addresses, a 0.
+ * A text or a stack passes through the frame: it is read into the frame and then stored where it is
+ * wanted. A text is at most STRING_ROOM - 1 bytes and ends in a 0. A stack is the number of its
+ * addresses, the addresses, a 0.
  *
- * A1  The frame and the arena lie in the data region (R38). What leads somewhere
- *     is loaded there once, into a local, and bounded by the code or a map's
- *     layout, which are the server's, or by a constant.
+ * A1  The frame and the arena lie in the data region (R38). A number that leads to an address is
+ *     loaded once, into a local. It is bounded by a constant, or by the code or a map's layout,
+ *     which only the server writes.
  */
 #include "plane/action/fold.h"
 #include "plane/map/layout.h"
@@ -28,16 +28,19 @@ static inline uint16_t half_once(const uint16_t *at)
 
 /* ---- texts ---- */
 
-/* Bytes before the first 0 of `words` words that hold a text; behind them room for a 0 is made. */
+/*
+ * The length of a text in `words` words: the bytes before its first 0. If there is room, a 0 is
+ * added.
+ */
 static uint32_t text_end(uint64_t *text, uint32_t words)
 {
-	/* A1: its highest bit is looked for */
+	/* A1. The highest bit of the last word is looked for. */
 	uint64_t last = words ? load_once(&text[words - 1]) : 0;
 	uint32_t len = words ? 8 * (words - 1) : 0;
 
 	if (words < TEXT_WORDS)
 		text[words] = 0;
-	/* Nothing stands behind the 0 in its word. */
+	/* In the last word nothing but 0s follows the text. */
 	return last ? len + (71 - (uint32_t)__builtin_clzll(last)) / 8 : len;
 }
 
@@ -67,7 +70,7 @@ static const char *task_name(const struct hit *h)
 	return ((const struct record_common *)h->record)->pid ? h->comm : "<idle>";
 }
 
-/* The name that OP_ELT_COMM kept. */
+/* The task name that OP_ELT_COMM stored. */
 static uint32_t text_of_elt(struct fold *f, uint32_t var, uint64_t *to)
 {
 	to[0] = to[1] = 0;
@@ -78,14 +81,14 @@ static uint32_t text_of_elt(struct fold *f, uint32_t var, uint64_t *to)
 }
 
 /*
- * A1: the layout is that of the cell of the op that found the elt, whose number and block are
- * compared with it.
+ * A1: `found` is the op that found the elt. The layout is that of its cell; the numbers of the elt
+ * and of the block are checked against it.
  */
 static bool block_copy(const struct fold *f, const struct op *found, const struct hit_ref *ref,
 		       uint64_t *to, uint32_t size)
 {
 	const struct hist_cell *cell = plane_config(f->run->p, found->imm);
-	/* The map itself may be another than the cell's by now. */
+	/* The cell may have another map by now. */
 	const struct map_view m = { &cell->layout, plane_data(f->run->p, ref->map) };
 
 	return map_block_copy(m, ref->elt, half_once(&ref->block) - 1u, to, size);
@@ -101,9 +104,8 @@ static uint32_t text_of_block(struct fold *f, const struct op *found, const stru
 }
 
 /*
- * The op that set what `ref` stands for, when this code did, or found it;
- * *behind is where the one is that asks. Code goes forward, so following
- * these ends.
+ * The op that set or found the variable that `ref` stands for, if this code did. *behind is the
+ * place of the op that asks. A source lies before the op that asks for it, so a search ends.
  */
 static const struct op *ref_source(const struct fold *f, const struct hit_ref *ref,
 				   uint32_t *behind)
@@ -127,9 +129,8 @@ static bool is_set(const struct op *op)
 }
 
 /*
- * The text that `op` names into the frame; its length. What this code set
- * itself is read again from where it came from, for the block may be another
- * hit's by now.
+ * Reads the text that `op` names into the frame and returns its length. A text that this code set
+ * is read again from its own source, because another hit may have replaced the block.
  */
 static uint32_t text_read(struct fold *f, const struct op *op)
 {
@@ -175,7 +176,7 @@ static uint32_t stack_of_hit(struct fold *f, uint64_t *to)
 	return nr;
 }
 
-/* The first word says how many follow. */
+/* The first word of the field is the number of addresses. */
 static uint32_t stack_of_field(struct fold *f, uint32_t at, uint64_t *to)
 {
 	uint32_t loc = fold_loc(f->h, at), off = loc & 0xffff, words = (loc >> 16) / 8;
@@ -201,8 +202,8 @@ static uint32_t stack_of_block(struct fold *f, const struct op *found, const str
 }
 
 /*
- * The stack that a reference (a true `of_ref`) or an op names into the frame; the number of its
- * addresses.
+ * Reads a stack into the frame: that of a reference (`of_ref`) or that of the op. Returns the
+ * number of addresses.
  */
 static uint32_t stack_read(struct fold *f, const struct op *op, bool of_ref)
 {
@@ -271,7 +272,10 @@ static const struct op *track_begin(struct fold *f, const struct op *op)
 	return op + 1;
 }
 
-/* The first to publish wins if it has the better value; else the other tries again on top of it. */
+/*
+ * The first writer to publish wins. A writer that loses the race tries again if its value is still
+ * better.
+ */
 static const struct op *track_end(struct fold *f, const struct op *op)
 {
 	bool published;
@@ -325,7 +329,7 @@ char *fold_synth_grow(struct fold *f, uint32_t bytes)
 	return at;
 }
 
-/* The depth is in the lower half. */
+/* The preempt depth is in the lower four bits. */
 static uint8_t deeper(uint8_t preempt_count, uint32_t by)
 {
 	uint32_t depth = (preempt_count & 0xfu) + by;
@@ -334,8 +338,8 @@ static uint8_t deeper(uint8_t preempt_count, uint32_t by)
 }
 
 /*
- * The common fields, from those of the cause. One word: the ring loads them as one, and that does
- * not wait for stores of less.
+ * The common fields, made from those of the cause. They are stored as one word, because the ring
+ * loads them as one word: it need not wait for smaller stores.
  */
 static uint64_t synth_common(const struct record_common *cause, uint16_t type, uint32_t by)
 {
@@ -346,7 +350,10 @@ static uint64_t synth_common(const struct record_common *cause, uint16_t type, u
 	return u.word;
 }
 
-/* The first of this hit: nothing waits, whatever one that was left by longjmp() has left. */
+/*
+ * The first synthetic event of this hit. No record is pending; a hit that longjmp() left may have
+ * left some here.
+ */
 static void synth_reset(struct fold *f)
 {
 	f->run->synth = &plane_scratch(f->run->p, f->slot, f->run->level)->synth;
@@ -354,7 +361,7 @@ static void synth_reset(struct fold *f)
 	f->run->synth->nr_pending = 0;
 }
 
-/* A1: where the next record begins; at most the arena's end, where nothing has room. */
+/* A1: where the next record begins. The arena's end has no room for any record. */
 static uint32_t arena_used(const struct hit_synth *synth)
 {
 	const uint32_t used = *(const volatile uint32_t *)&synth->used;
@@ -364,9 +371,7 @@ static uint32_t arena_used(const struct hit_synth *synth)
 
 static void synth_begin(struct fold *f, const struct op *op)
 {
-	/*
-	 * An event probe makes its record one deeper than its cause, whatever synthetic events do.
-	 */
+	/* An event probe adds 1 to the preempt depth where a synthetic event adds anything. */
 	const uint32_t by = op->imm ? f->h->synth_preempt != 0 : f->h->synth_preempt;
 	char *at;
 
@@ -385,7 +390,7 @@ static void synth_begin(struct fold *f, const struct op *op)
 		*(uint64_t *)(at + i) = 0;
 }
 
-/* Numbers: they mostly stand behind each other. -> the op behind them */
+/* Stores the numbers, which mostly come in a row. Returns the op behind them. */
 static const struct op *synth_numbers(const struct fold *f, const struct op *op)
 {
 	uint64_t v;
@@ -440,9 +445,9 @@ static void synth_string(struct fold *f, const struct op *op)
 }
 
 /*
- * The number of addresses and then these, PROGRAM_STACK_DEPTH words in all:
- * of a full stack the last address is not counted in the length, yet there is
- * room for it in the record.
+ * Stores the number of addresses, then the addresses. The field's length counts at most
+ * PROGRAM_STACK_DEPTH words: it leaves out the last address of a full stack, but the record has
+ * room for it.
  */
 static void synth_stack(struct fold *f, const struct op *op)
 {
@@ -473,7 +478,7 @@ static void synth_end(struct fold *f)
 	f->run->synth->used = f->synth_at;
 }
 
-/* The numbers from here on, and the end where it follows. */
+/* The numbers from here on, and OP_SYNTH_END if it follows them. */
 static const struct op *synth_more(struct fold *f, const struct op *op)
 {
 	op = synth_numbers(f, op);

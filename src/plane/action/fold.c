@@ -2,14 +2,13 @@
 /*
  * fold.c - runs a histogram's code: keys, elt, sums, variables
  *
- * A field that lies outside the record reads as 0, a string as "". The stack of
- * values is in the slot's scratch; the compiler of code keeps within it,
- * and what a program does beyond it is masked off rather than trusted. What
- * carries out an op returns whether the code goes on.
+ * A field that lies outside the record reads as 0, a string as "". The stack of values is in the
+ * slot's scratch. The server compiles only code that stays within the stack; masks enforce it here.
+ * A function that carries out an op returns whether the code goes on.
  */
 #include "plane/action/fold.h"
 
-/* ilog2 of the next power of two. */
+/* The binary logarithm of `v`, rounded up to a power of two. */
 static inline uint64_t log2_up(uint64_t v)
 {
 	return v <= 1 ? 0 : 64 - (unsigned int)__builtin_clzll(v - 1);
@@ -21,7 +20,7 @@ static void clear(char *to, uint32_t size)
 		*(uint64_t *)(to + i) = 0;
 }
 
-/* Where a string begins and how many bytes of it there may be; false: not inside the record. */
+/* Where a string begins and how many bytes it may have. False: it is not inside the record. */
 static inline bool find_string(const struct hit *h, const struct op *op, const char **s,
 			       uint32_t *len)
 {
@@ -42,7 +41,10 @@ static inline bool find_string(const struct hit *h, const struct op *op, const c
 	return true;
 }
 
-/* The last bytes of a string, up to 8; `room` bytes of the record follow, at least as many. */
+/*
+ * The last bytes of a string, at most 8. At least `room` bytes of the record follow, and `room` is
+ * at least their number.
+ */
 static inline uint64_t string_end(const char *s, uint32_t len, uint32_t room)
 {
 	uint64_t v = 0;
@@ -101,7 +103,7 @@ static inline bool elt_is(struct fold *f, uint32_t elt)
 	return true;
 }
 
-/* Words of 0, up to `words`. */
+/* Fills with words of 0, up to `words`. */
 static void clear_from(uint64_t *to, uint32_t nr, uint32_t words)
 {
 	for (; nr < words; nr++)
@@ -159,13 +161,13 @@ static bool key_stack_field(struct fold *f, const struct op *op)
 	uint64_t *to = (uint64_t *)((char *)f->frame->key + op->off);
 
 	clear((char *)to, op->len);
-	/* The first word says how many follow. */
+	/* The first word is the number of addresses. */
 	for (uint32_t i = 8, k = 0; i + 8 <= len && k < op->len / 8u; i += 8, k++)
 		to[k] = fold_load(f->h, OP_LOAD_U64, off + i);
 	return true;
 }
 
-/* By itself: in each op that finds an elt it would make hist_fold() a third longer. */
+/* Not inline: otherwise each op that finds an elt would make hist_fold() a third longer. */
 static __attribute__((noinline)) bool find_elt(struct fold *f)
 {
 	const uint64_t *key = f->frame->key;
@@ -175,7 +177,10 @@ static __attribute__((noinline)) bool find_elt(struct fold *f)
 				 map_insert(f->map, f->slot, key));
 }
 
-/* With KEY_FIND it is the last of the key, and where the key is one word, all of it. */
+/*
+ * Adds a word to the key. KEY_FIND marks the last part of a key; a key of one word has only this
+ * part.
+ */
 static inline __attribute__((always_inline)) bool key_word(struct fold *f, const struct op *op,
 							   uint64_t v)
 {
@@ -194,7 +199,7 @@ static inline bool key_field(struct fold *f, const struct op *op)
 	return key_word(f, op, op->kind == OP_KEY_LOG2 ? log2_up(v) : v);
 }
 
-/* The name of the task that made the elt, for .execname. */
+/* Stores the name of the task that made the elt, for .execname. */
 static bool elt_comm(struct fold *f, const struct op *op)
 {
 	const struct record_common *common = f->h->record;
@@ -242,7 +247,7 @@ static inline bool ref_find(struct fold *f, const struct op *op, uint32_t key_si
 	return f->other_elt;
 }
 
-/* What a variable of the other hist's elt is, for `ref`; false: it is unset. */
+/* Reads a variable of the other hist's elt for `ref`. False: it is unset. */
 static inline bool var_take(struct fold *f, const struct op *op, uint32_t var, struct hit_ref *ref)
 {
 	if (op->flags & REF_ONCE ? !map_var_read_once(f->other, f->other_elt, var, &ref->value) :
@@ -251,7 +256,7 @@ static inline bool var_take(struct fold *f, const struct op *op, uint32_t var, s
 	return true;
 }
 
-/* Of a text or a stack. */
+/* Notes where a text or a stack lies. */
 static void ref_place(struct fold *f, const struct op *op, struct hit_ref *ref)
 {
 	ref->map = (data_ref)((char *)f->other.data - f->run->p->data);
@@ -344,7 +349,7 @@ static inline bool sum(struct fold *f, const struct op *op, uint64_t v)
 	return true;
 }
 
-/* An op that pushes a value. False: it is none, but fold_act()'s or the end. */
+/* An op that pushes a value. False: the op is another one, of fold_act(), or the code ends. */
 static inline __attribute__((always_inline)) bool step_value(struct fold *f, const struct op *op)
 {
 	switch (op->kind) {
@@ -375,8 +380,8 @@ static inline __attribute__((always_inline)) bool step_value(struct fold *f, con
 }
 
 /*
- * Values come last, for another switch is another jump and join.c leaves few of them. False: as
- * above.
+ * The ops that push values come last: they need another switch, which is another jump, and join.c
+ * leaves few of them. False: as above.
  */
 static inline __attribute__((always_inline)) bool step(struct fold *f, const struct op *op)
 {
@@ -490,7 +495,7 @@ void hist_fold_keys(const struct plane *p, const struct code *code, struct slot 
 		map_add(map, elt, 1, fold_load(h, op->cmp, op->arg), h->cpu, h->writer);
 }
 
-/* Programs that are one op. By itself: they save no registers for what the others need. */
+/* Code that is one op. Not inline: it saves no registers for the other ops. */
 static __attribute__((noinline)) void fold_whole(const struct code *code, const struct run *run)
 {
 	const struct map_view map = map_view_of(run->p, code->map, &code->layout);
@@ -509,7 +514,7 @@ static __attribute__((noinline)) void fold_whole(const struct code *code, const 
 void hist_fold(const struct code *code, struct run *run)
 {
 	const struct op *op = code->ops;
-	struct fold f;		/* set as far as it is needed */
+	struct fold f;		/* Only what these ops need is set. */
 
 	if (op->kind >= OP_HIST_KEY1) {
 		fold_whole(code, run);

@@ -17,20 +17,20 @@ struct fold {
 	struct map_view	map;
 	struct run	*run;
 	struct hit_frame *frame;
-	unsigned int	depth;		/* of the stack of values */
+	unsigned int	depth;		/* how many values the stack has */
 	uint32_t	elt;
 
-	/* the elt of another hist that was found last */
+	/* The elt of another hist that was found last */
 	struct map_view	other;
-	const struct op	*other_find;	/* what found it; its imm is the cell */
+	const struct op	*other_find;	/* the op that found it; its imm is the cell */
 	uint32_t	other_elt;
 
-	/* between OP_TRACK_BEGIN and OP_TRACK_END */
+	/* Between OP_TRACK_BEGIN and OP_TRACK_END */
 	uint32_t	track_flags;
 	uint64_t	track_value;
 	struct map_block block;
 
-	/* between OP_SYNTH_BEGIN and OP_SYNTH_END */
+	/* Between OP_SYNTH_BEGIN and OP_SYNTH_END */
 	char		*synth_record;
 	uint32_t	synth_at, synth_size;	/* in the arena */
 	uint32_t	synth_only;		/* 1 + index of the only instance, 0: all */
@@ -97,28 +97,31 @@ static inline struct hit_ref *fold_ref(struct fold *f, const struct op *op)
 }
 
 /*
- * The text of a record that `op` names, up to its 0 and `limit` bytes, into
- * `to`; behind its last word nothing is written. Returns the number of words.
+ * Copies the text of a record that `op` names to `to`: up to its 0, at most `limit` bytes. Writes
+ * whole words and returns their number.
  */
 uint32_t fold_record_text(const struct hit *h, const struct op *op, uint64_t *to, uint32_t limit);
 
 /*
- * OP_KEY_STRING with KEY_FIND, OP_HIST_TEXT: the elt of the text that `op` names, made if new; 0
- * when the map is full. `to` is where the key is made.
+ * OP_KEY_STRING with KEY_FIND, OP_HIST_TEXT: finds or makes the elt of the text that `op` names.
+ * Returns 0 when the map is full. The key is made at `to`.
  */
 uint32_t fold_text_key(const struct hit *h, const struct op *op, struct map_view m,
 		       const struct slot *slot, uint64_t *to);
 
-/* References, texts and stacks in variables, actions. The next op, NULL: the code ends. */
+/*
+ * References, texts and stacks in variables, actions. Returns the next op, or NULL where the code
+ * ends.
+ */
 const struct op *fold_act(struct fold *f, const struct op *op);
 
 /*
- * `bytes` more at the end of the synthetic record, with room for a whole text behind. NULL: the
- * arena is full, and f->synth_full says so.
+ * Adds `bytes` to the synthetic record and leaves room for a whole text behind them. NULL: the
+ * arena is full, and f->synth_full is set.
  */
 char *fold_synth_grow(struct fold *f, uint32_t bytes);
 
-/* Records of event probes; as fold_act(), which calls it. */
+/* Records of event probes. fold_act() calls it and returns what it returns. */
 const struct op *fold_probe(struct fold *f, const struct op *op);
 
 #endif

@@ -2,18 +2,20 @@
 /*
  * snapshot.c - snapshots that hits take, and what is recorded where none can be taken
  *
- * As in the kernel a trigger that may not swap the buffers says so in the one
- * that records: a latency tracer has the other one for itself, or there is no
- * other one (snapshot was written to 0, or a latency tracer took it along). In
- * that case tracing is off from then on, so that what the snapshot was wanted
- * for is not overwritten.
+ * As in the kernel, a trigger that may not swap the buffers records a message in the live buffer.
+ * Either a latency tracer uses the other buffer, or there is no other buffer (0 was written to
+ * snapshot, or a latency tracer took the buffer with it). Without another buffer tracing is
+ * switched off, so that the records that the snapshot was for are not overwritten.
  */
 #include "plane/hit.h"
 #include "plane/ring/ring.h"
 
 enum { PRINT_ID = 5, SAYING_MAX = 48 };
 
-/* A record of ftrace:print; a byte longer than its text, as the kernel makes room for a newline. */
+/*
+ * A record of ftrace:print. It is one byte longer than its text: the kernel makes room for a
+ * newline.
+ */
 struct saying {
 	struct record_common common;
 	uint64_t	ip;
@@ -25,16 +27,19 @@ static uint32_t flags_of(struct instance_state *inst)
 	return atomic_load_explicit(&inst->flags, memory_order_relaxed);	/* H5 of hit.h */
 }
 
-/* Pairs with the release in instance_snapshot_free(): a hit sees then that the buffer is gone. */
+/*
+ * Acquire: pairs with the release in instance_snapshot_free(): the hit then sees that the buffer is
+ * gone.
+ */
 static uint32_t live_of(struct instance_state *inst)
 {
 	return atomic_load_explicit(&inst->live, memory_order_acquire);
 }
 
-/* Why none can be taken just now. */
+/* Why no snapshot can be taken now. */
 static enum snapshot_refusal refusal(struct instance_state *inst, uint32_t live)
 {
-	/* Relaxed: looked at, not into. */
+	/* Relaxed: only whether there is a buffer matters; nothing in it is read. */
 	if (!atomic_load_explicit(&inst->buffers[!(live & 1)], memory_order_relaxed))
 		return SNAPSHOT_NO_BUFFER;
 	return flags_of(inst) & INSTANCE_MAX_USED ? SNAPSHOT_MAX_USED : SNAPSHOT_NOT_REFUSED;
@@ -49,7 +54,7 @@ void hit_take_snapshot(struct run *r, struct instance_state *inst)
 		if (r->refused != SNAPSHOT_NOT_REFUSED || (flags_of(inst) & INSTANCE_STOPPED))
 			return;
 		/*
-		 * Not where the other buffer went meanwhile. Acquire: pairs with the same as
+		 * Fails if the other buffer was taken away meanwhile. Acquire: pairs as in
 		 * live_of().
 		 */
 	} while (!atomic_compare_exchange_weak_explicit(
@@ -72,7 +77,7 @@ void hit_snapshot(struct run *cause, uint32_t instance)
 		hit_take_snapshot(cause, plane_instance(cause->p, instance));
 }
 
-/* As the kernel's trace_array_puts() does: no filter, no trigger. */
+/* As the kernel's trace_array_puts(): no filter and no trigger. */
 static void say(const struct run *r, struct instance_state *inst, const char *text)
 {
 	struct saying s = { .common = *(const struct record_common *)r->h->record,

@@ -2,17 +2,16 @@
 /*
  * synth.c - synthetic events and event probes: hits inside a hit
  *
- * H4  A synthetic event runs its plan inside the program that makes it, so that
- *     later triggers of its cause see what its own did. Only its records wait,
- *     with their post triggers, until the cause has been committed; the place
- *     in that queue is taken before its triggers run, so that a record comes
- *     before those that it causes itself. Where the cause is not recorded and
- *     makes no other event, a record waits for nothing.
- * H7  A synthetic event happens when its cause does. So what has read the counter for the cause has
- *     read it for the event: its histograms see that time, and its record has it where all others
- *     of the ring are older (ring_write()). Other clocks are read again.
- * H6  The queue lies in the data region (R38): its numbers are loaded once, and
- *     name an arm of a plan, which the server made, or nothing.
+ * H4  A synthetic event runs its plan inside the code that makes it. So later triggers of the cause
+ *     see what the triggers of the synthetic event did. Only its records and their post triggers
+ *     wait until the cause is committed. The place in that queue is taken before the event's
+ *     triggers run, so that its record comes before the records that it causes itself. A record
+ *     does not wait if the cause is not recorded and makes no other event.
+ * H7  A synthetic event happens when its cause does. So the counter is read once for both: the
+ *     event's histograms see that time, and its record has it if the ring's last record is older
+ *     (ring_write()). Other clocks are read again.
+ * H6  The queue lies in the data region (R38): its numbers are loaded once. They name an arm of a
+ *     plan, which the server made, or nothing.
  */
 #include "plane/hit.h"
 #include "plane/ring/ring.h"
@@ -56,8 +55,8 @@ bool hit_pending_set(const struct run *r, uint32_t place, data_ref buffer, uint3
 }
 
 /*
- * H6. The plan may be another one by now: then its arm of the same instance,
- * which may stand elsewhere. NULL: the event is not armed there any more.
+ * H6. The event may have another plan by now. Its arm of the same instance may then have another
+ * place. NULL: the event is no longer armed there.
  */
 static const struct arm *pending_arm(const struct plan *plan, uint32_t at, uint32_t instance)
 {
@@ -75,7 +74,10 @@ static bool time_is_shared(const struct run *cause)
 	return cause->time && !cause->h->time && clock_is_counter(cause->clock);
 }
 
-/* H7. 0: there is none, or the record is a lease's, whose ring takes any time for a source's. */
+/*
+ * H7. 0: there is no time to share, or the record goes to a lease's ring. (That ring would take any
+ * time for a source's.)
+ */
 static uint64_t pending_time(const struct run *cause, const struct instance_state *inst)
 {
 	/* H5 */
@@ -86,7 +88,7 @@ static uint64_t pending_time(const struct run *cause, const struct instance_stat
 		       cause->h->time;
 }
 
-/* What a synthetic event has of its cause. */
+/* What a synthetic event takes from its cause. */
 static void synth_hit(struct hit *h, const struct hit *cause, const void *record, uint32_t size)
 {
 	*h = (struct hit){ .record = record, .size = size, .cpu = cause->cpu, .time = cause->time,
@@ -110,7 +112,7 @@ static void pending_write(const struct run *cause, const struct hit_pending *e,
 	synth_hit(&h, cause->h, record, size);
 	h.time = pending_time(cause, inst);
 	run_begin(&r, cause->p, cause->slot, cause->level, &h);
-	/* Asked again: a traceoff of a record before this one may have fired. */
+	/* Looked at again: a post trigger of an earlier record may have switched tracing off. */
 	if (e->buffer && records(inst, h.cpu))
 		hit_commit(&r, arm, inst, e->buffer);
 	if (e->post)
@@ -137,7 +139,7 @@ void hit_pending_flush(struct run *r)
 }
 
 /*
- * One that is recorded and no more, where there is nothing to wait for. False: its record has to
+ * Writes the record of an event that is only recorded and need not wait. False: the record has to
  * wait.
  */
 static bool record_now(const struct run *cause, const struct plan *plan, const void *record,
@@ -161,20 +163,20 @@ static bool record_now(const struct run *cause, const struct plan *plan, const v
 	return true;
 }
 
-/* An event that is not recorded and has one hist. */
+/* The event is not recorded and has one hist. */
 static inline bool counts_now(const struct run *cause, const struct plan *plan, uint32_t only)
 {
 	return plan_counts(plan) &&
 	       plan_only_counts(cause->p, plan) && (!only || plan_arms(plan)->instance == only - 1);
 }
 
-/* By integers that are in the record. False: it asks for more of the hit. */
+/* Counts by integers that are in the record. False: the hist needs more of the hit. */
 static inline bool count_keys(const struct run *cause, const struct plan *plan, const void *record,
 			      uint32_t size)
 {
 	const struct trigger_arm *t = plan_hist(plan);
 	const struct code *code = plane_config(cause->p, t->code);
-	struct hit h; /* as far as it is looked at */
+	struct hit h; /* only the fields that are read */
 
 	if (t->filter || !code_is_keys(code))
 		return false;
@@ -187,7 +189,7 @@ static inline bool count_keys(const struct run *cause, const struct plan *plan, 
 	return true;
 }
 
-/* By any. */
+/* Counts by any key. */
 static void count_any(struct run *r, const struct plan *plan)
 {
 	if (hist_takes(r->p, plan, r->seen))
@@ -195,8 +197,7 @@ static void count_any(struct run *r, const struct plan *plan)
 }
 
 /*
- * The record's own arms and nothing of its cause's: the mask that hit() returns is the cause's
- * alone.
+ * Runs the plan of the synthetic record. The mask that hit() returns has only the cause's records.
  */
 bool hit_synth(struct run *cause, const void *record, uint32_t size, uint32_t only, bool at_once)
 {
@@ -211,7 +212,7 @@ bool hit_synth(struct run *cause, const void *record, uint32_t size, uint32_t on
 		return false;
 	if (at_once && record_now(cause, plan, record, size, only))
 		return false;
-	/* The last one that has no frame (fold()) is counted as missed there. */
+	/* The deepest event may run its plan, but has no frame: fold() counts it as missed. */
 	if (__builtin_expect(cause->nest >= HIT_FRAMES, 0)) {
 		hit_miss(cause->slot);
 		return false;

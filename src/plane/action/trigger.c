@@ -2,17 +2,17 @@
 /*
  * trigger.c - what triggers do: traceon, traceoff, snapshot, stacktrace, enable_* and disable_*
  *
- * The words that they switch are relaxed: H5 of hit.h.
+ * The words that triggers switch are relaxed: H5 of hit.h.
  */
 #include "plane/hit.h"
 #include "plane/ring/ring.h"
 
-/* Takes one of the firings that are left. Relaxed: the compare-and-swap looks again. */
+/* Takes one of the firings that are left. Relaxed: the compare-and-swap checks the value again. */
 static bool count_take(struct trigger_state *state)
 {
 	int64_t left = atomic_load_explicit(&state->count, memory_order_relaxed);
 
-	/* Relaxed: only that each is taken once matters. */
+	/* Relaxed: each firing is taken once; nothing else depends on the order. */
 	while (left > 0)
 		if (atomic_compare_exchange_weak_explicit(&state->count, &left, left - 1,
 							  memory_order_relaxed,
@@ -29,7 +29,7 @@ static bool may_fire(const struct run *r, const struct trigger_arm *t)
 static void fire_tracing(const struct run *r, const struct trigger_arm *t,
 			 struct instance_state *inst, uint32_t on)
 {
-	/* As in the kernel a firing that changes nothing does not use up the count. H5 */
+	/* As in the kernel, a firing that changes nothing does not use up the count. H5 */
 	if (atomic_load_explicit(&inst->tracing_on, memory_order_relaxed) != on && may_fire(r, t))
 		atomic_store_explicit(&inst->tracing_on, on, memory_order_release);
 }

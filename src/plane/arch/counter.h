@@ -2,8 +2,8 @@
 /*
  * counter.h - the processor's time stamp counter and the system call for clocks
  *
- * Each architecture offers counter_read(), counter_constant() and
- * clock_system(); a port is these three.
+ * Each architecture has counter_read(), counter_constant() and clock_system(); a port writes these
+ * three.
  */
 #ifndef TRACEFUSE_PLANE_ARCH_COUNTER_H
 #define TRACEFUSE_PLANE_ARCH_COUNTER_H

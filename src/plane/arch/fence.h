@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fence.h - fence_full(): no store before it and no load behind it change places
+ * fence.h - fence_full(): the stores before it come before the loads behind it
  *
- * Its two places are each other's partners: hit_enter() pairs with
- * limbo_barrier(). Not atomic_thread_fence(), which the thread sanitizer refuses.
+ * It is called in two places, which pair with each other: hit_enter() and limbo_barrier(). Not
+ * atomic_thread_fence(), which the thread sanitizer refuses.
  */
 #ifndef TRACEFUSE_PLANE_ARCH_FENCE_H
 #define TRACEFUSE_PLANE_ARCH_FENCE_H

@@ -12,15 +12,15 @@
  *         }
  *         true
  *
- *     ring_commit_short(w, cpu): the same for what struct ring_short tells
+ *     ring_commit_short(w, cpu): the same for struct ring_short
  *
- * An abort (the thread was preempted, moved or got a signal) gives false: the
- * caller reads head and time again.
+ * An abort (the thread was preempted, migrated or got a signal) returns false. The caller then
+ * reads head and time again.
  *
- * rseq_cpu() is the CPU the thread runs on, below 0 without restartable sequences.
+ * rseq_cpu() is the CPU that the thread runs on; it is negative without restartable sequences.
  *
- * The thread sanitizer does not see into a section: it is no partner of its
- * checks, and tests/stress/ring.c checks every record's bytes instead.
+ * The thread sanitizer cannot see the accesses of a section. tests/stress/ring.c checks every byte
+ * of the records instead.
  */
 #ifndef TRACEFUSE_PLANE_ARCH_RING_COMMIT_H
 #define TRACEFUSE_PLANE_ARCH_RING_COMMIT_H
@@ -33,12 +33,12 @@
 #error "no restartable sequences for this architecture"
 #endif
 
-/* The same without a section, for the only writer of a ring; head is the caller's to store. */
+/* The same without a section, for the only writer of a ring. The caller stores head. */
 static inline void ring_commit_stores(const struct ring_commit *c)
 {
 	/*
-	 * Some are not aligned. Each stays where it is in the order: a page's descriptor depends on
-	 * it.
+	 * Some are not aligned. The compiler barrier keeps their order: a page's descriptor depends
+	 * on it.
 	 */
 	for (uint32_t i = 0; i < c->nr_stores; i++) {
 		__builtin_memcpy(c->stores[i].at, &c->stores[i].value, 8);

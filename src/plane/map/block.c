@@ -2,30 +2,30 @@
 /*
  * block.c - blocks: what is larger than a word, replaced as a whole (R17)
  *
- *     word[elt]       {version:32, place:32}   which record is published; 0: none yet
+ *     word[elt]       {version:32, place:32}   the record that is published; 0: none yet
  *     spare[owner]    {seq:32, place:32}       which record the owner may fill; 0: the one it was
  *                                              born with
  *     record[place]   {elt, owner, seq, old} content
  *
- * Each elt is born with a record too, which the first who publishes takes, so
- * there are always as many spares as owners.
+ * Each elt has a record of its own from the start. The first writer that publishes takes it as its
+ * spare, so there are always as many spares as owners.
  *
- * B1  A record is published in one word or the spare of one owner. In between,
- *     from the compare-and-swap of the word to that of the spare, it is both,
- *     and the record that it replaced is neither: its header tells all that is
- *     needed to finish, and the next one to find it finishes.
- * B2  Before a published record is replaced, its publication is finished: its
- *     header is read, the word looked at again (while it is the same nobody
- *     may change the header), and its owner's spare goes from {seq, this} to
- *     {seq + 1, old}. The seq makes that happen once, by whichever thread.
- * B3  An owner whose spare is published where the header says was killed
- *     before it finished: the slot's next owner, or the server, does.
- * B4  Content is stored with release and loaded with acquire: one that loads
- *     something of a record's next life also sees that the word has changed.
- * B5  Who finishes and who looks whether there is something to finish decide by
- *     word and spare together: there all loads and stores of both are seq_cst,
- *     so that everybody sees them change in one order (B1, B2). Readers go by
- *     the word alone, with acquire: pairs with map_block_publish().
+ * B1  A record is either published in one word or the spare of one owner. Between the
+ *     compare-and-swap of the word and that of the spare it is both, and the record that it
+ *     replaced is neither. Its header has all that is needed to finish; the next thread that finds
+ *     it does so.
+ * B2  Before a published record is replaced, its publication is finished. The thread reads the
+ *     record's header and then the word again: while the word is the same, the header cannot
+ *     change. Then the owner's spare goes from {seq, this} to {seq + 1, old}. Because of seq that
+ *     happens once, whichever thread does it.
+ * B3  If an owner's spare is published where its header says, the owner was killed before it
+ *     finished. The slot's next owner, or the server, finishes.
+ * B4  Content is stored with release and loaded with acquire. A reader that loads content of the
+ *     record's next use also sees that the word has changed.
+ * B5  A thread that finishes, or looks whether there is something to finish, decides by word and
+ *     spare together. There all loads and stores of both are seq_cst, so that all threads see them
+ *     change in one order (B1, B2). Readers use the word alone, with acquire: pairs with
+ *     map_block_publish().
  */
 #include "plane/map/layout.h"
 
@@ -66,7 +66,7 @@ static void header_store(struct block_header *h, const struct block_header *v)
 	__atomic_store_n(&h->old, v->old, __ATOMIC_RELEASE);	/* B4, all four */
 }
 
-/* The owner's spare gives way to the record that it replaced, once (B2). */
+/* The owner's spare becomes the record that was replaced. That happens once (B2). */
 static void spare_next(struct map_view m, uint32_t block, uint32_t place,
 		       const struct block_header *h)
 {
@@ -74,15 +74,15 @@ static void spare_next(struct map_view m, uint32_t block, uint32_t place,
 	uint64_t was = pair(h->seq, place);
 
 	/*
-	 * The look before spares an atomic write: nearly always it is done already. What counts is
-	 * the other one (B5).
+	 * The load comes first because it is cheaper than an atomic write: the exchange is nearly
+	 * always done already. The exchange decides (B5).
 	 */
 	if (atomic_load_explicit(spare, memory_order_acquire) == was)
 		atomic_compare_exchange_strong_explicit(spare, &was, pair(h->seq + 1u, h->old),
 							memory_order_seq_cst, memory_order_seq_cst);
 }
 
-/* B2. False: `word` is not what is published any more. */
+/* B2. False: the word has changed. */
 static bool finish_published(struct map_view m, uint32_t block, uint32_t elt, uint64_t word)
 {
 	struct block_header h = header_load(block_record(m, block, place_of(word)));
@@ -95,11 +95,14 @@ static bool finish_published(struct map_view m, uint32_t block, uint32_t elt, ui
 	return true;
 }
 
-/* The record that an owner may fill. B3: what its predecessor left is finished first. */
+/*
+ * The record that an owner may fill. B3: a publication that its predecessor left is finished first.
+ */
 static uint64_t owner_spare(struct map_view m, uint32_t block, uint32_t owner)
 {
 	_Atomic uint64_t *spare = block_spare(m, block, owner);
-	uint64_t s = atomic_load_explicit(spare, memory_order_seq_cst);	/* B5: before the word */
+	/* B5: loaded before the word */
+	uint64_t s = atomic_load_explicit(spare, memory_order_seq_cst);
 	struct block_header h;
 
 	if (!block_place_valid(m.layout, place_of(s))) {
@@ -122,16 +125,15 @@ static uint64_t owner_spare(struct map_view m, uint32_t block, uint32_t owner)
 
 void block_recover(struct map_view m, uint32_t owner)
 {
-	/* Relaxed: only whether there ever was one; owner_spare() loads it again. */
+	/* Relaxed: only whether the owner ever had a spare; owner_spare() loads it again. */
 	for (uint32_t i = 0; i < m.layout->nr_blocks && owner < m.layout->nr_spares; i++)
 		if (atomic_load_explicit(block_spare(m, i, owner), memory_order_relaxed))
 			owner_spare(m, i, owner);
 }
 
 /*
- * A hit in a signal handler may have interrupted one of its own thread that is
- * filling the slot's spare, and a slot beyond MAP_OWNERS has none: they borrow
- * an owner, as insert.c does.
+ * Two hits have no spare: one in a signal handler that interrupted its own thread while that fills
+ * the slot's spare, and one of a slot beyond MAP_OWNERS. They borrow an owner, as in insert.c.
  */
 static bool borrow_owner(struct map_view m, uint32_t slot, uint32_t level, struct map_block *out)
 {
@@ -140,7 +142,7 @@ static bool borrow_owner(struct map_view m, uint32_t slot, uint32_t level, struc
 	for (uint32_t i = 0; i < MAP_NESTED; i++) {
 		uint32_t owner = base + (me + i) % MAP_NESTED, holder = 0;
 
-		/* Acquire pairs with the release in map_block_end(). */
+		/* Acquire: pairs with the release in map_block_end(). */
 		if (!atomic_compare_exchange_strong_explicit(&map_owner(m, owner)->holder, &holder,
 							     me, memory_order_acquire,
 							     memory_order_relaxed) &&
@@ -155,7 +157,7 @@ static bool borrow_owner(struct map_view m, uint32_t slot, uint32_t level, struc
 
 static bool choose_owner(struct map_view m, const struct slot *slot, struct map_block *out)
 {
-	/* Relaxed: its own */
+	/* Relaxed: the thread's own */
 	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
 	uint32_t owner = slot_owner(slot);
 
@@ -191,10 +193,10 @@ bool map_block_begin(struct map_view m, const struct slot *slot, uint32_t elt, u
 static uint64_t look(struct map_view m, uint32_t block, uint32_t elt, uint64_t *word)
 {
 	_Atomic uint64_t *at = block_word(m, block, elt);
-	/* B5, and below */
+	/* B5, here and below */
 	uint64_t w = atomic_load_explicit(at, memory_order_acquire), again, v = 0;
 
-	/* Ends: it goes round only when another has published. */
+	/* It ends: each new round means that another writer has published. */
 	for (;; w = again) {
 		if (block_place_valid(m.layout, place_of(w)))
 			/* B4 */
@@ -221,14 +223,14 @@ bool map_block_publish(struct map_block *b)
 	uint64_t word = b->word;
 
 	if (!block_place_valid(m.layout, old))
-		old = 1 + b->elt;	/* the one that the elt was born with */
+		old = 1 + b->elt;	/* the one that the elt has from the start */
 	else if (!finish_published(m, b->block, b->elt, word))
 		return false;
 	h.old = old;
 	header_store(block_record(m, b->block, place), &h);
 	/*
-	 * B4, B5: the record's content and header before it is published. Pairs with the loads of
-	 * the word.
+	 * B4, B5: content and header of the record are stored before it is published. Pairs with
+	 * the loads of the word.
 	 */
 	if (!atomic_compare_exchange_strong_explicit(block_word(m, b->block, b->elt), &word,
 						     pair((b->word >> 32) + 1, place),

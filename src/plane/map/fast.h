@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fast.h - what nearly every hit needs of a map, inline: a key that is there, a plain add
+ * fast.h - what nearly every hit does with a map, inline: find a key that is there, add to a plain
+ * column
  *
  * Included by map.h only.
  */
@@ -30,15 +31,15 @@ static inline uint64_t *map_sum(struct map_view m, uint32_t column, uint32_t elt
 }
 
 /*
- * Hash over the words of a key, the top 32 bits of this. Multiplying mixes
- * upwards, so the table's index is taken from the top bits.
+ * A hash over the words of a key; the top 32 bits count. A multiplication carries upwards, so the
+ * index of the table is taken from the top bits.
  */
 static inline uint64_t map_hash_word(uint64_t h, uint64_t k)
 {
 	return ((h ^ h >> 32) ^ k) * 0x9e3779b97f4a7c15ull;
 }
 
-/* Whether the first place that the hash names has an elt of the same hash. */
+/* Whether the first place of the hash has an elt with the same hash. */
 static inline bool map_first_place(struct map_view m, uint64_t h, uint32_t *elt)
 {
 	/* M1: pairs with the release in map_publish(). */
@@ -49,14 +50,14 @@ static inline bool map_first_place(struct map_view m, uint64_t h, uint32_t *elt)
 	return e >> 32 == h >> 32 && *elt - 1 < m.layout->last_elt;	/* M4 */
 }
 
-/* Of a map whose keys are one word: the elt of a key that is in its first place. */
+/* For a map whose keys are one word: finds the elt of a key that is in its first place. */
 static inline bool map_find_quickly(struct map_view m, uint64_t key, uint32_t *elt)
 {
 	return __builtin_expect(map_first_place(m, map_hash_word(0, key), elt), 1) &&
 	       __builtin_expect(*(const uint64_t *)map_elt(m, *elt) == key, 1);
 }
 
-/* Of keys of one word, or two: one that is there needs no memory. */
+/* For keys of one word or two words: a key that is there need not be stored in memory. */
 static inline uint32_t map_insert_word(struct map_view m, const struct slot *slot, uint64_t key)
 {
 	uint32_t elt;
@@ -97,9 +98,9 @@ static inline void map_add(struct map_view m, uint32_t elt, uint32_t sum, uint64
 /* ---- Variables: M3 of map.c ---- */
 
 /*
- * Two words. The first is value ^ MAP_VAR_UNSET, so that fresh memory is unset.
- * The two values that would look like 0 and MAP_VAR_RARE stand in the second
- * word: so they alone may be taken for one another when hits race for them.
+ * A variable is two words. The first is value ^ MAP_VAR_UNSET, so that new memory is unset. Two
+ * values would give 0 and MAP_VAR_RARE: these are stored in the second word. Only these two may be
+ * mistaken for each other when hits race to store them.
  */
 #define MAP_VAR_UNSET	0xd1342543de82ef95ull
 
@@ -117,7 +118,8 @@ static inline void map_var_set(struct map_view m, uint32_t elt, uint32_t var, ui
 	uint64_t *at = map_var(m, elt, var), word = v ^ MAP_VAR_UNSET;
 
 	/*
-	 * Release: a block that belongs to it was published before; pairs with the acquires below.
+	 * Release: a block that belongs to the value was published before. Pairs with the acquires
+	 * in map_var_read() and map_var_read_once().
 	 */
 	if (__builtin_expect(word > MAP_VAR_RARE, 1))
 		__atomic_store_n(at, word, __ATOMIC_RELEASE);
@@ -125,11 +127,11 @@ static inline void map_var_set(struct map_view m, uint32_t elt, uint32_t var, ui
 		map_var_set_rare(at, v);
 }
 
-/* What the word says, which is not 0. */
+/* The value that a word stands for; the word is not 0. */
 static inline uint64_t map_var_value(const uint64_t *at, uint64_t word)
 {
 	/*
-	 * Relaxed: behind the acquire of the word, which pairs with the release in
+	 * Relaxed: loaded after the acquire of the word, which pairs with the release in
 	 * map_var_set_rare().
 	 */
 	return __builtin_expect(word == MAP_VAR_RARE, 0) ? __atomic_load_n(&at[1], __ATOMIC_RELAXED)
@@ -139,7 +141,10 @@ static inline uint64_t map_var_value(const uint64_t *at, uint64_t word)
 static inline bool map_var_read(struct map_view m, uint32_t elt, uint32_t var, uint64_t *v)
 {
 	const uint64_t *at = map_var(m, elt, var);
-	/* Pairs with the release in map_var_set(), and of a rare value in map_var_set_rare(). */
+	/*
+	 * Acquire: pairs with the release in map_var_set(), or for a rare value in
+	 * map_var_set_rare().
+	 */
 	uint64_t word = __atomic_load_n(at, __ATOMIC_ACQUIRE);
 
 	if (!word)
@@ -153,8 +158,8 @@ static inline bool map_var_read_once(struct map_view m, uint32_t elt, uint32_t v
 	uint64_t *at = map_var(m, elt, var), word;
 
 	/*
-	 * Relaxed: the exchange counts. This look keeps a reader that finds nothing from taking the
-	 * cache line.
+	 * Relaxed: the exchange decides. This load keeps a reader that finds nothing from taking
+	 * the cache line.
 	 */
 	if (!__atomic_load_n(at, __ATOMIC_RELAXED))
 		return false;

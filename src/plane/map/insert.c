@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * insert.c - a new key, with many writers of which any may be killed at any instruction
+ * insert.c - a new key; there are many writers, and each may be killed at any instruction
  *
- * Each slot owns one elt that nobody else touches. It writes the key there,
- * claims one of the max_elts places, publishes the elt by a compare-and-swap
- * in the table, and takes a new elt from the pool to own. Who loses the race
- * for the table gives the place back and keeps the elt.
+ * Each slot owns one elt that nobody else touches. It writes the key there, claims one of the
+ * max_elts places, publishes the elt by a compare-and-swap in the table, and takes a new elt from
+ * the pool to own. A writer that loses the race for the table gives the place back and keeps the
+ * elt.
  *
  * The pool is one word:
  *
@@ -14,22 +14,21 @@
  *     |   seq   | owner  |   next   |  places   |      places: claimed, at most max_elts
  *     +---------+--------+----------+-----------+      next:   elts 1 .. next have been taken
  *
- * I1  Every change of the word carries the owner that made it and that owner's
- *     sequence number. Before a writer replaces the word it notes the result
- *     in `done` of the owner that stands there. So whether an operation took
- *     place can be told for ever after: it is in the word, or it is in `done`.
- * I2  An owner writes what it is about to do (phase and seq) in its own state
- *     before it does it. What a killed process left is finished, or taken back,
- *     by the next that uses the slot, or by the server (map_recover()).
+ * I1  Every change of the word carries the owner that made it and that owner's sequence number.
+ *     Before a writer replaces the word, it notes the result in `done` of the owner that the word
+ *     names. So it can always be found out whether an operation took place: it is in the word or in
+ *     `done`.
+ * I2  An owner writes what it is about to do (phase and seq) in its own state before it does it.
+ *     The next thread that uses the slot, or the server (map_recover()), finishes or takes back
+ *     what a killed process left.
  * I3  next grows only after a publication, so it is at most max_elts.
- * I4  pool and the `done` of all owners are sequentially consistent, each the
- *     other's partner (I1: pool_note(), pool_change(), pool_happened()). An
- *     owner's state, elt and holder are stored by its own thread alone, relaxed
- *     where only that thread and its handlers look; what ends an operation is a
- *     release in owner_end(), its partner the acquire in owner_recover(), which
- *     the next owner or the server runs when the old one is dead. Their loads of
- *     state and elt are relaxed, too: they come behind what gave them the slot
- *     (slot.owner, or that death) or the holder.
+ * I4  pool and the `done` of all owners are sequentially consistent and pair with each other (I1:
+ *     pool_note(), pool_change(), pool_happened()). Only an owner's own thread stores its state,
+ *     elt and holder; they are relaxed where only that thread and its handlers read them. The
+ *     release in owner_end() ends an operation. It pairs with the acquire in owner_recover(), which
+ *     the next owner or the server runs when the old owner is dead. Their loads of state and elt
+ *     are relaxed, too: they come after the thread got the slot (slot.owner, or that death) or the
+ *     holder.
  */
 #include "plane/map/layout.h"
 
@@ -66,9 +65,9 @@ static uint64_t pool_word(uint64_t fields, uint32_t owner, uint32_t seq)
 }
 
 /*
- * I1: notes the operation that the word shows. `done` is read before the word
- * is looked at again: if it is still there, `done` is not newer than it, and a
- * change by anybody else makes the compare-and-swap fail.
+ * I1: notes the operation that the word shows. `done` is read before the word is read again. If the
+ * word is still the same, `done` is not newer than the word; if another thread changes `done`, the
+ * compare-and-swap fails.
  */
 static bool pool_note(struct map_view m, uint64_t w)
 {
@@ -77,10 +76,11 @@ static bool pool_note(struct map_view m, uint64_t w)
 
 	if (pool_owner(w) >= m.layout->nr_owners)
 		return true;	/* M4: no owner of this map wrote that */
-	done = atomic_load_explicit(&o->done, memory_order_seq_cst);	/* I4, and the word below */
+	/* I4, the same for the word below */
+	done = atomic_load_explicit(&o->done, memory_order_seq_cst);
 	if (atomic_load_explicit(&m.data->pool, memory_order_seq_cst) != w)
 		return false;
-	/* I4. It fails where another has noted it. */
+	/* I4. It fails if another thread has noted it. */
 	if (done != want)
 		atomic_compare_exchange_strong_explicit(&o->done, &done, want, memory_order_seq_cst,
 							memory_order_seq_cst);
@@ -93,7 +93,7 @@ static void owner_begin(struct map_owner *o, enum map_phase phase)
 	uint64_t seq = (atomic_load_explicit(&o->state, memory_order_relaxed) >> 8) + 1;
 
 	if (!(seq & SEQ_MASK))
-		seq++;		/* 0 is what a new map's pool and `done` hold */
+		seq++;		/* 0 is the value in a new map's pool and `done` */
 	/* I2: before the operation itself, which is seq_cst. */
 	atomic_store_explicit(&o->state, seq << 8 | phase, memory_order_seq_cst);
 }
@@ -111,7 +111,7 @@ static uint32_t owner_seq(const struct map_owner *o)
 	return atomic_load_explicit(&o->state, memory_order_relaxed) >> 8 & SEQ_MASK;	/* I4 */
 }
 
-/* One change of the pool, `add` to its fields; false: no place is left (only when claiming). */
+/* Changes the pool once: adds `add` to its fields. False: no place is left (only for a claim). */
 static bool pool_change(struct map_view m, uint32_t owner, uint64_t add, bool claim, uint32_t *next)
 {
 	uint64_t w = atomic_load_explicit(&m.data->pool, memory_order_seq_cst), new;	/* I4 */
@@ -124,7 +124,7 @@ static bool pool_change(struct map_view m, uint32_t owner, uint64_t add, bool cl
 			w = atomic_load_explicit(&m.data->pool, memory_order_seq_cst);	/* I4 */
 			continue;
 		}
-		/* I1, I4: only what was noted is replaced. */
+		/* I1, I4: a value is replaced only after it was noted. */
 		new = pool_word(w + add, owner, seq);
 		if (atomic_compare_exchange_strong_explicit(
 			    &m.data->pool, &w, new, memory_order_seq_cst, memory_order_seq_cst))
@@ -134,7 +134,9 @@ static bool pool_change(struct map_view m, uint32_t owner, uint64_t add, bool cl
 	return true;
 }
 
-/* I1: whether the owner's last operation took place; *next as it left it. */
+/*
+ * I1: whether the owner's last operation took place. *next is the field as that operation left it.
+ */
 static bool pool_happened(struct map_view m, uint32_t owner, uint32_t *next)
 {
 	struct map_owner *o = map_owner(m, owner);
@@ -144,7 +146,10 @@ static bool pool_happened(struct map_view m, uint32_t owner, uint32_t *next)
 		*next = pool_next(w);
 		return true;
 	}
-	/* I4: behind the word; what that does not show any more was noted before it changed. */
+	/*
+	 * I4: loaded after the word. An operation that the word no longer shows was noted before it
+	 * changed.
+	 */
 	done = atomic_load_explicit(&o->done, memory_order_seq_cst);
 	*next = (uint32_t)done;
 	return (uint32_t)(done >> 32) == owner_seq(o);
@@ -164,7 +169,10 @@ static void owner_unclaim(struct map_view m, uint32_t owner)
 	uint32_t next;
 
 	owner_begin(o, MAP_UNCLAIM);
-	/* Fields are added to as one number: -1 borrows nothing, for a place was claimed. */
+	/*
+	 * The fields are added to as one number. -1 borrows nothing from the next field: a place
+	 * was claimed.
+	 */
 	pool_change(m, owner, ~0ull, false, &next);
 	owner_end(o);
 }
@@ -181,7 +189,7 @@ static void owner_replace(struct map_view m, uint32_t owner)
 	owner_end(o);
 }
 
-/* I2: what the slot's previous owner left. */
+/* I2: finishes or takes back what the slot's previous owner left. */
 static void owner_recover(struct map_view m, uint32_t owner)
 {
 	struct map_owner *o = map_owner(m, owner);
@@ -229,15 +237,15 @@ static void elt_fill(struct map_view m, uint32_t elt, const void *key)
 }
 
 /*
- * Puts the elt into the table, or returns the one that another put there for
- * the same key; 0 only when the table is damaged (it has twice the room).
+ * Puts the elt into the table. Returns it, or the elt that another writer put there for the same
+ * key; 0 only when the table is damaged (it has twice the room).
  */
 static uint32_t map_publish(struct map_view m, uint32_t elt, uint32_t hash, const void *key)
 {
 	uint32_t i = hash >> m.layout->hash_shift;
 
 	for (uint32_t n = 0; n <= m.layout->entry_mask; n++, i = (i + 1) & m.layout->entry_mask) {
-		/* M1, as below */
+		/* M1: pairs with the release below */
 		uint64_t e = atomic_load_explicit(map_entry(m, i), memory_order_acquire);
 
 		/* M1: pairs with the acquire in map_lookup(). On failure e is the winner's. */
@@ -280,9 +288,9 @@ static uint32_t insert_owned(struct map_view m, uint32_t owner, uint32_t hash, c
 }
 
 /*
- * A slot beyond MAP_OWNERS, or a hit in a signal handler that interrupted an
- * insert of its own thread, when the slot's owner is busy: it borrows one of a
- * few more. One that a killed thread of the same slot and level left is taken over.
+ * For a slot beyond MAP_OWNERS, and for a hit in a signal handler that interrupted an insert of its
+ * own thread: the slot has no owner, or its owner is busy, so the hit borrows another one. An owner
+ * that a killed thread of the same slot and level had borrowed is taken over.
  */
 static uint32_t insert_borrowed(struct map_view m, uint32_t slot, uint32_t level, uint32_t hash,
 				const void *key)
@@ -293,14 +301,19 @@ static uint32_t insert_borrowed(struct map_view m, uint32_t slot, uint32_t level
 		uint32_t owner = base + (me + i) % MAP_NESTED, holder = 0;
 		struct map_owner *o = map_owner(m, owner);
 
-		/* Acquire pairs with the release below: the borrowed owner's fields. */
+		/*
+		 * Acquire: pairs with the release below. The fields of the borrowed owner are then
+		 * visible.
+		 */
 		if (!atomic_compare_exchange_strong_explicit(
 			    &o->holder, &holder, me, memory_order_acquire, memory_order_relaxed) &&
 		    holder != me)
 			continue;
 		owner_recover(m, owner);
 		got = insert_owned(m, owner, hash, key);
-		/* Pairs with the acquires above, in borrow_owner() and in map_recover(). */
+		/*
+		 * Release: pairs with the acquires above, in borrow_owner() and in map_recover().
+		 */
 		atomic_store_explicit(&o->holder, 0, memory_order_release);
 		return got;
 	}
@@ -310,7 +323,8 @@ static uint32_t insert_borrowed(struct map_view m, uint32_t slot, uint32_t level
 static uint32_t insert_single(struct map_view m, uint32_t hash, const void *key)
 {
 	/*
-	 * Acquire: pairs with the release below, of the writer before, perhaps of another process.
+	 * Acquire: pairs with the release below, by the writer before, which may be another
+	 * process.
 	 */
 	uint64_t n = atomic_load_explicit(&m.data->pool, memory_order_acquire);
 	const void *last;
@@ -320,8 +334,8 @@ static uint32_t insert_single(struct map_view m, uint32_t hash, const void *key)
 		return map_drop(m);
 	last = map_elt(m, (uint32_t)n + 1);
 	/*
-	 * A writer that was killed between the two stores below left its elt there. Release: pairs
-	 * with the above.
+	 * A writer that was killed between the publication and the last store below left its elt in
+	 * the table. Release: pairs with the acquire above.
 	 */
 	if (map_lookup(m, last, map_key_words(m), map_hash(m, last)) == n + 1)
 		atomic_store_explicit(&m.data->pool, ++n, memory_order_release);
@@ -330,8 +344,8 @@ static uint32_t insert_single(struct map_view m, uint32_t hash, const void *key)
 	elt_fill(m, (uint32_t)n + 1, key);
 	elt = map_publish(m, (uint32_t)n + 1, hash, key);
 	/*
-	 * Pairs with the acquire above: the next writer, perhaps of another process, sees the entry
-	 * first.
+	 * Release: pairs with the acquire above. The next writer, perhaps another process, sees the
+	 * entry first.
 	 */
 	atomic_store_explicit(&m.data->pool, n + 1, memory_order_release);
 	return elt;
@@ -347,8 +361,8 @@ static uint32_t insert_new(struct map_view m, const struct slot *slot, uint32_t 
 	uint32_t holder;
 
 	/*
-	 * Full for good, which costs no more than this. Relaxed: a look that is late only takes the
-	 * long way.
+	 * The map is full for good: a hit costs no more than this. Relaxed: a late value only means
+	 * that the long way is taken.
 	 */
 	if (pool_places(atomic_load_explicit(&m.data->pool, memory_order_relaxed)) >=
 		    m.layout->max_elts &&
@@ -359,15 +373,15 @@ static uint32_t insert_new(struct map_view m, const struct slot *slot, uint32_t 
 		return insert_borrowed(m, owner, depth ? depth - 1 : 0, hash, key);
 	o = map_owner(m, owner);
 	/*
-	 * Relaxed: only this thread and its handlers store it: holder is the depth of the insert
-	 * that runs.
+	 * Relaxed: only this thread and its handlers store it. It is the depth of the insert that
+	 * runs.
 	 */
 	holder = atomic_load_explicit(&o->holder, memory_order_relaxed);
 	if (holder && holder < depth)
 		return insert_borrowed(m, owner, depth - 1, hash, key);
 	/*
-	 * Relaxed: for the handlers of this thread; the fences keep what it guards between the two
-	 * stores.
+	 * Relaxed: only the handlers of this thread read it. The fences keep the insert between the
+	 * two stores.
 	 */
 	atomic_store_explicit(&o->holder, depth ? depth : 1, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
@@ -410,16 +424,15 @@ void map_recover(struct map_view m, uint32_t slot_index)
 		owner_recover(m, slot_index);
 		block_recover(m, slot_index);
 		/*
-		 * Relaxed: its thread is dead, and the next one gets the slot by a release behind
-		 * this.
+		 * Relaxed: its thread is dead. The next one gets the slot by a release after this.
 		 */
 		atomic_store_explicit(&map_owner(m, slot_index)->holder, 0, memory_order_relaxed);
 	}
 	for (uint32_t i = map_own(m); i < m.layout->nr_owners; i++) {
 		struct map_owner *o = map_owner(m, i);
 		/*
-		 * Pairs with the releases in insert_borrowed() and map_block_end(), by the holder
-		 * before.
+		 * Acquire: pairs with the releases in insert_borrowed() and map_block_end(), by the
+		 * last holder.
 		 */
 		uint32_t holder = atomic_load_explicit(&o->holder, memory_order_acquire);
 
@@ -427,7 +440,7 @@ void map_recover(struct map_view m, uint32_t slot_index)
 			continue;
 		owner_recover(m, i);
 		block_recover(m, i);
-		/* Pairs with the acquires in insert_borrowed() and borrow_owner(). */
+		/* Release: pairs with the acquires in insert_borrowed() and borrow_owner(). */
 		atomic_store_explicit(&o->holder, 0, memory_order_release);
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * layout.h - where the parts of a map lie; for map*.c
+ * layout.h - where the parts of a map lie; for the files of this folder
  */
 #ifndef TRACEFUSE_PLANE_MAP_LAYOUT_H
 #define TRACEFUSE_PLANE_MAP_LAYOUT_H
@@ -8,41 +8,38 @@
 #include "plane/map/map.h"
 
 enum {
-	/* slots below have an owner each; those above borrow one of the next */
+	/* Slots below this number have an owner each; those above borrow one of the next */
 	MAP_OWNERS	= 1024,
-	/* owners for these, and for signal handlers that interrupted a hit of the same thread */
+	/* Owners for these, and for signal handlers that interrupted a hit of the same thread */
 	MAP_NESTED	= 64,
 	MAP_COLUMNS_MAX	= 16 << 20,
 };
 
 /*
- * What a slot is doing to the map (insert.c). One word, so that a process
- * that is killed leaves either the old or the new state.
+ * What a slot does to the map at the moment (insert.c). It is one word, so that a killed process
+ * leaves the old state or the new one.
  */
 enum map_phase { MAP_IDLE, MAP_CLAIM, MAP_UNCLAIM, MAP_REPLACE };
 
 struct map_owner {
 	_Atomic uint64_t state;		/* seq << 8 | enum map_phase */
-	/* its newest operation on the pool as others saw it: seq << 32 | next */
+	/* Its newest operation on the pool as others noted it: seq << 32 | next */
 	_Atomic uint64_t done;
-	/* the elt that it may fill; 0: the one that it was born with */
+	/* The elt that it may fill; 0: the one that it has from the start */
 	_Atomic uint32_t elt;
 	_Atomic uint32_t holder;	/* borrowed owners: 1 + slot * levels + level, 0: free */
 	uint64_t	pad;
 };
 
-/*
- * The records of a block's elts and owners, each with this before its content. All of it as in
- * map_block.c.
- */
+/* Each record of a block begins with this header; its content follows. See block.c. */
 struct block_header {
 	uint32_t	elt;		/* where the record is published, or was last */
-	uint32_t	owner;		/* who did that */
-	uint32_t	seq;		/* of the owner's spare at that time */
-	uint32_t	old;		/* place of the record that it replaced */
+	uint32_t	owner;		/* the owner that published it */
+	uint32_t	seq;		/* the seq of the owner's spare at that time */
+	uint32_t	old;		/* the place of the record that it replaced */
 };
 
-/* Bytes of a block of all elts: words, spares, records. */
+/* Bytes of a block for all elts: words, spares, records. */
 static inline uint64_t block_records_at(const struct map_layout *l)
 {
 	return ((uint64_t)l->nr_elts + l->nr_spares) * 8;
@@ -80,17 +77,21 @@ static inline _Atomic uint64_t *block_spare(struct map_view m, uint32_t block, u
 }
 
 /*
- * What an owner that was killed had begun with its spares; map_recover() and the slot's next owner.
+ * Finishes what a killed owner had begun with its spares; for map_recover() and the slot's next
+ * owner.
  */
 void block_recover(struct map_view m, uint32_t owner);
 
-/* Owners that belong to the slot of the same number. */
+/* How many owners belong to the slot with the same number. */
 static inline uint32_t map_own(struct map_view m)
 {
 	return m.layout->nr_owners - MAP_NESTED;
 }
 
-/* The owner that a slot has. Loaded once: who may write the slot may change it meanwhile; M4. */
+/*
+ * The owner of a slot. The index is loaded once: a program that can write the slot may change it
+ * meanwhile; M4.
+ */
 static inline uint32_t slot_owner(const struct slot *slot)
 {
 	return __atomic_load_n(&slot->index, __ATOMIC_RELAXED);	/* Relaxed: set once. */
@@ -110,7 +111,7 @@ static inline uint32_t map_hash_words(const uint64_t *k, uint32_t nr)
 	return (uint32_t)(h >> 32);
 }
 
-/* M5: of a long key the words of 0 at its end do not count. */
+/* M5: words of 0 at the end of a long key do not count. */
 static inline uint32_t map_hash(struct map_view m, const void *key)
 {
 	const uint64_t *k = key;
@@ -121,15 +122,15 @@ static inline uint32_t map_hash(struct map_view m, const void *key)
 	return map_hash_words(k, nr);
 }
 
-/* Words of a key of the map. */
+/* How many words a key of the map has. */
 static inline uint32_t map_key_words(struct map_view m)
 {
 	return m.layout->key_size / 8;
 }
 
 /*
- * The first `nr` words of a key; the others are 0. Behind the 0 that ends a text there are only 0s,
- * so one word more says where it ends.
+ * Compares the first `nr` words of a key; the others are 0. Only 0s follow the 0 that ends a text,
+ * so one word more shows where the text ends.
  */
 static inline bool map_key_equal(struct map_view m, uint32_t elt, const void *key, uint32_t nr)
 {
@@ -141,7 +142,7 @@ static inline bool map_key_equal(struct map_view m, uint32_t elt, const void *ke
 	return nr == map_key_words(m) || !a[nr];
 }
 
-/* M4: nr_elts bounds what an entry says, entry_mask where it is looked for. */
+/* M4: nr_elts bounds the elt of an entry, entry_mask bounds where the search goes. */
 static inline uint32_t map_lookup(struct map_view m, const void *key, uint32_t nr, uint32_t hash)
 {
 	uint32_t i = hash >> m.layout->hash_shift;

@@ -5,13 +5,12 @@
  * M1  An entry goes from 0 to {hash, elt} once and never changes again. The
  *     release of its compare-and-swap (insert.c) pairs with the acquire
  *     in map_lookup(): a hit that sees the entry sees the elt's key.
- * M2  A plain column is added to by threads of writer set 0 on its CPU only,
- *     inside a restartable section; the last column is atomic, for the rest.
- * M3  A variable is one word (fast.h): 0 is unset, else it holds the value.
- *     Who exchanges it for 0 has the value of that setting and nobody else has.
- *     With a value and a mark of its own a reader between the two stores of the
- *     next setting would have the new value, and the next reader after that would
- *     have it again.
+ * M2  Only threads of writer set 0 on its CPU add to a plain column, inside a restartable section.
+ *     The last column is atomic, for all others.
+ * M3  A variable is one word (fast.h): 0 is unset, else it holds the value. The reader that
+ *     exchanges it for 0 gets the value of that setting, and no other reader does. If value and
+ *     mark were two words, a reader between the two stores of the next setting would get the new
+ *     value, and the next reader would get it again.
  */
 #include "plane/map/layout.h"
 
@@ -100,6 +99,6 @@ void map_add_any(struct map_view m, uint32_t elt, uint32_t sum, uint64_t v)
 void map_var_set_rare(uint64_t *var, uint64_t v)
 {
 	__atomic_store_n(&var[1], v, __ATOMIC_RELAXED);
-	/* M3: pairs with the acquire of the reader of MAP_VAR_RARE. */
+	/* M3. Release: pairs with the acquires in map_var_read() and map_var_read_once(). */
 	__atomic_store_n(&var[0], MAP_VAR_RARE, __ATOMIC_RELEASE);
 }

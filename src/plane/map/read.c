@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read.c - the server's look at a map whose memory others can write (R2)
+ * read.c - how the server reads a map whose memory others can write (R2)
  *
- * Where things lie is computed from the shape that the server itself gave the
- * map; of what lies there only entries and sums are used, each index checked.
+ * The server computes the layout from the shape that it gave the map itself. It reads only entries
+ * and sums of the map, and checks each index.
  */
 #include <errno.h>
 #include "plane/map/layout.h"
@@ -17,7 +17,7 @@ static uint64_t sum_of(const char *base, const struct map_layout *own, uint32_t 
 	for (uint32_t c = 0; c < own->nr_columns; c++) {
 		const char *column = base + own->sums + c * own->column_size;
 
-		/* Relaxed: what is added meanwhile may be missing, nothing is torn. */
+		/* Relaxed: a sum may miss what is added meanwhile, but no word is torn. */
 		v += __atomic_load_n((const uint64_t *)column + (uint64_t)elt * own->nr_sums + sum,
 				     __ATOMIC_RELAXED);
 	}
@@ -49,12 +49,12 @@ int map_each(const struct map *m, size_t size, const struct map_shape *shape,
 	return ret;
 }
 
-/* One try. 1: copied, 0: empty, -1: it was replaced meanwhile. */
+/* One try. 1: it was copied, 0: it is empty, -1: it was replaced meanwhile. */
 static int block_try(const char *base, const struct map_layout *own, uint32_t elt, uint32_t block,
 		     uint64_t *out)
 {
 	const uint64_t *words = (const uint64_t *)(base + own->blocks[block]), *from;
-	/* B5 of map_block.c, and below: pairs with map_block_publish(). */
+	/* B5  of block.c, here and below: pairs with map_block_publish(). */
 	uint64_t word = __atomic_load_n(&words[elt], __ATOMIC_ACQUIRE);
 	uint32_t size = own->block_size[block], place = (uint32_t)word;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * commit.h - what one commit stores, told so that a restartable section can do it
+ * commit.h - what one commit stores, in a form that a restartable section can carry out
  */
 #ifndef TRACEFUSE_PLANE_RING_COMMIT_H
 #define TRACEFUSE_PLANE_RING_COMMIT_H
@@ -13,10 +13,10 @@ struct ring_store {
 	uint64_t	value;
 };
 
-/* Any commit: a list. The offsets are known to ring_commit.h of src/plane/arch. */
+/* Any commit, as a list of stores. ring_commit.h of src/plane/arch knows the offsets. */
 struct ring_commit {
 	uint64_t	*head_at;	/*  0 */
-	uint64_t	head;		/*  8: as it was read */
+	uint64_t	head;		/* 8: the value that was read */
 	uint64_t	next_head;	/* 16 */
 	char		*dst;		/* 24: the record's bytes: words of 8, then single bytes */
 	const char	*src;		/* 32 */
@@ -28,20 +28,20 @@ struct ring_commit {
 };
 
 /*
- * The common one: a record of RING_SHORT_MIN to RING_MAX_SMALL bytes behind another in the same
- * page.
+ * The most common commit: a record of RING_SHORT_MIN to RING_MAX_SMALL bytes that follows another
+ * one in the same page.
  */
 struct ring_short {
 	struct ring	*ring;
-	struct ring_tail *tail;		/* the one that head does not name */
+	struct ring_tail *tail;		/* the tail that head does not name */
 	char		*at;		/* where its header goes */
 	const char	*src;
-	/* size - 8: words are copied from 0 on below it, and one at it */
+	/* size - 8. Words are copied from 0 up to it, and one more at it */
 	uint64_t	last;
 	uint64_t	head;
 	uint64_t	next_head;
 	uint64_t	time;
-	uint64_t	entries;	/* with this one */
+	uint64_t	entries;	/* with this record */
 	uint32_t	header;
 };
 

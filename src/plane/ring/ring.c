@@ -2,23 +2,22 @@
 /*
  * ring.c - reserve and commit: one record into one ring (R11 .. R14)
  *
- * G1  Everything of a commit but its last store lies beyond head: bytes of the
- *     page, the descriptor of a page that is begun, the tail that head does not
- *     name. A writer that is killed or aborted leaves no trace.
- * G2  The last store is head. Set 0 stores it as the end of a restartable
- *     sequence that has checked CPU and head; a source and a lease are alone.
- * G3  head is stored with release and read by readers with acquire: what lies
- *     before the position is then visible.
- * G4  Time is read after head, so a commit that succeeds is not older than its
- *     predecessor; one that the caller has read is taken where the predecessor
- *     that head names is older. A source's time that steps back is written
- *     as an absolute one.
- * G5  Page s + N is begun only when head has left page s + N - 1; readers take
- *     page s for intact while s + N > page(head) + 1.
- * G6  Buffer, ring, descriptors and pages may say anything (R38). A pointer into
- *     them is made by plane_data() of the whole offset, so it lies in the region;
- *     what is stored there begins there and has at most RING_STORE_MAX bytes. The
- *     number of CPUs and of instances are the session's, not the buffer's.
+ * G1  All stores of a commit but the last go beyond head: bytes of the page, the descriptor of a
+ *     page that is begun, the tail that head does not name. A writer that is killed or aborted
+ *     leaves no trace.
+ * G2  The last store is head. Set 0 stores it as the end of a restartable sequence that has checked
+ *     CPU and head; a source and a lease are the only writers of their rings.
+ * G3  head is stored with release and read by readers with acquire: all that lies before the
+ *     position is then visible.
+ * G4  Time is read after head, so a commit that succeeds is not older than its predecessor. A time
+ *     that the caller has read is used if the predecessor that head names is older. If the time of
+ *     a source steps back, it is written as an absolute time.
+ * G5  Page s + N is begun only when head has left page s + N - 1; for readers, page s is intact
+ *     while s + N > page(head) + 1.
+ * G6  Buffer, ring, descriptors and pages may say anything (R38). A pointer into them is
+ *     plane_data() of the whole offset, so it lies in the region. A store begins at such a pointer
+ *     and has at most RING_STORE_MAX bytes. The number of CPUs and of instances are the session's,
+ *     not the buffer's.
  */
 #include "plane/arch/counter.h"
 #include "plane/clock.h"
@@ -27,7 +26,7 @@
 #include "plane/ring/ring.h"
 #include "plane/arch/ring_commit.h"
 
-/* One record on its way. */
+/* A record that is being written. */
 struct write {
 	const struct plane *p;
 	const struct buffer *buffer;
@@ -35,7 +34,7 @@ struct write {
 	const void	*record;
 	uint32_t	size;
 	uint32_t	length;		/* in the page: with header, without extend */
-	uint64_t	head;		/* as read */
+	uint64_t	head;		/* the value that was read */
 	uint64_t	time;
 };
 
@@ -64,7 +63,7 @@ static uint64_t event_header(uint32_t type, uint64_t time, uint64_t word)
 	return (type | (time & ((1u << RING_DELTA_BITS) - 1)) << 5) | word << 32;
 }
 
-/* Header and the word behind it are one store; the rest of the record is copied. */
+/* The header and the word behind it are one store; the rest of the record is copied. */
 static void add_record(struct ring_commit *c, char *at, const struct write *w, uint64_t delta)
 {
 	const char *src = w->record;
@@ -87,7 +86,10 @@ static void add_record(struct ring_commit *c, char *at, const struct write *w, u
 	c->bytes = left % 8;
 }
 
-/* How the record's time is told: 0 by its delta, else RING_TYPE_EXTEND or RING_TYPE_ABSOLUTE. */
+/*
+ * How the record's time is written: 0: as a delta, otherwise RING_TYPE_EXTEND or
+ * RING_TYPE_ABSOLUTE.
+ */
 static uint32_t time_form(uint64_t last, uint64_t now)
 {
 	if (now < last)
@@ -95,7 +97,7 @@ static uint32_t time_form(uint64_t last, uint64_t now)
 	return (now - last) >> RING_DELTA_BITS ? RING_TYPE_EXTEND : 0;
 }
 
-/* As the processor does it: more cannot be shifted. */
+/* The processor masks a shift in the same way, so this costs nothing. */
 static inline uint32_t shift_of(const struct ring *r)
 {
 	return r->page_shift & 63;
@@ -107,15 +109,15 @@ static bool full(const struct buffer *b, const struct ring *r, uint64_t seq)
 	uint64_t floor, taken;
 
 	/*
-	 * Relaxed: all three are the server's, and an old value only keeps the ring as it was a
+	 * Relaxed: the server stores all three. With an old value the ring only stays as it was a
 	 * little longer.
 	 */
 	if (atomic_load_explicit(&b->overwrite, memory_order_relaxed))
 		return false;
 	floor = atomic_load_explicit(&r->floor, memory_order_relaxed);
 	/*
-	 * Relaxed: what was taken was copied before, and other readers look at their copy's page
-	 * again (G5).
+	 * Relaxed: records that were taken were copied before. Other readers check the page of
+	 * their copy again (G5).
 	 */
 	taken = atomic_load_explicit(&r->taken, memory_order_relaxed);
 	if (taken > floor)
@@ -140,8 +142,7 @@ static struct page_desc *desc_at(const struct plane *p, const struct ring *r, ui
 }
 
 /*
- * What stayed free at the end of a page counts as written, as in the kernel, where a record would
- * have fitted.
+ * Free bytes at the end of a page count as written if a record would have fitted, as in the kernel.
  */
 static uint64_t bytes_before(const struct ring *r, const struct page_desc *d, uint64_t used)
 {
@@ -161,7 +162,7 @@ static void add_page(struct ring_commit *c, const struct write *w, uint64_t seq,
 
 	if (!used)
 		used = r->subbuf_size;
-	/* In this order: readers look at seq before and after they copy (G5). */
+	/* In this order: readers load seq before and after they copy (G5). */
 	add_store(c, (void *)&d->seq, 0);
 	if (seq)
 		add_store(c, (void *)&before->end, used);
@@ -189,7 +190,7 @@ static void add_time(struct ring_commit *c, char *at, uint32_t form, uint64_t la
 	add_store(c, at, event_header(form, t, (uint32_t)(t >> RING_DELTA_BITS)));
 }
 
-/* Lists the stores of a commit (G1); false when the ring is full, or none. */
+/* Lists the stores of a commit (G1). False: the ring is full or has no pages. */
 static bool prepare(const struct write *w, struct ring_commit *c)
 {
 	struct ring *r = w->ring;
@@ -241,12 +242,12 @@ static struct ring *ring_of(const struct plane *p, const struct buffer *b, uint3
 
 	if (set >= BUFFER_MAX_SETS || cpu >= nr_cpus)
 		return NULL;
-	/* Pairs with the release in buffer_add_set(). */
+	/* Acquire: pairs with the release in buffer_add_set(). */
 	ref = atomic_load_explicit(&b->rings[set * nr_cpus + cpu], memory_order_acquire);
 	return ref ? plane_data(p, ref) : NULL;
 }
 
-/* Relaxed: a word of the server's (tracing_cpumask), which a hit takes when it sees it. */
+/* Relaxed: the server stores it (tracing_cpumask); a hit uses the value that it finds. */
 static inline bool is_disabled(const struct ring *r)
 {
 	return atomic_load_explicit(&r->disabled, memory_order_relaxed);
@@ -262,7 +263,9 @@ static inline __attribute__((always_inline)) uint64_t now(const struct plane *p,
 	return clock_read(scale, inst);
 }
 
-/* G4: of set 0, behind the load of head. `time`: what the caller has read in this hit, or 0 */
+/*
+ * G4, for set 0: called after the load of head. `time`: what the caller has read in this hit, or 0
+ */
 static inline __attribute__((always_inline)) uint64_t
 time_behind(const struct plane *p, const struct buffer *b, const struct ring *r, uint64_t head,
 	   uint64_t time)
@@ -270,7 +273,7 @@ time_behind(const struct plane *p, const struct buffer *b, const struct ring *r,
 	return __builtin_expect(time > r->tail[head & 1].time, 0) ? time : now(p, b);
 }
 
-/* The only writer of its ring. */
+/* For the only writer of a ring. */
 static int write_alone(struct write *w, uint64_t time)
 {
 	struct ring_commit c;
@@ -286,8 +289,8 @@ static int write_alone(struct write *w, uint64_t time)
 }
 
 /*
- * Set 0: all stores lie in the restartable section, so none comes late from a thread that was moved
- * away.
+ * Set 0: all stores are in the restartable section. So a thread that was migrated to another CPU
+ * cannot store late.
  */
 static int write_restartable(struct write *w, uint64_t time)
 {
@@ -311,10 +314,10 @@ static int write_restartable(struct write *w, uint64_t time)
 /* ---- The short way ---- */
 
 /*
- * Whether the record goes behind the last one, into the same page. `base` is
- * loaded before `page_end`: who begins a page and is killed before it has stored
- * head leaves both changed and head as it was. An old base with the new page_end
- * is a page too far; a new base with the old page_end would aim outside the ring.
+ * Whether the record goes behind the last one, into the same page. `base` is loaded before
+ * `page_end`: a thread that begins a page and is killed before it stores head leaves both changed
+ * and head unchanged. An old base with the new page_end gives an address one page too far; a new
+ * base with the old page_end would give one outside the ring.
  */
 static inline bool aim(const struct plane *p, struct ring_short *w, uint32_t size)
 {
@@ -323,7 +326,9 @@ static inline bool aim(const struct plane *p, struct ring_short *w, uint32_t siz
 	const uint64_t base = *(const volatile uint64_t *)&r->base;
 	const uint64_t left = *(const volatile uint64_t *)&r->page_end - pos;
 
-	/* A page not begun or another's page_end: left is 0 or at least a page. */
+	/*
+	 * The page is not begun, or page_end belongs to another page: left is 0 or at least a page.
+	 */
 	if (left < 4 + size || left >= r->subbuf_size)
 		return false;
 	w->at = (char *)plane_data(p, base + pos);
@@ -333,7 +338,7 @@ static inline bool aim(const struct plane *p, struct ring_short *w, uint32_t siz
 	return true;
 }
 
-/* And with a plain delta. */
+/* Whether the time is a plain delta, too. */
 static inline bool aim_time(struct ring_short *w, uint32_t size)
 {
 	const struct ring_tail *old = &w->ring->tail[w->head & 1];
@@ -349,12 +354,15 @@ static bool is_short(uint32_t size)
 	return !(size & 3) && size - RING_SHORT_MIN <= RING_MAX_SMALL - RING_SHORT_MIN;
 }
 
-/* Both: 0 committed, 1 not recorded, -1 it has to go the long way. */
+/*
+ * This function and the next two return 0: committed, 1: not recorded, -1: it has to go the long
+ * way.
+ */
 static inline __attribute__((always_inline)) int
 write_short_restartable(const struct plane *p, const struct buffer *b, uint64_t time,
 			const void *record, uint32_t size)
 {
-	/* an initialiser would zero all of it, which takes as long as the rest */
+	/* An initialiser would zero all of it, which takes as long as the rest */
 	struct ring_short w;
 
 	w.src = record;
@@ -367,7 +375,7 @@ write_short_restartable(const struct plane *p, const struct buffer *b, uint64_t 
 		if (!w.ring || is_disabled(w.ring))
 			return 1;
 		w.head = atomic_load_explicit(&w.ring->head, memory_order_acquire);	/* G3 */
-		/* The counter is what costs: not for a page that is full. */
+		/* Reading the counter is expensive: it is not read for a page that is full. */
 		if (!aim(p, &w, size))
 			return -1;
 		w.time = time_behind(p, b, w.ring, w.head, time);
@@ -378,7 +386,7 @@ write_short_restartable(const struct plane *p, const struct buffer *b, uint64_t 
 	}
 }
 
-/* By itself: what nearly all take does not pay for it. */
+/* Not inline: most records do not need it and do not pay for it. */
 static __attribute__((noinline)) int write_short_timed(const struct plane *p,
 						       const struct buffer *b, uint64_t time,
 						       const void *record, uint32_t size)
@@ -407,17 +415,17 @@ static inline int write_short_alone(const struct plane *p, const struct buffer *
 /* ---- */
 
 /*
- * The set of a thread without restartable sequences: one for each level, so that no handler comes
- * in between.
+ * The writer set of a thread without restartable sequences: one for each level, so that no signal
+ * handler comes between its stores.
  */
 static uint32_t lease_set(struct slot *slot)
 {
-	/* Relaxed: the lease is the thread's for good, the depth its own. */
+	/* Relaxed: the lease belongs to the thread for good, and the depth is its own. */
 	uint64_t lease = atomic_load_explicit(&slot->lease, memory_order_relaxed);
 	uint32_t number = (uint32_t)lease,
 		 depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
 
-	/* Relaxed: a wish; ring_leases_serve() looks regularly. */
+	/* Relaxed: a request; ring_leases_serve() looks regularly. */
 	if (!number) {
 		atomic_store_explicit(&slot->lease, lease | RING_LEASE_WANTED,
 				      memory_order_relaxed);
@@ -428,7 +436,7 @@ static uint32_t lease_set(struct slot *slot)
 
 static bool restartable(const struct slot *slot)
 {
-	/* Relaxed: what the thread has said of itself. */
+	/* Relaxed: the thread itself has stored it. */
 	return rseq_cpu() >= 0 &&
 	       !(atomic_load_explicit(&slot->lease, memory_order_relaxed) & RING_LEASE_ONLY);
 }
@@ -439,7 +447,7 @@ static int lose(struct slot *slot)
 	return 1;
 }
 
-/* No sub-buffer is so small: it is counted as dropped in `r`. */
+/* The record does not fit into a sub-buffer of this buffer: it is counted as dropped in `r`. */
 static int write_none(struct slot *slot, struct ring *r)
 {
 	return r ? drop(r) : lose(slot);
@@ -454,7 +462,7 @@ static bool fits(const struct buffer *b, uint32_t size, uint32_t length)
 	       length <= subbuf_size - RING_PAGE_HEADER;
 }
 
-/* `r`: of a source or a lease; NULL: set 0 */
+/* `r`: the ring of a source or a lease; NULL: set 0 */
 static __attribute__((noinline)) int write_long(const struct plane *p, struct slot *slot,
 						const struct buffer *b, struct ring *r,
 						uint32_t cpu, uint64_t time, const void *record,
@@ -474,7 +482,7 @@ static __attribute__((noinline)) int write_long(const struct plane *p, struct sl
 	return r ? write_alone(&w, time) : write_restartable(&w, time);
 }
 
-/* Sources and leases. */
+/* For sources and leases. */
 static __attribute__((noinline)) int write_owned(const struct plane *p, struct slot *slot,
 						 const struct buffer *b, uint32_t set, uint32_t cpu,
 						 uint64_t time, const void *record, uint32_t size)
@@ -484,7 +492,7 @@ static __attribute__((noinline)) int write_owned(const struct plane *p, struct s
 
 	if (!set) {
 		set = lease_set(slot);
-		time = 0; /* what the hit has read may be older than the last record */
+		time = 0; /* the time that the hit has read may be older than the last record */
 	}
 	r = ring_of(p, b, set, cpu);
 	if (!r)

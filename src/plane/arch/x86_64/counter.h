@@ -16,7 +16,7 @@ static inline uint64_t counter_read(void)
 	return (uint64_t)hi << 32 | lo;
 }
 
-/* Runs at one rate in all power states, on all CPUs: cpuid 80000007h, edx bit 8. */
+/* The counter has the same rate in all power states and on all CPUs: cpuid 80000007h, edx bit 8. */
 static inline bool counter_constant(void)
 {
 	uint32_t a = 0x80000000u, b, c, d;
@@ -29,7 +29,7 @@ static inline bool counter_constant(void)
 	return d >> 8 & 1;
 }
 
-/* A system clock in nanoseconds. */
+/* One of the system's clocks, in nanoseconds. */
 static inline uint64_t clock_system(int id)
 {
 	int64_t ts[2];

@@ -70,7 +70,7 @@ failed:
 	return false;
 }
 
-/* Few registers: it has to be assembled without optimisation, too. */
+/* It uses few registers, so that it can be assembled without optimisation, too. */
 static inline bool ring_commit_short(const struct ring_short *w, int cpu)
 {
 	struct rseq_area *rs = rseq_area();

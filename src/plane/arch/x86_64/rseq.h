@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rseq.h - x86-64: what every restartable section begins and ends with; for rseq_add.h and
+ * rseq.h - x86-64: the begin and the end of every restartable section; for rseq_add.h and
  * ring_commit.h
  *
  *     asm goto (RSEQ_BEGIN            the section's descriptor, and rs->rseq_cs points to it
@@ -11,8 +11,8 @@
  *                                     abort
  *               : : [rs] "r"(rs), ... : "rax", ... : failed);
  *
- * rax is clobbered. The kernel takes an abort only to where the signature
- * stands before: it is the operand of an undefined instruction (ud1).
+ * rax is clobbered. The kernel accepts an abort address only if the signature precedes it. The
+ * signature is the operand of an undefined instruction (ud1).
  */
 #ifndef TRACEFUSE_PLANE_ARCH_X86_64_RSEQ_H
 #define TRACEFUSE_PLANE_ARCH_X86_64_RSEQ_H
@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The thread's area in the C library's TLS; absent in old ones. */
+/* The offset of the thread's rseq area in the C library's TLS. Old libraries do not have it. */
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 
 struct rseq_area {
@@ -29,13 +29,13 @@ struct rseq_area {
 	uint64_t	rseq_cs;
 };
 
-/* Only where &__rseq_offset is not NULL. */
+/* To be called only if &__rseq_offset is not NULL. */
 static inline struct rseq_area *rseq_area(void)
 {
 	return (struct rseq_area *)((char *)__builtin_thread_pointer() + __rseq_offset);
 }
 
-/* struct rseq_cs: version and flags, start, length, where an abort goes. */
+/* struct rseq_cs: version and flags, start, length, the address for an abort. */
 #define RSEQ_BEGIN					\
 	".pushsection __rseq_cs, \"aw\"\n\t"		\
 	".balign 32\n"					\
