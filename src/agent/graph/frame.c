@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * frame.c - pieces of stack with their mirrors and frames; the function above; functions that have
- * jumped
+ * jumped to another one
  *
- * graph.c begins with what M3, M4 and M5 are.
+ * graph.c explains M3, M4 and M5.
  */
 #include <sys/mman.h>
 #include "agent/graph/frame.h"
@@ -20,7 +20,9 @@ enum {
 	DEEPEST = 64 << 20,
 };
 
-/* The process's, by address; open addressing. A child of fork() has the same. */
+/*
+ * All pieces of the process, by address, with open addressing. A child of fork() has the same ones.
+ */
 static struct known_piece {
 	_Atomic uintptr_t low;		/* 0: free; + 1: refused. Stored last, with release */
 	struct graph_piece *piece;
@@ -69,7 +71,7 @@ static void piece_note(uintptr_t low, struct graph_piece *piece)
 	}
 }
 
-/* What nobody touches takes no memory, also in a program that has called mlockall(MCL_FUTURE). */
+/* Untouched pages take no memory, also in a program that has called mlockall(MCL_FUTURE). */
 static void *sparse_map(uintptr_t at, size_t size, int flags)
 {
 	long got = agent_syscall(SYS_mmap, at, size, PROT_NONE,
@@ -123,7 +125,7 @@ static struct graph_piece *piece_make_at(const struct agent_thread *t, uintptr_t
 		refused = !piece;
 	}
 	thread_unlock();
-	/* Relaxed: said once or twice. */
+	/* Relaxed: the message may come twice. */
 	if (refused && !atomic_exchange_explicit(&refused_said, true, memory_order_relaxed))
 		agent_say("returns of functions cannot be traced: the addresses that it takes are "
 			  "used otherwise",
@@ -142,8 +144,8 @@ static inline uintptr_t min_of(uintptr_t a, uintptr_t b)
 }
 
 /*
- * The short way from now on: a handler that comes in between finds none, and may leave another one;
- * then there is none.
+ * Makes the piece the one of the short way. A handler in the middle of this finds no piece, and may
+ * set its own one; then there is none afterwards.
  */
 static void piece_use(struct agent_thread *t, struct graph_piece *piece, uintptr_t low)
 {
@@ -151,12 +153,12 @@ static void piece_use(struct agent_thread *t, struct graph_piece *piece, uintptr
 	volatile uint32_t *turn = &g->turn;
 	const uint32_t mine = ++*turn;
 
-	/* These fences pair with those of piece_short(), in a handler of this thread. */
+	/* These fences pair with those in piece_short(), in a handler of this thread. */
 	g->size = 0;
 	atomic_signal_fence(memory_order_seq_cst);
 	g->piece = piece;
 	g->low = max_of(low, t->stack_low);
-	/* The same: it pairs with them. */
+	/* As above. */
 	atomic_signal_fence(memory_order_seq_cst);
 	g->size = min_of(low + PIECE, t->stack_high) - g->low;
 	atomic_signal_fence(memory_order_seq_cst);
@@ -187,13 +189,13 @@ struct graph_piece *piece_make(struct agent_thread *t, uintptr_t slot)
 
 bool piece_refused(void)
 {
-	/* Relaxed: it is never taken back. */
+	/* Relaxed: it is never set back. */
 	return atomic_load_explicit(&refused_said, memory_order_relaxed);
 }
 
 /* ---- M3: the function above ---- */
 
-/* On a stack that is in use there: hooked, or just about to be. */
+/* For a stack that is in use at the slot: the function is hooked, or is just about to be. */
 static inline bool still_hooked(uintptr_t slot)
 {
 	uintptr_t ret = *(const uintptr_t *)slot;
@@ -215,7 +217,7 @@ static struct above above_own(struct agent_thread *t, uintptr_t slot)
 	return (struct above){ 0 };
 }
 
-/* Of a stack that is not the thread's own: what lies there may be gone, and is not looked at. */
+/* On a stack that is not the thread's own: memory there may be unmapped, so it is not read. */
 static struct above above_near(struct agent_thread *t, const struct graph_piece *piece,
 			       uintptr_t slot)
 {
@@ -273,8 +275,8 @@ uintptr_t graph_looked_up(const uintptr_t *word)
 }
 
 /*
- * What a function has below one with that state; GRAPH_LONG, as all that is no mere depth: not the
- * short way (entry.S).
+ * The state of a function below one with that state. GRAPH_LONG, as for any state that is more than
+ * a depth: the short way (entry.S) does not do it.
  */
 static uint64_t state_below(uint64_t state)
 {
@@ -298,7 +300,7 @@ void inner_set(struct agent_thread *t, struct graph_piece *piece, uintptr_t slot
 
 uint64_t tail_keep(struct graph_piece *piece, struct graph_frame *f)
 {
-	/* Relaxed: threads take different ones. */
+	/* Relaxed: each thread takes another number. */
 	uint64_t nr = atomic_fetch_add_explicit(&piece->next_tail, 1, memory_order_relaxed);
 	struct graph_tail *tail = &piece->tails[nr % TAILS];
 

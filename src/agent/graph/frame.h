@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * frame.h - what is kept of a function whose return is caught, and where (frame.c)
+ * frame.h - what is known of a function whose return is caught, and where (frame.c)
  *
- *     slot -> piece of stack that it lies in -> frames[] -> struct graph_frame
+ *     slot -> its piece of stack -> frames[] -> struct graph_frame
  *
  * Included by graph.c and frame.c.
  */
@@ -18,20 +18,20 @@ enum {
 	ALIGN = 8,		/* M2 */
 	REGION = 16384,
 	TAILS = 256,
-	MOST_TAILS = 50,	/* of one slot: as deep as the kernel goes at all */
+	MOST_TAILS = 50,	/* of one slot: the largest depth that the kernel has */
 };
 
-/* Of graph_frame.state, whose lower half is the depth. */
+/* Flags of graph_frame.state; its lower half is the depth. */
 #define FRAME_IN_GRAPH	(1ull << 32)	/* in set_graph_function, or called by one that is */
 #define FRAME_NOTRACE	(1ull << 33)	/* in set_graph_notrace */
 #define FRAME_LATE	(1ull << 34)	/* returns to graph_returned_late */
-#define FRAME_UNSEEN	(1ull << 35)	/* its entry was not recorded: tracing_thresh */
+#define FRAME_UNSEEN	(1ull << 35)	/* its entry was not recorded, because of tracing_thresh */
 #define FRAME_CPU_TIME	(1ull << 36)
-#define FRAME_PROFILED	(1ull << 37)	/* its return is folded */
-#define FRAME_SITE	(1ull << 38)	/* returns at a return site: its return address is there */
-#define FRAME_TAIL	(1ull << 48)	/* M4: so many wait behind it */
+#define FRAME_PROFILED	(1ull << 37)	/* its return is folded into the profile */
+#define FRAME_SITE	(1ull << 38)	/* returns at a return site: the slot is unchanged */
+#define FRAME_TAIL	(1ull << 48)	/* M4: multiplied by the number of frames that wait */
 #define FRAME_INHERITED	(FRAME_IN_GRAPH | FRAME_NOTRACE | UINT32_MAX)
-/* Of graph_frame.tail, with FRAME_PROFILED */
+/* In graph_frame.tail, with FRAME_PROFILED: multiplied by the group. */
 #define TAIL_GROUP	(1ull << 48)
 
 /* One cache line, stored and loaded in words of 8 bytes. */
@@ -39,32 +39,35 @@ struct graph_frame {
 	uint64_t	id;		/* frame_id(); 0: none */
 	uint64_t	state;
 	uintptr_t	up;		/* the slot of the function above; 0: none */
-	uint64_t	func;		/* as an address of the session */
-	/* of the call; FRAME_PROFILED with FRAME_CPU_TIME: ns of calls below */
+	uint64_t	func;		/* its address in the session */
+	/* Time of the call. FRAME_PROFILED with FRAME_CPU_TIME: ns of the calls below. */
 	uint64_t	time;
-	/* the instances that recorded it, or that want its return (FRAME_UNSEEN); 0: none */
+	/* The instances that recorded it, or that want its return (FRAME_UNSEEN); 0: none. */
 	uint64_t	mask;
-	/* of the thread, at the call; FRAME_PROFILED without FRAME_CPU_TIME: ns of calls below */
+	/*
+	 * The thread's CPU time at the call. FRAME_PROFILED without FRAME_CPU_TIME: ns of the calls
+	 * below.
+	 */
 	uint64_t	cpu_time;
-	/* number of the frame that waits; with FRAME_PROFILED in the upper 16 bits its group */
+	/* Number of the frame that waits. With FRAME_PROFILED the upper 16 bits are its group. */
 	uint64_t	tail;
 };
 
 struct graph_tail {
-	/* its own number, so that one that was overwritten is not taken for it */
+	/* Its own number: shows whether another one has overwritten it. */
 	uint64_t	nr;
 	struct graph_frame frame;
 };
 
 struct graph_piece {
 	struct graph_frame frames[PIECE / ALIGN];
-	/* M3: innermost slot, of stacks that are no thread's own */
+	/* M3: the innermost slots of stacks that are no thread's own. */
 	uintptr_t	inner[PIECE / REGION];
 	_Atomic uint64_t next_tail;
 	struct graph_tail tails[TAILS];
 };
 
-/* A child of fork() has its parent's frames: they are not its own. */
+/* Differs between processes: a child of fork() has copies of its parent's frames. */
 static inline uint64_t frame_id(const struct agent_thread *t, uintptr_t slot)
 {
 	return (uint32_t)slot | (uint64_t)t->pid << 32;
@@ -80,13 +83,13 @@ static inline bool is_own(const struct agent_thread *t, uintptr_t slot)
 	return slot - t->stack_low < t->stack_high - t->stack_low;
 }
 
-/* On the thread's own stack, and not on an alternate one that lies within it (S3 of stack.c). */
+/* On the thread's own stack, and not on an alternate stack inside it (S3 of stack.c). */
 static inline bool runs_on_own(const struct agent_thread *t, uintptr_t slot)
 {
 	return is_own(t, slot) && !((t->flags & AGENT_HANDLER) && stack_alternate(slot));
 }
 
-/* Between the two there is nothing that one returns to. */
+/* Whether it is one of our two labels: between them there is no other return address. */
 static inline bool is_label(uintptr_t ret)
 {
 	return ret - (uintptr_t)graph_returned <= (uintptr_t)(graph_returned_late - graph_returned);
@@ -100,25 +103,25 @@ struct above {
 
 /* ---- frame.c ---- */
 
-/* The piece with that address; NULL: none. *refused: there will be none. */
+/* The piece with that address; NULL: none. *refused: it cannot be made. */
 struct graph_piece *piece_find(uintptr_t low, bool *refused);
-/* The same, which the short way finds from now on. */
+/* The same for a slot. If it is on the thread's own stack, the short way finds the piece later. */
 struct graph_piece *piece_seek(struct agent_thread *t, uintptr_t slot, bool *refused);
-/* The same, made where it is not there. With all registers saved. */
+/* The same, and makes the piece if there is none. With all registers saved. */
 struct graph_piece *piece_make(struct agent_thread *t, uintptr_t slot);
-/* Some could not be made, because others have its addresses. */
+/* Whether a piece could not be made because its addresses are in use. */
 bool piece_refused(void);
 
-/* M4: whose tail call it is, else who called. */
+/* The function above: the one that made the tail call (M4), else the caller (M3). */
 struct above above_of(struct agent_thread *t, struct graph_piece *piece, uintptr_t slot, bool tail);
-/* A call at `slot` begins, or ends: then the one above is the innermost. */
+/* A call at `slot` begins or ends: `inner` becomes the innermost slot. */
 void inner_set(struct agent_thread *t, struct graph_piece *piece, uintptr_t slot, uintptr_t inner);
 
-/* The frame of the function that jumped here is kept. -> how many wait then */
+/* M4: stores the frame of the function that jumped here. -> how many wait then */
 uint64_t tail_keep(struct graph_piece *piece, struct graph_frame *f);
-/* The one that waits; NULL: others have taken its place. */
+/* The frame that waits; NULL: others have overwritten it. */
 struct graph_frame *tail_look(struct graph_piece *piece, const struct graph_frame *f);
-/* It becomes the slot's; false: there is none. */
+/* Makes it the slot's frame. False: others have overwritten it. */
 bool tail_take(struct graph_piece *piece, struct graph_frame *f);
 
 static inline bool tail_is_full(const struct graph_frame *f)
@@ -126,10 +129,10 @@ static inline bool tail_is_full(const struct graph_frame *f)
 	return f->state / FRAME_TAIL >= MOST_TAILS;
 }
 
-/* As the short way finds it; NULL: not in short. */
+/* The piece of the short way; NULL: the slot is not in it. */
 static inline struct graph_piece *piece_short(const struct agent_thread *t, uintptr_t slot)
 {
-	/* Looked at before and after: a handler that comes in between may leave another one. */
+	/* Read before and after: a handler that runs in between may set another piece. */
 	struct graph_piece *piece = *(struct graph_piece *const volatile *)&t->graph.piece;
 	bool is_in;
 
@@ -158,14 +161,14 @@ static inline struct graph_frame *frame_in(struct graph_piece *piece, uintptr_t 
 	return &piece->frames[slot % PIECE / ALIGN];
 }
 
-/* The frame that the thread has of a slot; NULL: none. */
+/* The thread's frame of a slot; NULL: none. */
 static inline struct graph_frame *frame_of(struct agent_thread *t, uintptr_t slot)
 {
 	struct graph_piece *piece = piece_short(t, slot);
 	struct graph_frame *f;
 	bool refused;
 
-	/* Not by way of piece_of(): the thread keeps that of the stack it runs on. */
+	/* Without piece_of(): the thread must remember the piece of the stack that it runs on. */
 	if (__builtin_expect(!piece, 0))
 		piece = slot ? piece_find(slot & -(uintptr_t)PIECE, &refused) : NULL;
 	f = piece ? frame_in(piece, slot) : NULL;

@@ -2,7 +2,7 @@
 /*
  * graph.c - the returns of traced functions: function_graph (R25)
  *
- *     site -> trampoline -> patch_hit() -> graph_through calls the function
+ *     site -> stub -> patch_hit() -> graph_through calls the function
  *                                                |
  *     caller  <- ret  <-  graph_leave()  <-  graph_returned  <- ret
  *
@@ -12,39 +12,41 @@
  *                                                          called, when
  *     +-----------------+        +-----------------+
  *
- * M1  All that is known of a call follows from its slot: the return address by
- *     an exclusive or, which an unwinder can do (x86_64/graph.S); the rest is
- *     the slot's struct graph_frame, in memory that belongs to the piece of
- *     2 MiB of addresses. So there is nothing to put right when a program leaves
- *     functions in another way than by returning (exceptions, longjmp,
- *     cancellation, coroutines, fork), and recursion may be deep.
- * M2  Slots are multiples of 8; the ABI says 16, but compilers know whom they may
- *     call otherwise. Where two share a frame all the same the second has it,
- *     and the first returns unrecorded.
+ * In this folder and in its assembly a slot is the place of a return address on the stack.
+ *
+ * M1  All that is known of a call follows from its slot. The return address is at the
+ *     slot's address ^ GRAPH_MIRROR, which an unwinder can compute (x86_64/graph.S).
+ *     The rest is in the slot's struct graph_frame, in memory that belongs to the
+ *     piece of 2 MiB of addresses. So nothing has to be repaired when a program
+ *     leaves functions without returning (exceptions, longjmp, cancellation,
+ *     coroutines, fork), and recursion may be deep.
+ * M2  Slots are multiples of 8. The ABI says 16, but compilers deviate where they
+ *     know all callers. If two slots share a frame, the second call gets it, and
+ *     the first one returns unrecorded.
  * M3  Only the depth and what a function inherits (set_graph_function,
- *     set_graph_notrace) come from the function above: the innermost hooked slot
- *     of the same stack that is above and still says so. On the thread's own
- *     stack that is graph.top; on another one the innermost of the region of
- *     16 KiB, else graph.top, so that a handler on an alternate stack is called
- *     by what it interrupted, and a coroutine by who resumed it. A guess that is
- *     wrong prints a wrong depth and nothing else.
+ *     set_graph_notrace) come from the function above. That is the innermost hooked
+ *     slot of the same stack that is above and still contains our label. On the
+ *     thread's own stack it is graph.top. On another stack it is the innermost
+ *     slot of the region of 16 KiB, else graph.top: so a handler on an alternate
+ *     stack is below what it interrupted, and a coroutine is below the function
+ *     that resumed it. A wrong guess prints a wrong depth and nothing else.
  * M4  A function that ends by a jump to another one (a tail call) leaves its slot
- *     to it: the first one's frame waits in the piece's tails. The second returns to
+ *     to it. The first one's frame waits in the piece's tails. The second returns to
  *     graph_returned, which finds the first one.
  * M5  A piece is mapped at the first hook in it, with signals blocked and under
- *     the lock of the slow paths, and never unmapped. Where its mirror cannot
- *     be (another has the addresses), or recursion has no end, no function is
+ *     the lock of the slow paths, and never unmapped. If its mirror cannot be
+ *     mapped (the addresses are in use), or recursion has no end, no function is
  *     hooked: counted as overrun.
- * M6  struct graph_config is read outside of a hit. It may be stale or freed and
- *     hold nonsense for one call (as E1 of emit.c).
- * M7  A function that is left without returning has no return in the trace. Its
- *     profile has a time all the same: it ends where the next hooked function of
- *     the thread's own stack begins or returns, or the thread ends. It keeps its
- *     frame until then.
- * M8  Where a function has return sites (sites/returns.c) nothing is replaced: the frame is
- *     FRAME_SITE, its mirror a copy, by which it is known whether it is still there. Its return
- *     finds the frame by the slot as well. So who is called at a slot and not hooked takes away
- *     what lies there.
+ * M6  struct graph_config is read outside of a hit. It may be stale, or freed and
+ *     then contain anything, for one call (as E1 of emit.c).
+ * M7  A function that is left without returning has no return in the trace, but
+ *     the profile gets its time. The time ends when the next hooked function of
+ *     the thread's own stack begins or returns, or when the thread ends. Until then
+ *     the function has its frame.
+ * M8  If a function has return sites (sites/returns.c), nothing is replaced. The frame is
+ *     FRAME_SITE, and its mirror has a copy of the return address, which shows whether the slot is
+ *     still this call's. Its return finds the frame by the slot, too. So a call at the same slot
+ *     that is not hooked removes an old frame there.
  */
 #include <errno.h>
 #include <string.h>
@@ -61,7 +63,7 @@
 
 enum {
 	SHADOW_STACK_STATUS = 0x5005,	/* of arch_prctl() */
-	PROLOGUE = 48,		/* bytes before a late site that are looked at */
+	PROLOGUE = 48,		/* bytes before a late site that may contain the prologue */
 	CLOCK_THREAD = 3,	/* CLOCK_THREAD_CPUTIME_ID */
 };
 
@@ -104,10 +106,10 @@ static _Atomic bool copies_stacks;
 
 static const struct graph_config no_config;
 static const _Atomic config_ref no_control;
-/* site_control.graph; set before anything is hooked */
+/* Points to site_control.graph; set before any function is hooked. */
 static const _Atomic config_ref *control = &no_control;
 
-/* These and struct function_record are written in words of 8 bytes: emit_try(). */
+/* These and struct function_record are written in words of 8 bytes: see emit_try(). */
 struct graph_entry_record {
 	struct record_common common;
 	uint64_t	func;
@@ -117,15 +119,15 @@ struct graph_entry_record {
 struct graph_exit_record {
 	struct record_common common;
 	uint64_t	func, retval;
-	uint64_t	depth;		/* and in the upper half overrun */
+	uint64_t	depth;		/* the upper half is overrun */
 	uint64_t	calltime, rettime;
 };
 
 enum { ENTRY_SIZE = 20 };
 
 /*
- * Bytes of stack for a hit; for what is slow: the extended state is 2,816 of them; a thread's first
- * hit attaches besides.
+ * Bytes of stack for a hit, for a slow hit (the extended state takes 2,816 of them), and for a
+ * thread's first hit, which also attaches.
  */
 enum { HIT_ROOM = 1536, SLOW_ROOM = 4224, FIRST_ROOM = 5632 };
 
@@ -133,20 +135,20 @@ enum { HIT_ROOM = 1536, SLOW_ROOM = 4224, FIRST_ROOM = 5632 };
 
 static void graph_refuse(const char *why)
 {
-	/* Relaxed: it is never taken back. */
+	/* Relaxed: it is never set back. */
 	if (!atomic_exchange_explicit(&refused_all, true, memory_order_relaxed))
 		agent_say(why, 0);
 }
 
 bool graph_refused(void)
 {
-	/* Relaxed: it is never taken back. */
+	/* Relaxed: it is never set back. */
 	return atomic_load_explicit(&refused_all, memory_order_relaxed);
 }
 
 bool graph_may_at_sites(void)
 {
-	/* Relaxed: it is never taken back. */
+	/* Relaxed: it is never set back. */
 	return !atomic_load_explicit(&copies_stacks, memory_order_relaxed);
 }
 
@@ -154,16 +156,16 @@ bool graph_dso(const char *name)
 {
 	const bool before = graph_refused();
 
-	/* Throws would end in nowhere: it does not know a rule for the stack pointer. */
+	/* It ignores the unwind rule for the stack pointer: exceptions would not be caught. */
 	if (strstr(name, "/libunwind.so.8"))
 		graph_refuse("returns of functions without return sites are not traced: "
 			     "the program uses libunwind.so.8");
 	/*
-	 * What it copies back returns by the mirror, which has those by now that were called there
-	 * meanwhile.
+	 * It copies stacks back to their old addresses. The mirror there may have return addresses
+	 * of later calls by then.
 	 */
 	if (strstr(name, "/_greenlet.")) {
-		/* Relaxed: it is never taken back. */
+		/* Relaxed: it is never set back. */
 		atomic_store_explicit(&copies_stacks, true, memory_order_relaxed);
 		graph_refuse("returns of functions are not traced: greenlet copies stacks");
 	}
@@ -226,7 +228,7 @@ static inline bool is_armed(uint32_t entry)
 				    memory_order_relaxed) != 0;
 }
 
-/* -> the instances that want the return */
+/* -> the instances that want the function's return */
 static uint64_t entry_emit(struct agent_thread *t, const struct graph_config *c, uint32_t word,
 			   uint64_t func, uint64_t state, uint64_t *time)
 {
@@ -260,7 +262,7 @@ static void profile_emit(struct agent_thread *t, const struct graph_frame *f, ui
 		 NULL, NULL, EMIT_NEXT_PROFILE);
 }
 
-/* ns of the calls below: in the place of the time that the frame does not need. */
+/* ns of the calls below: stored in place of the time that the frame does not need. */
 static uint64_t *below_of(struct graph_frame *f)
 {
 	return f->state & FRAME_CPU_TIME ? &f->time : &f->cpu_time;
@@ -276,7 +278,7 @@ static void profile_begin(struct agent_thread *t, struct graph_frame *f, uint32_
 	*below_of(f) = 0;
 }
 
-/* Who called, or left its slot to this one. */
+/* The caller, or the function that has jumped to this one. */
 static struct graph_frame *caller_of(struct agent_thread *t, struct graph_piece *piece,
 				     const struct graph_frame *f)
 {
@@ -284,8 +286,8 @@ static struct graph_frame *caller_of(struct agent_thread *t, struct graph_piece 
 }
 
 /*
- * With nograph-time what the function took counts as of calls below in its caller: with
- * nosleep-time without the time that the thread was not running, as in the kernel.
+ * With nograph-time the function's time counts as time of calls below in its caller. With
+ * nosleep-time the time when the thread was not running is left out, as in the kernel.
  */
 static void profile_end(struct agent_thread *t, struct graph_piece *piece, struct graph_frame *f)
 {
@@ -302,7 +304,7 @@ static void profile_end(struct agent_thread *t, struct graph_piece *piece, struc
 	profile_emit(t, f, 0, ns);
 }
 
-/* M7: a function that was left, and those that wait behind it. */
+/* M7: for a function that was left, and for those that wait behind it. */
 static void profile_left(struct agent_thread *t, struct graph_piece *piece, struct graph_frame *f)
 {
 	for (; f; f = f->state >= FRAME_TAIL ? tail_look(piece, f) : NULL)
@@ -312,7 +314,7 @@ static void profile_left(struct agent_thread *t, struct graph_piece *piece, stru
 		}
 }
 
-/* M7: all from the innermost one of the thread's own stack to that at `upto`; 0: all. */
+/* M7: for all from the innermost slot of the thread's own stack to `upto`; 0: all. */
 static __attribute__((noinline)) void functions_left(struct agent_thread *t, uintptr_t upto)
 {
 	struct graph_frame *f;
@@ -342,7 +344,7 @@ static bool is_left_out(const struct graph_config *c, uint64_t state)
 	       (c->max_depth && (uint32_t)state >= c->max_depth);
 }
 
-/* What the function has of the one above, and of the filters by its site. */
+/* The state that the function inherits from the one above and gets from the filters. */
 static uint64_t state_of(const struct above *up, uint32_t word)
 {
 	uint64_t state = up->f ? (up->f->state & FRAME_INHERITED) + 1 : 0;
@@ -354,7 +356,7 @@ static uint64_t state_of(const struct above *up, uint32_t word)
 	return state;
 }
 
-/* M8 */
+/* M8: a call that is not hooked. */
 static uint32_t unhooked(const struct agent_thread *t, struct graph_piece *piece, uintptr_t slot)
 {
 	struct graph_frame *f = frame_in(piece, slot);
@@ -364,7 +366,7 @@ static uint32_t unhooked(const struct agent_thread *t, struct graph_piece *piece
 	return PATCH_PASS;
 }
 
-/* What lies in a slot that is reached by a tail call is no return address. */
+/* If the function was reached by a tail call, the slot does not contain a return address. */
 static uint32_t hook(struct agent_thread *t, struct graph_piece *piece, uintptr_t *at,
 		     uint32_t word, uint64_t func, bool late)
 {
@@ -387,7 +389,7 @@ static uint32_t hook(struct agent_thread *t, struct graph_piece *piece, uintptr_
 	}
 	if (!is_left_out(c, state))
 		mask = entry_emit(t, c, word, func, state, &time);
-	/* The first of set_graph_notrace is hooked, so that those below it know. */
+	/* A function in set_graph_notrace is hooked, so that those below it know. */
 	if (!mask && !profiled && !(state & FRAME_NOTRACE))
 		return unhooked(t, piece, slot);
 	if (up.slot == slot)
@@ -420,7 +422,10 @@ static uint32_t hook(struct agent_thread *t, struct graph_piece *piece, uintptr_
 
 /* ---- Returns ---- */
 
-/* What has times of its own: all that is not recorded at its entry, and times of the processor. */
+/*
+ * Sets the times of a return without an entry record, and those of the processor. False: the call
+ * was shorter than tracing_thresh.
+ */
 static bool exit_times(const struct graph_frame *f, struct graph_exit_record *r)
 {
 	uint64_t thresh = config_now()->thresh;
@@ -464,7 +469,7 @@ static struct graph_exit_record exit_of(const struct agent_thread *t, const stru
 										<< 32 };
 }
 
-/* The frame has ended. -> where to return to */
+/* Ends the frame. -> where to return to */
 static uintptr_t frame_end(struct agent_thread *t, struct graph_piece *piece, struct graph_frame *f,
 			   uintptr_t slot)
 {
@@ -495,20 +500,20 @@ uintptr_t graph_tail_left(uintptr_t *at)
 	return frame_end(t, piece, frame_in(piece, (uintptr_t)at), (uintptr_t)at);
 }
 
-/* The frame that the thread has of the slot; NULL: none. */
+/* The thread's frame of the slot; NULL: none. */
 static struct graph_frame *frame_leaving(struct agent_thread *t, uintptr_t slot,
 					 struct graph_piece **piece)
 {
 	struct graph_frame *f;
 	bool refused;
 
-	/* Of a child of fork() that has had no hit yet the thread is not to be written. */
+	/* In a child of fork() that has had no hit yet the thread must not be written. */
 	*piece = t && t->slot ? piece_of(t, slot, &refused) : NULL;
 	f = *piece ? frame_in(*piece, slot) : NULL;
 	return f && f->id == frame_id(t, slot) ? f : NULL;
 }
 
-/* What is recorded of it. -> where to return to */
+/* Records the return. -> where to return to */
 static uintptr_t frame_leave(struct agent_thread *t, struct graph_piece *piece,
 			     struct graph_frame *f, uintptr_t slot, uint64_t retval)
 {
@@ -551,11 +556,11 @@ void graph_left(uintptr_t *at, uint64_t retval)
 
 static inline bool is_on(void)
 {
-	/* Relaxed: one call more or less. */
+	/* Relaxed: one call more or less does not matter. */
 	return atomic_load_explicit(&agent.state, memory_order_relaxed) == AGENT_ON;
 }
 
-/* Of what calls most often and wants least. `short_left`: entry.S has found no short way. */
+/* A plain hit. short_left: entry.S has tried the short way in vain. */
 static inline bool function_plain(struct agent_thread *t, uint32_t entry, struct function_record *r,
 				  bool short_left)
 {
@@ -566,7 +571,7 @@ static inline bool function_plain(struct agent_thread *t, uint32_t entry, struct
 	return !site_out_of_section(t, entry) && emit_plain(t, entry, r, sizeof(*r));
 }
 
-/* The function event. False: it is to be done with all registers saved. */
+/* The function event. False: it has to be emitted with all registers saved. */
 static inline bool function_emit(struct agent_thread *t, const struct site_table *table,
 				 uint32_t word, uintptr_t ip, uintptr_t parent, bool short_left)
 {
@@ -580,7 +585,8 @@ static inline bool function_emit(struct agent_thread *t, const struct site_table
 }
 
 /*
- * With set_graph_function most calls are: on the thread's own stack, below nothing that is hooked.
+ * Most calls with set_graph_function are like this: on the thread's own stack, below no hooked
+ * function.
  */
 static inline bool is_outside(const struct agent_thread *t, uintptr_t slot, uint32_t word)
 {
@@ -590,9 +596,9 @@ static inline bool is_outside(const struct agent_thread *t, uintptr_t slot, uint
 }
 
 /*
- * gcc's prologue of a function that aligns the stack anew makes a second return
- * address for the frame that %rbp points to: push -8(%r10); push %rbp; mov %rsp,
- * %rbp. It returns by the first one, so a late site cannot change it.
+ * If a function aligns the stack itself, gcc's prologue copies the return address
+ * into the frame that %rbp points to: push -8(%r10); push %rbp; mov %rsp, %rbp. The
+ * function returns by the original, so a late site cannot change where it returns.
  */
 static bool returns_elsewhere(const struct site_table *table, uintptr_t ip)
 {
@@ -619,8 +625,8 @@ static uint32_t missed(struct agent_thread *t)
 }
 
 /*
- * With all registers saved, where the stack has room for that: a handler's may not, and the call is
- * missed.
+ * `how`, to do it with all registers saved, if the stack has room for that. A signal handler's
+ * stack may not have it: then the call is missed.
  */
 static __attribute__((noinline)) uint32_t slowly(struct agent_thread *t, const uintptr_t *slot,
 						 uint32_t how)
@@ -628,7 +634,7 @@ static __attribute__((noinline)) uint32_t slowly(struct agent_thread *t, const u
 	return stack_has_room((uintptr_t)slot, t ? SLOW_ROOM : FIRST_ROOM) ? how : missed(t);
 }
 
-/* Behind the function event. */
+/* Runs behind the function event. */
 static uint32_t hook_long(struct agent_thread *t, uintptr_t *slot, uint32_t word, uint64_t func,
 			  bool late)
 {

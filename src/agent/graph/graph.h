@@ -13,27 +13,27 @@
 #include "layout/layout.h"
 
 /*
- * The true return address of a slot lies at its address ^ this. Bit 11: else both had the same
- * place in a cache.
+ * The true return address of a slot is at the slot's address ^ this. Without bit 11 both would have
+ * the same place in a cache.
  */
 #define GRAPH_MIRROR	(1ull << 46 | 1ull << 11)
 
-/* There are no settings of the graph tracer (struct graph_config). In a hit. */
+/* Whether the graph tracer has no settings (struct graph_config). In a hit. */
 bool graph_is_plain(void);
-/* The profile takes the times of calls by the clock, with those of what is called. In a hit. */
+/* Whether the profile takes times by the clock, with those of the calls below. In a hit. */
 bool graph_is_only_profile(void);
 
 struct agent_thread;
 struct site_dso;
 
-/* A call of a function with a site, for those who need more time: entry.S makes it. */
+/* A call of a function with a site, for the slow way: entry.S fills it. */
 struct site_call {
-	uint64_t	done;		/* what patch_hit() said */
-	uintptr_t	*slot;		/* where its return address lies */
-	/* here a walk by frame pointers begins: where `caller` lies */
+	uint64_t	done;		/* what patch_hit() returned */
+	uintptr_t	*slot;		/* where its return address is */
+	/* A walk by frame pointers begins here; it points to `caller`. */
 	const void	*next;
 	uintptr_t	after;		/* the instruction behind the site */
-	/* of a late site the function's own %rbp: next is that, and these two are not used */
+	/* Late site: `next` is the function's own %rbp, and these two are not used. */
 	uintptr_t	caller;
 	uintptr_t	parent;
 	struct site_dso	*dso;
@@ -49,69 +49,69 @@ static inline const void *site_call_frame(const struct site_call *c)
 }
 
 /*
- * What entry.S calls where it does not go the short way. From SLOW on it is to
- * call patch_hit_slow() with all registers saved.
+ * Results of what entry.S calls when it does not go the short way. For PATCH_SLOW and
+ * PATCH_SLOW_GRAPH it calls patch_hit_slow() with all registers saved.
  */
 enum {
 	PATCH_PASS,
 	PATCH_HOOKED,
 	PATCH_SLOW,		/* nothing has been done */
-	PATCH_SLOW_GRAPH,	/* the function event has been */
+	PATCH_SLOW_GRAPH,	/* the function event has been emitted */
 };
 
 uint32_t patch_hit(struct site_dso *d, uintptr_t after, uintptr_t *slot);
 uint32_t patch_hit_late(struct site_dso *d, uintptr_t after, uintptr_t *slot);
 uint32_t patch_hit_slow(struct site_call *c);
 
-/* The same in graph.S. -> the return address */
+/* A hooked function returns, for graph.S. -> the return address */
 uintptr_t graph_leave(uintptr_t *slot, uint64_t retval);
 
 /*
- * What graph.S and entry.S do of these two by themselves is the record. The innermost function of
- * the thread's own stack has jumped to `func`, which has its slot from now on; or `func` returns.
- * -> the return address
+ * For graph.S and entry.S, which make the records themselves. graph_tail(): the innermost function
+ * of the thread's own stack has jumped to `func`, which now has its slot. graph_tail_left(): that
+ * function returns. -> the return address
  */
 void graph_tail(uintptr_t *slot, uint64_t func, uint64_t time, uint64_t mask);
 uintptr_t graph_tail_left(uintptr_t *slot);
 
 /*
- * Called at a return site. Who has no frame at the slot, or one whose return address was replaced,
- * is not concerned.
+ * Called at a return site. It does nothing if there is no frame at the slot, or one whose return
+ * address was replaced.
  */
 void graph_left(uintptr_t *slot, uint64_t retval);
 
-/* The thread ends: its functions that have not returned are left. */
+/* The thread ends: functions that have not returned are left. */
 void graph_thread_ends(struct agent_thread *t);
 
-/* Where functions return to that are hooked. No functions. */
+/* Labels that hooked functions return to. They are not functions. */
 extern const char graph_returned[] __attribute__((visibility("hidden")));
 extern const char graph_returned_late[] __attribute__((visibility("hidden")));
 
 /*
- * A DSO with that name is or will be there: with some nothing can be hooked. True: it is the first
- * of those.
+ * A DSO with that name is or will be loaded. With some DSOs no function can be hooked. -> whether
+ * this is the first one of these
  */
 bool graph_dso(const char *name);
-/* There is one: words of sites are not to say that they are hooked, which entry.S goes by. */
+/* There is such a DSO: no word of a site may have SITE_HOOKED, which entry.S tests. */
 bool graph_refused(void);
 /*
- * Functions with return sites may have them used, also where return addresses may not be replaced.
- * False: what lies in a slot may be another call's, as stacks are copied there and back.
+ * Whether return sites may be used, also where return addresses may not be replaced. False: stacks
+ * are copied there and back, so a slot may contain the return address of another call.
  */
 bool graph_may_at_sites(void);
-/* -ENOTSUP: returns are not caught in this process, but at return sites; 0 */
+/* -ENOTSUP: in this process returns are caught at return sites only; 0 */
 int graph_error(void);
-/* At the first DSO with sites: what keeps the processor or the kernel from it. */
+/* Called at the first DSO with sites: finds out whether processor and kernel permit hooks. */
 void graph_start(void);
 
 /*
- * The true one of a copy of a return address: of a function that is not traced, runs at `below`,
- * and was jumped to by the innermost one that is hooked there. As it is, where that is not known.
- * (frame.c)
+ * The true return address behind `ret`, a copy of one. It belongs to a function that is not traced,
+ * runs at `below`, and was jumped to by the innermost hooked function there. If that is not known,
+ * `ret` itself. (frame.c)
  */
 uintptr_t graph_caller(struct agent_thread *t, uintptr_t ret, uintptr_t below);
 
-/* The true one of a return address at `slot` of a stack. */
+/* The true return address of a slot. */
 static inline uintptr_t graph_true(const uintptr_t *slot)
 {
 	if (*slot != (uintptr_t)graph_returned && *slot != (uintptr_t)graph_returned_late)
@@ -120,7 +120,7 @@ static inline uintptr_t graph_true(const uintptr_t *slot)
 }
 
 /*
- * The same of a word that need not be a return address: copies of them lie where there is no
+ * The same for a word that need not be a slot: where copies of return addresses are there is no
  * mirror. (frame.c)
  */
 uintptr_t graph_looked_up(const uintptr_t *word);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * profile.c - what a thread remembers of the way of its calls into the function profile
+ * profile.c - what a thread remembers of its calls' way into the function profile
  *
  *     function, CPU -> hash -> place in the map's table -> elt -> sums of the CPU's column
  *
- * A thread on one CPU needs the map alone for that. x86_64/profile.h goes this way
- * at a call (entry.S) and at a return (graph.S). W1 to W4 of way.c hold here, too.
- * Each sum grows by one restartable addition (M2 of map.c): a thread that is killed
- * has made it, or has not.
+ * While a thread stays on one CPU, it needs only the map for that. x86_64/profile.h
+ * goes this way at a call (entry.S) and at a return (graph.S). W1 to W4 of way.c
+ * hold here, too. Each sum grows by one restartable addition (M2 of map.c): when a
+ * thread is killed, the addition has been made completely or not at all.
  *
- * The short way is for calls of which only the profile is wanted, by the clock, and
- * with the time of the functions that they call. A hit that leaves it has added
- * nothing, and does all of it by emit_hit().
+ * The short way is for calls that only the profile wants, by the clock and with the
+ * time of the functions that they call. A hit that leaves the short way has added
+ * nothing, and does everything by emit_hit().
  */
 #include "agent/emit/emit.h"
 #include "agent/graph/graph.h"
@@ -45,7 +45,7 @@ _Static_assert(PROFILE_CALLS * 8 == SUM_CALLS && PROFILE_TIME * 8 == SUM_TIME &&
 	       GROUP_PROFILE == GROUP_GRAPH + 1 && !GROUP_FUNCTION,
 	       "profile.h knows the sums and the groups");
 
-/* The plan that only folds the profile, of a group whose functions nothing else wants. */
+/* The group's plan, if it only folds the profile and nothing else wants the group's functions. */
 static const struct plan *only_profiled(uint32_t entry)
 {
 	const struct plane *p = &agent.plane;
@@ -91,8 +91,8 @@ void profile_make(struct agent_thread *t, struct slot *slot, uint32_t entry)
 	uint64_t epoch;
 
 	/*
-	 * Acquire: H1, pairs with the raise in session_publish(). What was found follows from what
-	 * is published.
+	 * Acquire: H1, pairs with the raise of the epoch in session_publish(). The values below are
+	 * made from what is published.
 	 */
 	if (w->tried == entry && w->cpu == cpu &&
 	    w->epoch == atomic_load_explicit(&h->epoch, memory_order_acquire))
