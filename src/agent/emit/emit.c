@@ -2,12 +2,12 @@
 /*
  * emit.c - one hit of the calling thread: emit -> fill -> hit()
  *
- * E1  What a plan and its instances want of a hit (a stack) is looked at before
- *     the hit enters, so what is read there may be stale or freed: it decides
- *     only whether a stack is taken, and every index is checked.
- * E2  The level's frame is stored before hit() enters it. A hit that finds its
- *     slot inside another one asks by these frames whether that one was left by
- *     siglongjmp (A6).
+ * E1  What a plan and its instances want of a hit (a stack) is read before the hit
+ *     enters. So the plan may be stale or freed: it decides only whether a stack
+ *     is taken, and every index is checked.
+ * E2  The frame of a level is stored before hit() enters the level. If a hit finds
+ *     its slot inside another hit, these frames show whether that other one was
+ *     left by siglongjmp (A6).
  */
 #include "agent/emit/emit.h"
 #include "agent/thread/guarded.h"
@@ -24,7 +24,7 @@
 
 enum { SYSTEM_MONO = 1 };	/* CLOCK_MONOTONIC */
 enum { MAX_ARMS = 256, STACK_OPTIONS = INSTANCE_STACKTRACE | INSTANCE_USERSTACKTRACE };
-/* Bytes of a handler's alternate stack for hit(), and for one that looks who called. */
+/* Bytes of a handler's alternate stack: for hit(), and for a hit that walks the stack. */
 enum { HIT_ROOM = 1024, WALK_ROOM = HIT_ROOM + 768 };
 
 static uint32_t cpu_asked(void)
@@ -63,7 +63,7 @@ static __attribute__((noinline)) bool arms_want_stack(const struct plan *plan)
 	return false;
 }
 
-/* NULL: there is none, or something is wrong with it. */
+/* NULL: there is no plan, or its place is wrong. */
 static inline const struct plan *plan_glimpse(uint32_t id)
 {
 	/* Relaxed: E1. */
@@ -84,7 +84,7 @@ static inline bool wants_stack(uint32_t id)
 		return false;
 	if (__builtin_expect(plan->wants & PLAN_WANTS_STACK, 0))
 		return true;
-	/* The only arm of a plain event that is recorded or counted: most of them. */
+	/* A plain event has one arm, which records or counts: most events are like that. */
 	if (__builtin_expect(plan->nr_arms == 1, 1)) {
 		uint32_t instance = plan_arms(plan)->instance;
 
@@ -104,7 +104,7 @@ bool emit_wants_stack(uint32_t id)
 
 /* ---- E2 ---- */
 
-/* Hits that were left come to an end here. -> the level that is free */
+/* Ends hits that were left. -> the level that is free */
 static __attribute__((noinline)) uint32_t levels_left(struct agent_thread *t, struct slot *slot,
 						      uint32_t depth, uintptr_t sp)
 {
@@ -129,7 +129,7 @@ void emit_levels_left(struct agent_thread *t, uintptr_t sp)
 		levels_left(t, slot, depth, sp);
 }
 
-/* Where the return address of the function that asks lies: so a short hit stores it, too. */
+/* Where the calling function's return address is: the short way stores the same. */
 static inline __attribute__((always_inline)) uintptr_t frame_here(void)
 {
 	return (uintptr_t)__builtin_frame_address(0) + sizeof(void *);
@@ -148,12 +148,12 @@ static inline void level_note(struct agent_thread *t, struct slot *slot, uintptr
 
 /* ---- A child of vfork() ---- */
 
-/* Its parent's thread waits; its CPU is not the one that the parent's rseq area names. */
+/* The parent's thread waits. The child's CPU is not the one in the parent's rseq area. */
 static void borrow(struct slot *slot, struct record_common *common, struct hit *h)
 {
 	/*
-	 * Relaxed: the depth is the thread's own, and what the lease leads to is acquired by
-	 * ring_of().
+	 * Relaxed: only this thread writes the depth, and ring_of() acquires what the lease leads
+	 * to.
 	 */
 	uint64_t lease = atomic_load_explicit(&slot->lease, memory_order_relaxed);
 	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
@@ -166,15 +166,15 @@ static void borrow(struct slot *slot, struct record_common *common, struct hit *
 		return;
 	}
 	/*
-	 * No ring has this number: the record is counted as missed, and the server gives a lease
-	 * for the next.
+	 * No ring has this number: the record is counted as missed, and the server grants a lease
+	 * for the next one.
 	 */
 	h->writer = BUFFER_MAX_SETS;
 	/* Pairs with the acquire in ring_leases_serve(). */
 	atomic_store_explicit(&slot->lease, lease | RING_LEASE_WANTED, memory_order_release);
 }
 
-/* Another task that has this thread's control block, and so finds its slot. */
+/* Whether the task is another one that has this thread's control block, and so finds its slot. */
 static __attribute__((noinline)) bool stranger(struct agent_thread *t, struct slot *slot)
 {
 	if (!agent_restricted() && (uint32_t)agent_syscall(SYS_gettid) == t->tid)
@@ -184,11 +184,12 @@ static __attribute__((noinline)) bool stranger(struct agent_thread *t, struct sl
 	return true;
 }
 
-/* ---- */
+/* ---- A hit ---- */
 
 /*
- * The data region may go at any access to it (guard.c), and a hit must not
- * begin in what takes its place. Inside a hit the guard leaves it.
+ * Any access to the data region may fault; then the guard (guard.c) replaces the
+ * region, and a hit must not begin in the replacement. The guard leaves a hit
+ * that has begun.
  */
 static inline bool slot_stays(const struct agent_thread *t)
 {
@@ -205,7 +206,7 @@ static __attribute__((noinline)) uint64_t hit_with_stack(struct agent_thread *t,
 	return slot_stays(t) ? guarded_hit(&agent.plane, slot, h, &t->resume) : 0;
 }
 
-/* Before hit(). False: there must be none. */
+/* Before hit(). False: there must be no hit. */
 static inline __attribute__((always_inline)) bool
 hit_begin(struct agent_thread *t, struct slot *slot, uint32_t entry, void *record, struct hit *h)
 {
@@ -213,7 +214,7 @@ hit_begin(struct agent_thread *t, struct slot *slot, uint32_t entry, void *recor
 		return false;
 	if ((t->flags & AGENT_HANDLER) && agent_signal_flags)
 		t->flags = agent_signal_flags(t, __builtin_frame_address(0));
-	/* Below a stack that is too small lies what is not the handler's. */
+		/* Below the end of a small alternate stack is other memory of the program. */
 	if ((t->flags & AGENT_HANDLER) &&
 	    !stack_has_room((uintptr_t)__builtin_frame_address(0), HIT_ROOM)) {
 		hit_miss(slot);
@@ -240,7 +241,10 @@ static bool is_one(uint64_t mask)
 	return mask && !(mask & (mask - 1));
 }
 
-/* Of more than one instance there is no short way, nor for a handler or who borrows its slot. */
+/*
+ * No short way leads to several instances. There is none for a signal handler, nor for a child of
+ * vfork(), which uses its parent's slot.
+ */
 static inline void next_make(struct agent_thread *t, struct slot *slot, const struct hit *h,
 			     enum emit_next next, uint64_t done)
 {
@@ -276,7 +280,7 @@ __attribute__((noinline)) uint64_t emit_hit(struct agent_thread *t, struct hit *
 	return done;
 }
 
-/* Whether hit_plain() would only say HIT_LONG. */
+/* Whether hit_plain() would return HIT_LONG at once. */
 static inline bool is_long(uint32_t entry)
 {
 	const struct plan *plan = plan_glimpse(entry);
@@ -284,7 +288,7 @@ static inline bool is_long(uint32_t entry)
 	return plan && plan_is_long(plan);
 }
 
-/* As emit_plain(). */
+/* See emit_plain(). */
 static inline __attribute__((always_inline)) bool plain(struct agent_thread *t, uint32_t entry,
 							void *record, uint32_t size)
 {
@@ -308,7 +312,7 @@ static inline __attribute__((always_inline)) bool plain(struct agent_thread *t, 
 	return done != HIT_LONG;
 }
 
-/* As plain(), and nothing that is_long() does not say is asked. */
+/* Like plain(): a hit that is_long() has sent the long way may have a shortcut next time. */
 static inline void long_counted(struct agent_thread *t, uint32_t entry)
 {
 	const struct plan *plan = plan_glimpse(entry);
@@ -324,7 +328,7 @@ bool emit_plain(struct agent_thread *t, uint32_t entry, void *record, uint32_t s
 	return plain(t, entry, record, size);
 }
 
-/* agent_emit() and event_emit() are in x86_64/emit.S: what is no short way comes here. */
+/* agent_emit() and event_emit() are in x86_64/emit.S: hits that leave the short way come here. */
 void emit_long(struct agent_thread *t, uint32_t id, void *record, uint32_t size, const void *frame)
 {
 	if (__builtin_expect(!t || !t->slot, 0)) {
@@ -333,7 +337,7 @@ void emit_long(struct agent_thread *t, uint32_t id, void *record, uint32_t size,
 			return;
 	}
 	if (__builtin_expect(!plain(t, id, record, size), 0)) {
-		/* Here, where the short way had its frame: that of emit_hit() is deeper. */
+		/* Here: the short way noted this frame, and the one of emit_hit() is deeper. */
 		emit_levels_left(t, frame_here());
 		emit_hit(t, &(struct hit){ .entry = id, .record = record, .size = size }, NULL,
 			 frame, EMIT_NEXT_LONG);

@@ -18,7 +18,7 @@ void event_emit_large(const struct tf_event *ev, void *record, uint32_t size, co
 int print_formatted(const void *ip, const char *format, va_list args);
 int print_text(const void *ip, const char *text, size_t size);
 
-/* The type of the records of an entry of event_entry[]. */
+/* The common_type of the records of an entry of event_entry[]. */
 static inline uint16_t emit_type(uint32_t entry)
 {
 	if (entry < LAYOUT_GROUPS_AT)
@@ -30,8 +30,8 @@ static inline uint16_t emit_type(uint32_t entry)
 }
 
 /*
- * The common fields of a record. One store of 8 bytes: those who load the fields again do not wait
- * for it.
+ * Fills in the common fields of a record. It is one store of 8 bytes, so that a later load of these
+ * bytes does not wait for several stores.
  */
 static inline void emit_fill(const struct agent_thread *t, uint32_t entry, void *record)
 {
@@ -42,7 +42,7 @@ static inline void emit_fill(const struct agent_thread *t, uint32_t entry, void 
 	__builtin_memcpy(record, &word, sizeof(word));
 }
 
-/* Calls of functions: a group's. */
+/* Whether the entry is for function calls, of a group. */
 static inline bool emit_is_function(uint32_t entry)
 {
 	return entry >= LAYOUT_GROUPS_AT && entry != LAYOUT_GRAPH_EXIT &&
@@ -50,53 +50,50 @@ static inline bool emit_is_function(uint32_t entry)
 }
 
 /*
- * A hit of a thread with a slot that is recorded in one instance, or counted, and no more. False:
- * it is more than that.
+ * A hit of a thread with a slot that one instance records, or that is counted, and nothing else.
+ * False: the hit needs more than that.
  */
 bool emit_plain(struct agent_thread *t, uint32_t entry, void *record, uint32_t size);
 
 #define EMIT_ALL UINT64_MAX
 
 /*
- * One hit the short way, only in the instances of `mask`; says in which of them it was recorded.
- * *time becomes its time, in ns of the clock `local`; it may lie in the record. 0 says that nothing
- * has been done, too. Its records have 20, 24 or 48 bytes and were stored in words of 8 bytes, but
- * for a last one of 4.
+ * One hit by the short way, only in the instances of `mask`. -> the instances that recorded it; 0
+ * also means that nothing was done. *time becomes its time, in ns of the clock `local`; it may be
+ * part of the record. The record has 20, 24 or 48 bytes, and was stored in words of 8 bytes but for
+ * a last one of 4.
  */
 uint64_t emit_try(struct agent_thread *t, uint32_t entry, void *record, uint32_t size,
 		  uint64_t *time, uint64_t mask) __attribute__((visibility("hidden")));
 
-/*
- * What the thread's next hit of the entry may take: nothing, the way into a ring, that into the
- * profile.
- */
+/* The short way that may be made for the thread's next hit: none, into a ring, into the profile. */
 enum emit_next { EMIT_NEXT_LONG, EMIT_NEXT_WAY, EMIT_NEXT_PROFILE };
 
 /*
- * A hit that is more than a record: `h` has its entry, record and size, and what is asked for
- * (mask, ask, seen); the rest is filled in here. *time becomes its time, as by emit_try(); the
- * stack is walked from `frame`, where one is wanted; either may be NULL. Says in which instances it
- * was recorded, or is wanted.
+ * A hit that is more than a record. The caller sets the entry, record and size of `h`, and what it
+ * asks for (mask, ask, seen). *time becomes its time, as for emit_try(). If a stack is wanted, it
+ * is walked from `frame`. Both may be NULL. -> the instances that recorded it, or want it
  */
 uint64_t emit_hit(struct agent_thread *t, struct hit *h, uint64_t *time, const void *frame,
 		  enum emit_next next);
 /*
- * A function's site, or its return, is there with this stack pointer, which is the frame that its
- * short way would note: hits that were left by siglongjmp end, as at any other hit (E2). The frames
- * of the C functions from here on lie deeper, and would not tell of a short hit at the same place.
+ * A function's site or its return is reached with this stack pointer. Hits that were left by
+ * siglongjmp end here, as at any other hit (E2). sp is the frame that the function's short way
+ * would note: the frames of C functions are deeper, and would not show a short hit at the same
+ * place.
  */
 void emit_levels_left(struct agent_thread *t, uintptr_t sp);
 
 /* The time now, of that clock. */
 uint64_t emit_time(void);
 
-/* Whether a stack is wanted of a hit of that event just now. */
+/* Whether a hit of that event wants a stack now. */
 bool emit_wants_stack(uint32_t id);
 
 /*
- * Memory of the thread for one large record; the last one that was taken goes
- * first. The thread's first one makes a system call. NULL: too large, too
- * many inside each other, no memory: counted as missed.
+ * Memory of the thread for one large record; the last one taken is put back first. The
+ * first one of a thread makes a system call. NULL: it is too large, too many are
+ * inside each other, or there is no memory: counted as missed.
  */
 void *large_get(struct agent_thread *t, uint32_t size);
 void large_put(struct agent_thread *t, void *record);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * events.c - static events: found by the notes of the DSOs, told to the server, switched on
+ * events.c - static events: finds them by the notes of the DSOs, sends their definitions to the
+ * server, and gives each its id
  *
  *     note -> struct tf_event *[] -> definitions, as many as a packet takes -> ids
  *     event.plan = &event_entry[id].plan: from then on the server arms it by one store
  *
  * An event that is refused (another one has its name) or does not fit stays off.
- * A DSO may go again; nothing here remembers it.
+ * A DSO may be unloaded; nothing here refers to it later.
  */
 #include <errno.h>
 #include <link.h>
@@ -20,7 +21,7 @@
 
 enum { BATCH_EVENTS = 256, REFUSED_ID = -1 };
 
-/* A packet that is being filled, and the events that it tells of. */
+/* A packet that is being filled, and the events that it defines. */
 struct batch {
 	struct attach_request q;
 	uint32_t	nr;
@@ -35,7 +36,7 @@ struct batch {
 
 static const struct tf_ops ops;
 
-/* ---- Telling ---- */
+/* ---- Sending ---- */
 
 static struct batch *batch_make(void)
 {
@@ -46,14 +47,14 @@ static struct batch *batch_make(void)
 }
 
 /*
- * The lowest and highest id that this process has; relaxed: only agent_events_armed() looks, and
+ * The lowest and the highest id of this process. Relaxed: only agent_events_armed() reads them, and
  * may miss the newest.
  */
 static _Atomic uint32_t lowest_id = LAYOUT_MAX_EVENTS, highest_id;
 
 bool agent_events_armed(void)
 {
-	/* Relaxed: what is not seen yet is only missing in the child of the vfork() that asks. */
+	/* Relaxed: an event that is missed here is missing only in the child of this vfork(). */
 	uint32_t high = atomic_load_explicit(&highest_id, memory_order_relaxed);
 
 	for (uint32_t id = atomic_load_explicit(&lowest_id, memory_order_relaxed); id <= high; id++)
@@ -64,13 +65,13 @@ bool agent_events_armed(void)
 	return false;
 }
 
-/* Under the lock of the thread that tells. */
+/* Under the lock of the thread that sends definitions. */
 static void note_id(uint32_t id)
 {
-	/* Relaxed: only who tells stores them, and agent_events_armed() may miss the newest. */
+	/* Relaxed: only that thread stores them, and agent_events_armed() may miss the newest. */
 	if (id < atomic_load_explicit(&lowest_id, memory_order_relaxed))
 		atomic_store_explicit(&lowest_id, id, memory_order_relaxed);
-	/* Relaxed: the same. */
+	/* Relaxed: as above. */
 	if (id > atomic_load_explicit(&highest_id, memory_order_relaxed))
 		atomic_store_explicit(&highest_id, id, memory_order_relaxed);
 }
@@ -85,14 +86,14 @@ static void event_known(struct tf_event *ev, int32_t id)
 	ev->id = (uint32_t)id;
 	note_id(ev->id);
 	/*
-	 * Release: who sees it armed sees its id. Pairs with the dependency of the load in
+	 * Release: a thread that sees the plan armed sees the id. Pairs with the dependent load in
 	 * tf_armed_().
 	 */
 	__atomic_store_n(&ev->plan, (const uint64_t *)&plane_event(&agent.plane, ev->id)->plan,
 			 __ATOMIC_RELEASE);
 }
 
-/* Whatever the server does not answer is refused. */
+/* An event without an answer of the server is refused. */
 static void batch_send(struct batch *b)
 {
 	uint32_t nr = 0;
@@ -115,7 +116,7 @@ static void batch_send(struct batch *b)
 	b->size = 0;
 }
 
-/* What is still in it is told first. NULL: there was none. */
+/* Sends what is still in it. NULL: there was no batch. */
 static void batch_end(struct batch *b)
 {
 	if (!b)
@@ -149,13 +150,13 @@ static bool batch_add(struct batch *b, struct tf_event *ev, const struct enums *
 	return true;
 }
 
-/* The same event may stand there from several files. */
+/* False also for an event that the notes list several times: several files may use it. */
 static bool is_new(const struct tf_event *ev)
 {
 	return ev && !ev->id && ev->version == TF_VERSION_;
 }
 
-/* *at is made for the first event: most programs have none. Without memory they stay off. */
+/* *at is made for the first event: most programs have none. Without memory the events stay off. */
 static void tell(struct batch **at, const struct tf_note *n)
 {
 	for (struct tf_event **p = n->events; p < n->events_end; p++) {
@@ -209,7 +210,7 @@ static bool note_at(const struct dl_phdr_info *info, int i, struct tf_note *out)
 {
 	const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 
-	/* Notes of 8 bytes' alignment are others'. */
+	/* Ours have an alignment of 4; notes aligned to 8 bytes are others'. */
 	return p->p_type == PT_NOTE && p->p_align <= 4 &&
 	       note_find((const char *)info->dlpi_addr + p->p_vaddr, p->p_memsz, out);
 }
@@ -238,7 +239,7 @@ static int scan_one(struct dl_phdr_info *info, size_t size, void *arg)
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		if (!note_at(info, i, &n))
 			continue;
-		/* Before: another thread may find an event armed as soon as it is told of. */
+		/* First: as soon as an event is defined another thread may find it armed. */
 		dso_told(&n);
 		tell(arg, &n);
 	}
@@ -263,12 +264,12 @@ AGENT_API void tf_dso_opened_(struct tf_dso *dso, struct tf_event **events,
 	struct batch *b = NULL;
 
 	/*
-	 * Acquire: pairs with the release in attach_start(). Before it everything is looked for at
-	 * attach.
+	 * Acquire: pairs with the release in attach_start(). Before that there is nothing to do:
+	 * attach looks for the events of all DSOs.
 	 */
 	if (atomic_load_explicit(&agent.state, memory_order_acquire) != AGENT_ON)
 		return;
-	/* Before, as in scan_one(). */
+	/* First, as in scan_one(). */
 	dso_told(&n);
 	if (thread_lock()) {
 		if (!attach_again() && (request_usable() || !attach_more())) {

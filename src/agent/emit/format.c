@@ -35,14 +35,14 @@ void text_number(struct text *t, int64_t value)
 	text_add(t, digits + at, sizeof(digits) - at);
 }
 
-/* As in the kernel an array's length stands behind the name, but that of a dynamic one. */
+/* As in the kernel, an array's length comes after the name, except a dynamic array's. */
 static void add_field(struct text *t, const struct tf_field *f, uint32_t *at)
 {
 	const char *bracket = strncmp(f->type, "__data_loc", 10) ? strchr(f->type, '[') : NULL;
 
 	*at = (*at + f->align - 1) / f->align * f->align;
 	add(t, "\tfield:");
-	/* In C bool is a macro. */
+	/* The C type behind the macro bool. */
 	if (!strncmp(f->type, "_Bool", 5))
 		add(t, "bool");
 	else
@@ -104,7 +104,7 @@ static void add_made_print(struct text *t, const struct tf_class *c)
 	}
 }
 
-/* ---- The print format of TRACE_EVENT(), with the constants that were told ---- */
+/* ---- The print format of TRACE_EVENT(), with the constants that the program defines ---- */
 
 static bool is_word(char c)
 {
@@ -125,7 +125,7 @@ static const struct tf_enum *enum_find(const struct enums *e, const char *system
 	return NULL;
 }
 
-/* "sizeof(...)" is one word when it was told. */
+/* "sizeof(...)" is one word: the program may define its value. */
 static size_t word_length(const char *p)
 {
 	size_t len = 0, whole;
@@ -166,7 +166,7 @@ static size_t add_word(struct text *t, const char *p, bool member, const struct 
 static void add_print(struct text *t, const struct tf_event *ev, const struct enums *e)
 {
 	const char *p = ev->print;
-	bool member = false;	/* behind "." or "->": a field's name is none of a constant's */
+	bool member = false;	/* behind "." or "->": the name of a field, not of a constant */
 
 	while (*p && !t->full) {
 		size_t len = 1;

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include "tracefuse/base.h"
 
-/* A text that grows in memory of its caller's; 0-terminated, `full` when it did not fit. */
+/* A text that grows in its caller's memory. It ends in a 0; `full`: it did not fit. */
 struct text {
 	char	*at;
 	size_t	len, room;
@@ -22,7 +22,7 @@ struct enums {
 
 void text_add(struct text *t, const char *s, size_t len);
 void text_number(struct text *t, int64_t value);
-/* As struct attach_definition's body has it. false: it did not fit. */
+/* The body of struct attach_definition. False: it did not fit. */
 bool format_body(struct text *t, const struct tf_event *ev, const struct enums *e);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * note.h - what a DSO's note says (include/tracefuse/base.h)
+ * note.h - what a DSO's note contains (include/tracefuse/base.h)
  */
 #ifndef TRACEFUSE_AGENT_EMIT_NOTE_H
 #define TRACEFUSE_AGENT_EMIT_NOTE_H
 
 #include "agent/emit/format.h"
 
-/* Where a DSO has what the note tells. */
+/* The parts of a DSO that its note points to. */
 struct tf_note {
 	struct tf_dso	*dso;
 	struct tf_event	**events, **events_end;

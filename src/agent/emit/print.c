@@ -9,18 +9,18 @@
 #include "agent/state.h"
 
 enum {
-	/* as in src/tracefs/marker.c, which makes the same record */
+	/* As in src/tracefs/marker.c, which makes the same record. */
 	PRINT_ID	= 5,
 	PRINT_TEXT	= 16,
 	SHORTEST	= 9,
-	PRINTK_MOST	= 1024,		/* bytes with the 0, as trace_printk() */
+	PRINTK_MOST	= 1024,		/* bytes with the 0, as in trace_printk() */
 	MARKER_MOST	= TF_RECORD_MAX - PRINT_TEXT - 2,
 };
 
-/* Whether anything would become of it: asked before the text is made. */
+/* Whether the record would be used: called before the text is made. */
 static bool wanted(void)
 {
-	/* Relaxed: each is a word of its own, and hit() looks at the plan again. */
+	/* Relaxed: each is a word of its own, and hit() reads the plan again. */
 	return agent_attached() &&
 	       atomic_load_explicit(&plane_event(&agent.plane, PRINT_ID)->plan,
 				    memory_order_relaxed) &&
@@ -64,7 +64,7 @@ int print_text(const void *ip, const char *text, size_t size)
 	return n;
 }
 
-/* What the formatting calls is not recorded, and does not change errno. */
+/* What vsnprintf() calls is not recorded, and errno stays as it was. */
 static int format_text(struct agent_thread *t, char *out, const char *format, va_list args)
 {
 	uint8_t busy = t->busy;

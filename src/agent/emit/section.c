@@ -9,22 +9,23 @@
  *               as long as it has to be, and begun after the last one --> struct section_report
  *
  * C1  A section belongs to its thread: until it is reported no other thread
- *     sees it. A signal handler may come in at any point; what it changes it
- *     changes back, and a section that is on hides those inside it.
- * C2  What held before somebody watched is not known: all is forgotten when the
- *     watch's generation is another one. An end without a beginning is none.
- * C3  instance_state.live decides between threads: of all that began at one
- *     number one is reported. Its report is complete before it is named there,
+ *     sees it. A signal handler may run at any point. It undoes what it changes,
+ *     and a section that is on hides those inside it.
+ * C2  It is not known what was on before the watch began: when the watch's
+ *     generation changes, all state is forgotten. An end without a beginning is
+ *     ignored.
+ * C3  instance_state.live decides between threads: of all sections that began at
+ *     one number one is reported. Its report is complete before it is named there,
  *     so a thread that sees the number finds it, also after the thread that
  *     reported was killed. The maximum is updated after that. A thread that
  *     finds the number raised but the maximum not yet updated reads the
  *     maximum from the report.
- * C4  The same step swaps the buffers. So from a section's beginning to its end
- *     nobody swapped, if it is reported, and all its records are in the buffer
+ * C4  The same step swaps the buffers. So if a section is reported, nobody swapped
+ *     between its beginning and its end, and all its records are in the buffer
  *     that is left alone from then on.
- * C5  What the server says (struct section_watch, tracing_on) is loaded relaxed:
- *     each is a number of its own, and the server checks what is told. A section
- *     that was on when they changed is dropped by its generation.
+ * C5  What the server sets (struct section_watch, tracing_on) is loaded relaxed:
+ *     each is a number of its own, and the server checks each report. A section
+ *     that was on when they changed is dropped because of its generation.
  */
 #include "agent/state.h"
 #include "agent/syscall.h"
@@ -32,7 +33,7 @@
 
 enum { LONGEST_TRIES = 100 };
 
-/* Nobody watches. */
+/* Used while nothing is watched. */
 static const _Atomic uint32_t none;
 
 const _Atomic uint32_t *agent_section_kinds = &none;
@@ -46,7 +47,7 @@ void section_start(void)
 
 void section_stop(void)
 {
-	/* Pairs with the same; `none` has been there since load. */
+	/* As above; `none` has been there since load. */
 	__atomic_store_n(&agent_section_kinds, &none, __ATOMIC_RELEASE);
 }
 
@@ -94,7 +95,7 @@ static bool counts(unsigned int watch, uint64_t ns)
 
 /* ---- A report ---- */
 
-/* A thread without restartable sequences asks only when it reports. */
+/* A thread without restartable sequences asks for its CPU only when it reports. */
 static void report_cpus(struct section_report *r)
 {
 	uint32_t cpu = 0;
@@ -108,7 +109,7 @@ static void report_cpus(struct section_report *r)
 		r->start.cpu = r->end.cpu;
 }
 
-/* Addresses are the process's own until it is reported; the CPU may be a negative number. */
+/* Addresses are the process's own until the report is made; the CPU may be negative. */
 static void describe(const struct agent_thread *t, struct section_end *e, const void *ip,
 		     const void *parent)
 {
@@ -130,34 +131,35 @@ static void translate(struct agent_thread *t, struct section_end *out, const str
 	out->parent = agent_address(t, (const void *)e->parent);
 }
 
-/* Whether it is of a number before this one. */
+/* Whether the report belongs to a number before this one. */
 static bool is_past(uint64_t state, uint32_t number)
 {
 	return !state || (((uint32_t)(state >> 1) - number) & SECTION_NUMBER) > SECTION_NUMBER / 2;
 }
 
 /*
- * One that nobody is writing just now (a thread that was killed there keeps it), and
- * that is neither named nor about to be: of this number and the next ones. NULL: there is none.
+ * Claims a report that no thread is writing now. It must not be named, or about to be: reports of
+ * this number and of later ones may be. A report whose writer was killed stays claimed. NULL: there
+ * is none.
  */
 static struct section_report *report_claim(struct section_log *log, uint32_t number)
 {
 	for (uint32_t i = 1; i <= SECTION_REPORTS; i++) {
 		struct section_report *r = &log->reports[(number + i) % SECTION_REPORTS];
-		/* Relaxed: the compare-and-swap finds out whether it still is so. */
+		/* Relaxed: the compare-and-swap finds out whether it is still so. */
 		uint64_t state = atomic_load_explicit(&r->state, memory_order_relaxed);
 
 		/*
-		 * Acquire: pairs with the release in report(); what is written now comes after what
-		 * was.
+		 * Acquire: pairs with the release in report(): what this thread writes comes after
+		 * what was written before.
 		 */
 		if (!(state & 1) && is_past(state, number) &&
 		    atomic_compare_exchange_strong_explicit(&r->state, &state, state | 1,
 							    memory_order_acquire,
 							    memory_order_relaxed)) {
 			/*
-			 * Pairs with the fence in copy_report() (running.c): who reads what follows
-			 * sees it odd.
+			 * Pairs with the fence in copy_report(): a reader that sees what this
+			 * thread writes next sees the state odd.
 			 */
 			atomic_thread_fence(memory_order_release);
 			return r;
@@ -166,18 +168,18 @@ static struct section_report *report_claim(struct section_log *log, uint32_t num
 	return NULL;
 }
 
-/* C3: what has to be beaten at this number, told if it has not been. */
+/* C3: the time that has to be exceeded at this number. Stores it, if that was not done yet. */
 static uint64_t longest_at(struct section_log *log, struct instance_state *inst, uint32_t live,
 			   uint32_t generation)
 {
 	const struct section_report *r = &log->reports[live_report(live)];
 	/*
-	 * Acquire: pairs with the release below; of a newer number than `live` it is seen that that
-	 * is past.
+	 * Acquire: pairs with the release below. If its number is newer than `live`, this thread
+	 * also sees that `live` is past.
 	 */
 	uint64_t told = atomic_load_explicit(&log->longest, memory_order_acquire), ns;
 
-	/* Where others tell it again and again, one of them has been faster. */
+	/* If others store it again and again, one of them has been faster. */
 	for (int i = 0; (told & 0xffff) != (live_number(live) & 0xffff); i++) {
 		if (i == LONGEST_TRIES)
 			return UINT64_MAX;
@@ -187,13 +189,13 @@ static uint64_t longest_at(struct section_log *log, struct instance_state *inst,
 		    section_state(live_number(live), generation))
 			ns = r->end.time - r->start.time;
 		/*
-		 * Pairs with the fence in report_claim(): nobody writes what was read before `live`
-		 * is another.
+		 * Pairs with the fence in report_claim(): as long as `live` has not changed, no
+		 * thread writes what was read.
 		 */
 		atomic_thread_fence(memory_order_acquire);
 		if (atomic_load_explicit(&inst->live, memory_order_relaxed) != live)
 			return UINT64_MAX;
-		/* Both pair with each other, and with the acquire above. */
+		/* Release and acquire pair with each other, and with the acquire above. */
 		if (atomic_compare_exchange_weak_explicit(
 			    &log->longest, &told, section_longest(ns, live_number(live)),
 			    memory_order_release, memory_order_acquire))
@@ -202,17 +204,17 @@ static uint64_t longest_at(struct section_log *log, struct instance_state *inst,
 	return told >> 16;
 }
 
-/* C3, C4. Whether `live` is what it was; *live: what it is now. */
+/* C3, C4. -> whether `live` was unchanged; *live: its new value */
 static bool win(struct instance_state *inst, uint32_t *live, uint32_t report)
 {
-	/* Relaxed: looked at, not into. */
+	/* Relaxed: only their presence counts. */
 	uint32_t both = atomic_load_explicit(&inst->buffers[0], memory_order_relaxed) &&
 			atomic_load_explicit(&inst->buffers[1], memory_order_relaxed);
 	uint32_t next = live_make(live_number(*live) + 1, report, *live ^ both);
 
 	/*
-	 * Release: pairs with the acquires of `live`: the report is there. Each ring orders its own
-	 * records.
+	 * Release: pairs with the acquires of `live`: the report is complete. Each ring orders its
+	 * own records.
 	 */
 	if (!atomic_compare_exchange_strong_explicit(&inst->live, live, next, memory_order_release,
 						     memory_order_relaxed))
@@ -221,7 +223,7 @@ static bool win(struct instance_state *inst, uint32_t *live, uint32_t report)
 	return true;
 }
 
-/* The thread may be gone before the server looks. A report is no hit (A1), but rare. */
+/* Done now: the thread may be gone before the server looks. A1 is about hits, and this is rare. */
 static void report_task(struct section_report *r)
 {
 	struct {
@@ -275,12 +277,12 @@ static void report(struct agent_thread *t, unsigned int watch, const struct sect
 		return;
 	report_fill(t, r, m, end, frame);
 	r->buffer = live & 1;
-	/* Pairs with the acquires of who claims it next, and of the server's reader. */
+	/* Pairs with the acquires in report_claim() and in copy_report(). */
 	atomic_store_explicit(&r->state, state, memory_order_release);
 	if (win(inst, &live, (uint32_t)(r - log->reports)))
 		longest_at(log, inst, live, m->generation);
-	else /* It is free again, if nobody has found that out. Relaxed: it passes the release above
-		on. */
+	else /* It is free again, unless another thread has claimed it. Relaxed: it continues the
+		release sequence of the store above. */
 		atomic_compare_exchange_strong_explicit(&r->state, &state, 0, memory_order_relaxed,
 							memory_order_relaxed);
 }
@@ -292,13 +294,13 @@ bool agent_section_begin(struct agent_thread *t, unsigned int watch, struct sect
 {
 	struct instance_state *inst;
 
-	/* Before the instance: one that is told of in between is dropped at the end. */
+	/* Before the instance: if a new generation comes in between, the end drops the section. */
 	m->generation = generation_of(watch);
 	inst = instance_of(watch);
 	/* Relaxed: C5. */
 	if (!atomic_load_explicit(&inst->tracing_on, memory_order_relaxed))
 		return false;
-	/* Relaxed: it is compared, later. */
+	/* Relaxed: it is only compared later. */
 	m->number = live_number(atomic_load_explicit(&inst->live, memory_order_relaxed));
 	describe(t, &m->at, ip, parent);
 	m->at.time = clock_now(&plane_header(&agent.plane)->tsc, inst);
@@ -344,7 +346,7 @@ uint32_t agent_process(void)
 struct waiter *agent_waiters(uint32_t *nr, _Atomic uint32_t **end)
 {
 	struct program_tables *tables = tables_of();
-	/* Relaxed: it only grows, and a slot that this process has lies below it. */
+	/* Relaxed: it only grows, and the slots of this process are below it. */
 	uint32_t slots = atomic_load_explicit(&plane_header(&agent.plane)->slots_high,
 					      memory_order_relaxed);
 
@@ -368,7 +370,7 @@ bool agent_wakeup_pending(void)
 	return section_wakeup_pending();
 }
 
-/* ---- Critical sections: what holds in a thread ---- */
+/* ---- Critical sections: what is on in a thread ---- */
 
 /* C2 */
 static void settle(struct agent_section *s)
@@ -385,7 +387,7 @@ static bool holds(const struct agent_section *s, uint32_t kinds)
 	return s->state & kinds & SECTION_CRITICAL;
 }
 
-/* Locks and own sections are counted, so that what is inside another one does not end it. */
+/* Locks and own sections are counted: the end of an inner one does not end the outer one. */
 static void count(struct agent_section *s, uint32_t kind, bool on)
 {
 	uint16_t *nr = kind == SECTION_PREEMPT ? &s->locks : kind == SECTION_OWN ? &s->own : NULL;
@@ -408,7 +410,7 @@ void agent_section_change(struct agent_thread *t, uint32_t kind, bool on, const 
 	struct agent_section *s = &t->section;
 	bool before;
 
-	/* A child of vfork() runs on this thread's slot. */
+	/* A child of vfork() uses this thread's slot. */
 	if (t->no_rseq)
 		return;
 	settle(s);

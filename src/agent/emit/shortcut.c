@@ -3,16 +3,16 @@
  * shortcut.c - what a thread remembers of hits that one histogram counts, and the table of
  * shortcuts
  *
- * Such a hit goes from its plan to a trigger, its program, its map and an elt; the next one of the
- * event goes there again. So the thread keeps what all of that was (struct agent_count), and
- * count_way of x86_64/short.h goes on from there. What that cannot do, it leaves to emit_long()
- * before it has done anything: a key that is new, a thread that is on no CPU that has a column.
+ * Such a hit goes from its plan to a trigger, its code, its map and an elt; the next hit of the
+ * event goes there again. So the thread remembers all of these (struct agent_count), and count_way
+ * of x86_64/short.h continues from there. What it cannot do, it leaves to emit_long() before it has
+ * done anything: a key that is new, a thread on a CPU that has no column.
  *
  * W1 to W4 of way.c hold for it. What changes without a publication (W2) is loaded at each hit:
- * whether the event is soft disabled, whether the histogram is paused, on which CPU it is.
+ * whether the event is soft disabled, whether the histogram is paused, and the CPU.
  *
- * A thread that is killed leaves what one that goes the long way may leave: the key is there
- * before, and each sum is added to by the last instruction of a restartable section.
+ * A thread that is killed here leaves nothing that it could not leave on the long way: the key is
+ * there before, and the last instruction of a restartable section adds to each sum.
  */
 #include "agent/emit/emit.h"
 #include "agent/emit/shortcut.h"
@@ -54,18 +54,18 @@ _Static_assert(COUNT_TWO == EARLY_TWO && COUNT_OTHER == EARLY_OTHER && COUNT_LOG
 		       COUNT_PARENT == EARLY_PARENT && COUNT_IPS == EARLY_IPS,
 	       "short.h knows what comes early and late");
 
-/* What a shortcut is made of. */
+/* The parts of a histogram that decide which shortcut fits. */
 struct counted {
 	const struct plan *plan;
-	const struct op *op; /* of its code */
+	const struct op *op; /* the first one of its code */
 	struct map_view map;
 	const struct instance_state *inst;
-	bool function; /* a group's, whose records are struct function_record */
+	bool function; /* the entry is a group's: its records are struct function_record */
 };
 
-/* ---- What is no assembly. False: nothing was done, the hit has to go the long way ---- */
+/* ---- Shortcuts in C. False: nothing was done, the hit has to go the long way ---- */
 
-/* As hit_enter() would have it: more CPUs than the session knows. */
+/* As in hit_enter(): there may be more CPUs than the session knows. */
 static inline bool is_known(uint32_t cpu)
 {
 	return cpu < plane_header(&agent.plane)->nr_cpus;
@@ -76,8 +76,10 @@ static inline bool on_known_cpu(const struct agent_count *c)
 	return is_known((uint32_t)*c->thread->cpu);
 }
 
-/* The rest of hit(), whatever the program is. What it makes may be recorded with a stack, which the
- * long way takes. */
+/*
+ * The rest of hit(), for any code. A record that it makes may want a stack; only the long way takes
+ * one.
+ */
 static bool call_any(struct agent_count *c, void *record, uint32_t size)
 {
 	const struct instance_state *inst =
@@ -120,7 +122,7 @@ static bool call_text(struct agent_count *c, void *record, uint32_t size)
 {
 	const struct plane *p = &agent.plane;
 	const struct map_view map = map_view_of(p, c->code->map, &c->code->layout);
-	struct hit h; /* as far as it is looked at */
+	struct hit h; /* only what fold_text_key() reads is set */
 	uint32_t elt;
 
 	if (!on_known_cpu(c))
@@ -139,7 +141,7 @@ static bool call_since(struct agent_count *c, void *record, uint32_t size)
 {
 	const struct op *op = c->code->ops;
 	const struct hist_cell *cell = plane_config(&agent.plane, op->imm);
-	/* Acquire: the map as it was made; pairs with the release in point_cell(). */
+	/* Acquire: the map is complete. Pairs with the release in point_cell(). */
 	data_ref ref = atomic_load_explicit(&cell->map, memory_order_acquire);
 	const struct map_view map = map_view_of(&agent.plane, c->code->map, &c->code->layout);
 	const struct map_view other = map_view_of(&agent.plane, ref, &cell->layout);
@@ -185,8 +187,8 @@ static uint32_t load_size(uint8_t load)
 }
 
 /*
- * A field that is looked at. False: it has no quick load, or is one of the common fields, which are
- * filled in by those who go the long way.
+ * Notes a field that is loaded. False: it has no quick load, or is a common field, which only the
+ * long way fills in.
  */
 static bool field_of(struct agent_count *c, unsigned int op, uint32_t off, uint8_t *load,
 		     uint16_t *at)
@@ -218,7 +220,7 @@ static enum cmp_op opposite(enum cmp_op cmp)
 	return of[cmp];
 }
 
-/* The operand as wide as the field, as the comparison takes it. */
+/* The operand, with the width of the field and its sign. */
 static uint64_t operand_of(const struct op *op)
 {
 	switch (op->kind) {
@@ -240,8 +242,8 @@ static uint64_t operand_of(const struct op *op)
 }
 
 /*
- * Whether a number compares is whether it lies in a range: low <= v <= high, where the numbers go
- * round. False: it is no range, or an empty one.
+ * Makes a range of a comparison: it is true for low <= v <= high, where the numbers wrap around.
+ * False: it is no range, or an empty one.
  */
 static bool range_of(struct agent_count *c, enum cmp_op cmp, uint64_t v, bool is_signed)
 {
@@ -283,7 +285,7 @@ static bool one_comparison(struct agent_count *c, const struct code *code)
 			op->kind >= OP_CMP_S8);
 }
 
-/* ---- Which hits have one ---- */
+/* ---- Which hits have a shortcut ---- */
 
 /* OP_HIST_KEY1, OP_HIST_KEYS */
 static bool fits_keys(struct agent_count *c, const struct counted *from)
@@ -309,7 +311,7 @@ static bool is_ip(uint8_t load, uint16_t off)
 				    off == offsetof(struct function_record, parent_ip));
 }
 
-/* By ip, parent_ip or both, which entry.S has in registers. */
+/* Keys ip, parent_ip or both, which entry.S has in registers. */
 static bool fits_function(struct agent_count *c, const struct counted *from)
 {
 	if (!from->function || (c->early & COUNT_FILTER) || !fits_keys(c, from) || c->late ||
@@ -336,7 +338,7 @@ static bool fits_log2(struct agent_count *c, const struct counted *from)
 	return true;
 }
 
-/* The clock is the counter, now. It is asked for at each hit. */
+/* Whether the clock is the counter now. Each hit looks again. */
 static bool time_of(struct agent_count *c, const struct counted *from)
 {
 	const struct clock_scale *scale = &plane_header(&agent.plane)->tsc;
@@ -395,28 +397,28 @@ static bool fits_any(struct agent_count *c, const struct counted *from)
 }
 
 /*
- * All shortcuts of threads, each with the reason for it (R36). The first that fits is taken. A
- * plan's `kind` says what hit() and hit_plain() do on the long way (session/limbo.c), an agent_way
- * what goes into a ring (way.c).
+ * All shortcuts of threads, each with the reason for it (R36). The first one that fits is taken. A
+ * plan's `kind` decides what hit() and hit_plain() do on the long way (session/limbo.c); an
+ * agent_way goes into a ring (way.c).
  */
 static const struct {
 	const char *name;
-	/* Fills in what the shortcut needs to know. False: this is not one for it. */
+	/* Fills in what the shortcut needs. False: this shortcut does not fit. */
 	bool (*fits)(struct agent_count *c, const struct counted *from);
 } table[SHORTCUTS] = {
 	/* A traced program calls functions more often than anything else that is counted. */
 	[SHORTCUT_FUNCTION] = {"functions by ip and parent_ip", fits_function},
-	/* What most histograms are. In assembly: its parts take less than a call. */
+	/* Most histograms are like this. In assembly: its parts take less than a call. */
 	[SHORTCUT_KEYS] = {"one or two integer keys, a value", fits_keys},
-	/* Of sizes and times. The same but for three instructions. */
+	/* For sizes and times. It differs from the last one in three instructions. */
 	[SHORTCUT_LOG2] = {"a .log2 key", fits_log2},
 	/* The first half of a latency. In assembly: the counter hides the rest. */
 	[SHORTCUT_TIME] = {"a variable with the time", fits_time},
 	/* The second half. In C: two maps, and the counter hides the call. */
 	[SHORTCUT_SINCE] = {"the time since a variable", fits_since},
-	/* In C: it is loops. */
+	/* In C: it has loops. */
 	[SHORTCUT_TEXT] = {"a text key", fits_text},
-	/* The way from the event to the program is longer than most programs. */
+	/* The way from the event to the code is longer than most code. */
 	[SHORTCUT_ANY] = {"any other histogram", fits_any},
 };
 
@@ -450,7 +452,7 @@ static void map_to(struct agent_count *c, struct map_view m)
 	c->nr_plain = l->nr_plain;
 }
 
-/* Assembly knows columns for CPUs, and no `if` but one comparison. */
+/* Assembly handles maps with columns for CPUs, and an `if` of one comparison only. */
 static bool shortcut_find(struct agent_count *c, const struct counted *from,
 			  const struct code *filter, bool filtered)
 {
@@ -500,7 +502,7 @@ static bool count_find(struct agent_count *c, uint32_t id)
 	return shortcut_find(c, &from, plane_config(p, t->filter), t->filter);
 }
 
-/* ---- */
+/* ---- Remembering ---- */
 
 void count_make(struct agent_thread *t, struct slot *slot, uint32_t id)
 {

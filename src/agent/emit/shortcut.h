@@ -9,14 +9,14 @@
 
 #include "agent/state.h"
 
-/* Behind a hit of entry `id` that was counted: the next one may be short. Under the guard. */
+/* After a hit of entry `id` that was counted: the next one may be short. Under the guard. */
 void count_make(struct agent_thread *t, struct slot *slot, uint32_t id);
 /* The same, by guarded.S. */
 void guarded_count_make(struct agent_thread *t, struct slot *slot, uint32_t id, uintptr_t *resume);
 
 /*
- * Whether count_make() may have something to do: it has not been asked for this entry in this
- * epoch. Where the place is another entry's, whose hits are short, that gives way now and then.
+ * Whether count_make() may have something to do: it was not called for this entry in this epoch. If
+ * another entry has the place and its hits are short, it loses the place now and then.
  */
 static inline bool count_wanted(struct agent_thread *t, uint32_t id)
 {

@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * way.c - what a thread remembers of the way of its hits into a ring
+ * way.c - what a thread remembers of its hits' way into a ring
  *
  * An event that is only recorded goes from its plan to an arm, an instance, a
- * buffer and the ring of the CPU; a thread's next hit of it goes there again.
- * So the thread keeps the end of that way, and x86_64/emit.S takes it.
+ * buffer and the ring of the CPU; a thread's next hit of it goes there again. So
+ * the thread remembers the end of that way, and x86_64/emit.S takes it.
  *
- * W1  What a way leads to may be used while the epoch is what it was. It is made
- *     inside a hit that saw epoch E, so what it leads to was published and not
- *     retired at E; whatever is retired raises the epoch (limbo.c) and is freed
+ * W1  What a way leads to may be used while the epoch has not changed. The way is
+ *     made inside a hit that saw epoch E, so what it leads to was published and not
+ *     retired at E. Whatever is retired raises the epoch (limbo.c), and is freed
  *     only when no slot shows a depth with an older one. The short way stores
- *     its depth, loads the epoch and leaves unless it is E: as any hit (H1), it
- *     either sees that something was retired or keeps it from being freed. Its
- *     slot's epoch is E already, since way_make() or a hit after it stored it
- *     and none is newer; an older one would keep more. Other CPU's rings changing places raises it,
- *     too. Where each enter needs a fence of its own (config_header.fence) no way is made; a server
- *     who begins to need it raises the epoch long before it frees.
+ *     its depth, loads the epoch and leaves unless it is E. So like any hit (H1),
+ *     it either sees that something was retired or prevents that it is freed.
+ *     Its slot's epoch is E already: way_make() or a hit after it stored it, and
+ *     none is newer; an older one would only free less. The epoch also rises when
+ *     the rings of another CPU change places. If each enter needs a fence of its
+ *     own (config_header.fence), no way is made. A server that begins to need
+ *     fences raises the epoch long before it frees.
  * W2  What hits change themselves is loaded each time: tracing_on, and which
- *     buffer is live. What the server alone changes raises the epoch, published
- *     or not: the instance's options and clock, whether the ring is disabled
- *     (which says what tracing_cpumask does).
- * W3  A way is made at level 0 and with the depth stored, so a signal handler's
- *     hits neither take nor make one meanwhile. event is stored last: one that
- *     was not finished leads nowhere. A handler that comes before a short hit
- *     has stored its depth may make a way for another entry of the same place,
- *     or find that there is none any more. So a short hit looks at `seen`
- *     behind that, which is of the entry and the epoch in one word, and it
- *     looks at nothing of the way once its depth is 0 again.
- *     Plans and the settings of the graph tracer are published: those that a
- *     way was made by are the same while its epoch is.
- * W4  A way is memory of the thread's own (R2 does not say of it what it says of
- *     the session's); ring and inst have been brought into the mapping.
+ *     buffer is live. What only the server changes raises the epoch, published
+ *     or not: the instance's options and clock, and whether the ring is disabled
+ *     (by tracing_cpumask).
+ * W3  A way is made at level 0 and with the depth stored, so the hits of a signal
+ *     handler neither take nor make one meanwhile. `event` is stored last: a way
+ *     that is not complete leads nowhere. A handler that runs before a short hit
+ *     has stored its depth may make a way for another entry in the same place, or
+ *     remove the way. So a short hit compares `seen` after that, one word with the
+ *     entry and the epoch, and reads nothing of the way once its depth is 0 again.
+ *     Plans and the settings of the graph tracer are published: those that a way
+ *     was made from do not change while its epoch does not.
+ * W4  A way is the thread's own memory, so R2, which is about the session's, does
+ *     not hold for it; its ring and inst were checked to be in the mapping.
  */
 #include "agent/graph/graph.h"
 #include "agent/state.h"
@@ -89,7 +89,7 @@ _Static_assert(offsetof(struct rseq_area, cpu_id) == RSEQ_CPU &&
 		       offsetof(struct rseq_area, rseq_cs) == RSEQ_CS,
 	       "emit.S knows the area of restartable sequences");
 
-/* Two words next to each other, as the short way compares them. */
+/* Two adjacent words, in the form in which the short way compares them. */
 static uint64_t words_at(const volatile void *at)
 {
 	const volatile uint32_t *word = at;
@@ -97,7 +97,9 @@ static uint64_t words_at(const volatile void *at)
 	return word[0] | (uint64_t)word[1] << 32;
 }
 
-/* An event that one instance records and that does nothing else, as in plain_record(). */
+/*
+ * The instance, if only one instance records the event and does nothing else: see plain_record().
+ */
 static struct instance_state *only_recorded(uint32_t id, uint32_t *instance)
 {
 	const struct plane *p = &agent.plane;
@@ -124,7 +126,7 @@ static struct ring *ring_to(const struct instance_state *inst, uint32_t live, ui
 	return ref ? plane_data(p, ref) : NULL;
 }
 
-/* Of a record with its header. */
+/* Bytes of a record with its header. */
 static uint32_t size_of(uint32_t type)
 {
 	return 4 + (type == LAYOUT_FUNCTION_ID ? SIZE_FUNCTION :
@@ -159,9 +161,8 @@ static bool way_find(struct agent_way *w, uint32_t id, uint32_t cpu)
 }
 
 /*
- * Whether the way leads where a new one would lead. W2: after a swap of the
- * buffers the old one fits no more. While tracing is off there is nothing better
- * to make.
+ * Whether a new way would lead to the same place. W2: after a swap of the buffers
+ * the old way does not fit. While tracing is off, a new way would be no better.
  */
 static bool way_fits(const struct agent_way *w, uint32_t id, uint32_t cpu, uint64_t epoch)
 {
@@ -184,9 +185,8 @@ bool way_may(const struct slot *slot, uint32_t id)
 	const struct config_header *h = plane_header(&agent.plane);
 
 	/*
-	 * Relaxed: the depth is the thread's own, of the fence see W1, shortcuts_off does not
-	 * change while there is something to take, and the lease is what the thread has said of
-	 * itself.
+	 * Relaxed: only this thread writes the depth; W1 is about the fence; shortcuts_off does not
+	 * change while there is something to take; only this thread sets the lease's flag.
 	 */
 	return !atomic_load_explicit(&slot->depth, memory_order_relaxed) &&
 	       !atomic_load_explicit(&h->fence, memory_order_relaxed) &&
