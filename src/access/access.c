@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * access.c - what can be said about a session's files without knowing where they are: paths, whole
- * files, and what error_log grew by
+ * access.c - what is the same wherever a session's files are: paths, whole files, new entries of
+ * error_log
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@ void access_close(struct access *a)
 		a->ops->close(a);
 }
 
-/* Adds the components of `path` to `out`; ".." at the root leads outside. */
+/* Adds the components of `path` to `out`. False: a ".." leads outside of the root. */
 static bool add_components(char *out, size_t size, const char *path)
 {
 	while (*path) {
@@ -133,7 +133,7 @@ int access_write_all(struct access *a, const char *path, int flags, const char *
 
 int access_pend(struct access *a, const char *path, bool truncates, const char *text, size_t len)
 {
-	return a->ops->keep ? a->ops->keep(a, path, truncates, text, len) : -ENOENT;
+	return a->ops->pend ? a->ops->pend(a, path, truncates, text, len) : -ENOENT;
 }
 
 /* ---- error_log ---- */
@@ -169,7 +169,7 @@ static const char *next_entry(const char *s)
 	return next ? next + 1 : s + strlen(s);
 }
 
-/* The log drops its oldest entries: what is left of `before` begins `now`. */
+/* The log drops its oldest entries, so `now` begins with the last entries of `before`. */
 static const char *what_is_new(const char *before, const char *now)
 {
 	while (*before && strncmp(now, before, strlen(before)))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * access.h - the files of a session, from wherever one stands
+ * access.h - the files of a session, wherever their tree is
  *
  * The commands and the setup reader use files through this small table of
  * functions, so that they need not know where the tree is:
@@ -8,9 +8,9 @@
  *     access_tree()     the tree is in this process (replay without a server)
  *     access_connect()  it is in a server: over the session's control socket
  *
- * Paths are relative to the tracing directory, without a leading slash; "" is
- * the root. All functions return what the file system call would have given:
- * a count or 0, or -errno of exactly that step.
+ * Paths are relative to the tracing directory, without a leading slash; "" is the root. All
+ * functions return what the file system call would return: a count or 0, or the -errno of the step
+ * that failed.
  */
 #ifndef TRACEFUSE_ACCESS_ACCESS_H
 #define TRACEFUSE_ACCESS_ACCESS_H
@@ -36,8 +36,8 @@ struct access_ops {
 	int	(*stat)(struct access *a, const char *path, mode_t *mode);
 	int	(*mkdir)(struct access *a, const char *path);
 	int	(*rmdir)(struct access *a, const char *path);
-	/* access_pend(); NULL: nothing is kept */
-	int (*keep)(struct access *a, const char *path, bool truncates, const char *text,
+	/* For access_pend(). NULL: no setting can wait for its event. */
+	int (*pend)(struct access *a, const char *path, bool truncates, const char *text,
 		    size_t len);
 	void	(*close)(struct access *a);
 };
@@ -50,21 +50,26 @@ struct access_file {
 	struct access	*access;
 };
 
-/* `lock` is held around each call into the tree; NULL: the caller is alone. NULL: out of memory. */
+/*
+ * Each call into the tree is made under `lock`, which may be NULL if nobody else uses the tree.
+ * Returns NULL if out of memory.
+ */
 struct access *access_tree(struct tree *t, pthread_mutex_t *lock);
 
-/* Connects to the server of session `name`: -ENOENT none, -ECONNREFUSED its server is dead. */
+/*
+ * Connects to the server of session `name`. -ENOENT: no such session; -ECONNREFUSED: its server is
+ * dead.
+ */
 int access_connect(const char *name, struct access **out);
-/* The same by the session's directory: one without a name is not listed. */
+/* The same by the session's directory, for a session that has no name and is in no list. */
 int access_connect_at(const char *dir, struct access **out);
 
 void access_close(struct access *a);
 
 /*
- * The path inside the tracing directory that `path` means when the current
- * directory is `cwd` inside it: /sys/kernel/tracing/X and
- * /sys/kernel/debug/tracing/X are X, "." and ".." are resolved. Returns false
- * when it leads outside: then the file is an ordinary file of the host.
+ * Finds the path inside the tracing directory that `path` means if the current directory is `cwd`
+ * inside it. /sys/kernel/tracing/X and /sys/kernel/debug/tracing/X are X; "." and ".." are
+ * resolved. Returns false if the path leads outside: the file is an ordinary file of the host.
  */
 bool access_path(const char *cwd, const char *path, char *out, size_t size);
 
@@ -74,33 +79,34 @@ bool access_path(const char *cwd, const char *path, char *out, size_t size);
 int access_read_all(struct access *a, const char *path, char **text, size_t *len);
 
 /*
- * Opens for writing as a shell's redirection does, which asks to create what is
- * not there: a tracing directory answers that with -EACCES, not -ENOENT.
+ * Opens for writing as a shell's redirection does. A redirection asks to create a file that does
+ * not exist, and a tracing directory answers -EACCES to that, not -ENOENT.
  */
 int access_create(struct access *a, const char *path, int flags, struct access_file **out);
 
 /*
- * Opens with `flags` (besides O_WRONLY), writes all of the text, the rest again
- * after a short write, and releases. Returns 0 or the first -errno; *step
- * (may be NULL) then names it: "open", "write" or "close".
+ * Opens with O_WRONLY and `flags`, writes the whole text, and releases. After a short write it
+ * writes the rest. Returns 0 or the first -errno; *step (may be NULL) then names the step that
+ * failed: "open", "write" or "close".
  */
 int access_write_all(struct access *a, const char *path, int flags, const char *text, size_t len,
 		     const char **step);
 
 /*
- * A setting of an event that no program has defined yet: events/SYSTEM/EVENT/
- * {enable,filter,trigger}, written as soon as one does. An empty text asks
- * whether it would be kept, and truncates. -ENOENT: it is not kept.
+ * A setting of an event that no program has defined yet:
+ * events/SYSTEM/EVENT/{enable,filter,trigger}. It is pending, and is written when a program defines
+ * the event. An empty text asks whether a setting would be pending, and truncates. -ENOENT: no
+ * setting of that file can be pending.
  */
 int access_pend(struct access *a, const char *path, bool truncates, const char *text, size_t len);
 
 /*
- * What a write made error_log grow by. access_errors_mark() before the write,
- * access_errors_print() after it: prints the entries that are new, as the file
- * has them. `path` is the file written to: it tells which instance's log is meant.
+ * Prints the entries that a write added to error_log. The caller calls access_errors_mark() before
+ * the write and access_errors_print() after it. `path` is the file that is written to; it decides
+ * which instance's log is read.
  */
 char *access_errors_mark(struct access *a, const char *path);
-/* frees the mark */
+/* Frees the mark. */
 void access_errors_print(struct access *a, const char *path, char *mark, FILE *out);
 
 #endif

@@ -58,7 +58,10 @@ static int receive_all(int fd, void *buf, size_t len)
 	return 0;
 }
 
-/* In the middle of a message: whatever is asked next fails at once, and waits for no answer. */
+/*
+ * The connection broke in the middle of a message. Each later request fails at once and waits for
+ * no answer.
+ */
 static int torn(const struct access *a, int err)
 {
 	shutdown(((const struct far *)a)->fd, SHUT_RDWR);
@@ -69,7 +72,7 @@ static int ask(struct access *a, struct wire_request *rq, const void *body, int 
 	       struct wire_answer *answer)
 {
 	struct far *s = (struct far *)a;
-	/* A descriptor travels with the first byte of the header. */
+	/* The kernel sends a descriptor with the first byte of the header. */
 	int ret = message_send(s->fd, rq, sizeof(*rq), passed, 0) == sizeof(*rq) ? 0 : -EPIPE;
 
 	if (!ret && rq->size)
@@ -232,7 +235,7 @@ static const struct access_ops far_ops = {
 	.stat = far_stat,
 	.mkdir = far_mkdir,
 	.rmdir = far_rmdir,
-	.keep = far_pend,
+	.pend = far_pend,
 	.close = far_close,
 };
 
@@ -297,14 +300,16 @@ int access_connect_at(const char *dir, struct access **out)
 	struct far *s;
 	int fd, dirfd, ret;
 
-	/* Through the directory's descriptor: sun_path has 107 bytes. */
+	/*
+	 * The address goes through the directory's descriptor, because sun_path has only 107 bytes.
+	 */
 	dirfd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/control", dirfd);
 	ret = fd < 0 || dirfd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)) ? -errno
 											 : 0;
 	if (ret == -ENOENT)
-		ret = -ECONNREFUSED;	/* the session is there without its socket */
+		ret = -ECONNREFUSED;	/* the session exists, its socket does not */
 	if (dirfd >= 0)
 		close(dirfd);
 	s = ret ? NULL : calloc(1, sizeof(*s));

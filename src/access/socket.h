@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * socket.h - what a session's server is asked besides its files (access.h)
- */
+/* socket.h - requests to a session's server that are not about files (those are in access.h) */
 #ifndef TRACEFUSE_ACCESS_SOCKET_H
 #define TRACEFUSE_ACCESS_SOCKET_H
 
 #include "access/access.h"
 
 /*
- * One request without a file. 0 or -errno; *text (may be NULL) is the answer, the caller's to free.
+ * Sends a request that has no file. 0 or -errno; *text (may be NULL) is the answer, which the
+ * caller frees.
  */
 int access_request(struct access *a, unsigned int op, const char *path, int fd, char **text);
 
 /*
- * The same in two steps, for one that the server answers when there is something: access_fd() is
- * readable then.
+ * The same in two steps, for a request whose answer may come late: access_fd() becomes readable
+ * when the answer is there.
  */
 int access_fd(struct access *a);
 int access_ask(struct access *a, unsigned int op);

@@ -13,7 +13,7 @@
 struct here {
 	struct access	access;
 	struct tree	*tree;
-	pthread_mutex_t	*lock;		/* NULL: nobody else */
+	pthread_mutex_t	*lock;		/* NULL: nobody else uses the tree */
 };
 
 struct here_file {

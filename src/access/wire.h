@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wire.h - what commands and the server say to each other on the control socket
+ * wire.h - requests and answers on the control socket, between commands and the server
  *
- * Included by both ends. A stream socket `control` in the session's directory;
- * a client sends a request and waits for its answer before it sends the next:
+ * Included by both ends. The control socket is the stream socket `control` in the session's
+ * directory. A client sends a request and waits for its answer before it sends the next one:
  *
  *     request  | size | op | handle | flags | offset | size bytes |
  *     answer   | size | result |                       size bytes |
  *
- * An answer's result is what the tree returned. A blocking read of a pipe is
- * answered when there is something; a client that goes away is forgotten with
- * all that it had open.
+ * An answer's result is what the tree returned. The server answers a blocking read of a pipe when
+ * the pipe has data. When a client closes its connection, the server releases all files that the
+ * client had open.
  */
 #ifndef TRACEFUSE_ACCESS_WIRE_H
 #define TRACEFUSE_ACCESS_WIRE_H
@@ -31,24 +31,24 @@ enum wire_op {
 	WIRE_RMDIR,		/* path                    -> 0 */
 	WIRE_INFO,		/*                         -> 0; lines "key value" */
 	WIRE_MOUNT,		/* absolute path           -> 0 */
-	/* path; a /dev/fuse descriptor mounted by the client comes along -> 0 */
+	/* path, with a descriptor of /dev/fuse that the client has mounted -> 0 */
 	WIRE_ADOPT,
 	WIRE_END,		/*                         -> 0; the session ends */
-	/*                         -> 0; programs that attach wait, while this client lives */
+	/* -> 0; programs that attach wait at the barrier while this client lives */
 	WIRE_BARRIER,
-	WIRE_WAITS,		/* when one waits          -> its number */
-	WIRE_GO,		/* its number in decimal   -> 0; it goes on */
+	WIRE_WAITS,		/* when a program waits -> its number */
+	WIRE_GO,		/* its number in decimal -> 0; the program goes on */
 	/* path, 0, text; flags    -> 0; a setting of an event that no program has defined yet */
 	WIRE_PEND,
 	/*
-	 * + or - (kernel names), names or * -> 0; providers' systems are wanted
+	 * + or - (kernel names), names or * -> 0; the systems of providers that programs shall have
 	 * (programs_add_systems())
 	 */
 	WIRE_SYSTEMS,
 	/* parameters (boot.h)     -> 0; a line for each thing that is wrong */
 	WIRE_BOOT,
-	WIRE_STAY,		/*                         -> 0; the session outlives who made it */
-	/*                         -> a bit for each enum untraced that was met */
+	WIRE_STAY,		/* -> 0; the session outlives the command that made it */
+	/* -> a bit for each enum untraced that has occurred */
 	WIRE_UNTRACED,
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dat_buffers.c - the pages of each CPU of each instance, as they are or packed in chunks of whole
+ * dat_buffers.c - the pages of each CPU of each instance, plain or compressed in chunks of whole
  * pages
  */
 #include <errno.h>
@@ -18,7 +18,7 @@ void dat_path(const struct dat_instance *inst, const char *file, char *out, size
 		 *inst->name ? "/" : "", file);
 }
 
-/* ---- which there are ---- */
+/* ---- instances and CPUs ---- */
 
 static int count_directory(void *to, const char *name, bool is_dir)
 {
@@ -42,7 +42,7 @@ static int add_instance(void *to, const char *name, bool is_dir)
 	return inst->name && inst->cpus ? 0 : -ENOMEM;
 }
 
-/* The clock in brackets. */
+/* Reads the current clock: the name in brackets. */
 static void read_clock(struct dat_writer *w, struct dat_instance *inst)
 {
 	char path[300], *text, *name;
@@ -169,7 +169,9 @@ static void put_cpu(struct dat_writer *w, struct dat_instance *inst, uint32_t cp
 	p->offset = dat_here(w);
 	if (w->params->compress) {
 		put_packed(w, inst, path);
-		/* The number of chunks is not counted: that is how trace-cmd has it. */
+		/*
+		 * As in trace-cmd, the size does not include the 4 bytes of the number of chunks.
+		 */
 		p->size = dat_here(w) - p->offset - 4;
 		return;
 	}

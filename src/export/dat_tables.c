@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dat_tables.c - what a reader needs to know of records: formats, symbols, names
+ * dat_tables.c - what a reader of records needs: formats, symbols, names
  *
  * Each section is made in memory first, because a compressed one is packed as a whole.
  */
@@ -17,7 +17,7 @@ static void put_number(FILE *out, uint64_t v, size_t bytes)
 	fwrite(&v, 1, bytes, out);
 }
 
-/* A file behind its size of `width` bytes. */
+/* Writes a file's size in `width` bytes, then the file. */
 static void put_file(struct dat_writer *w, const char *path, size_t width, FILE *out)
 {
 	size_t len;

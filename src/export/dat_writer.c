@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dat_writer.c - numbers, sections and options of a trace.dat; little endian like the machine */
+/* dat_writer.c - numbers, sections and options of a trace.dat, in the machine's little endian */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dat_writer.h - inside the writer of trace.dat: the container, and what goes into it
+ * dat_writer.h - inside the writer of trace.dat: the container and its sections
  *
  *   trace_dat.c     the order of the parts; options
  *   dat_writer.c    numbers, sections, compression
  *   dat_tables.c    formats, symbols, names: sections that are texts
  *   dat_buffers.c   the pages of each CPU of each instance
  *
- * sources/recording/file/trace_dat.h has a drawing of the file. The first error stays in
- * `err` and everything after it does nothing.
+ * sources/recording/file/trace_dat.h has a drawing of the file. `err` has the first error; all
+ * calls after it do nothing.
  */
 #ifndef TRACEFUSE_EXPORT_DAT_WRITER_H
 #define TRACEFUSE_EXPORT_DAT_WRITER_H
@@ -51,7 +51,7 @@ struct dat_writer {
 	struct export_error *error;
 	int		err;		/* 0 or the first -errno */
 	uint32_t	nr_cpus;
-	/* where the sections are, from DAT_HEADER_INFO on */
+	/* where each section is; the first is DAT_HEADER_INFO */
 	uint64_t	tables[DAT_TABLES];
 	unsigned int	nr_instances;
 	struct dat_instance *instances;	/* the top is the first */
@@ -59,23 +59,29 @@ struct dat_writer {
 
 /* ---- dat_writer.c ---- */
 
-/* Notes the first error; `what` is a file of the session, or NULL: writing. Returns w->err. */
+/*
+ * Notes the first error. `what` is the file of the session that could not be read; NULL: trace.dat
+ * could not be written. Returns w->err.
+ */
 int dat_failed(struct dat_writer *w, int err, const char *what);
 void dat_put(struct dat_writer *w, const void *bytes, size_t n);
 void dat_put_number(struct dat_writer *w, uint64_t v, size_t bytes);
 void dat_put_at(struct dat_writer *w, uint64_t at, uint64_t v, size_t bytes);
 uint64_t dat_here(struct dat_writer *w);
-/* Zeros up to a multiple of `to`. */
+/* Writes zeros up to a multiple of `to`. */
 void dat_align(struct dat_writer *w, uint32_t to);
-/* Returns where the section begins. */
+/* Writes a section's header. Returns where the section begins. */
 uint64_t dat_section_start(struct dat_writer *w, unsigned int id, bool compressed);
 void dat_section_end(struct dat_writer *w, uint64_t at);
-/* A whole section, compressed when that is asked for. */
+/* Writes a whole section, compressed if the caller of the writer asked for that. */
 uint64_t dat_section(struct dat_writer *w, unsigned int id, const char *bytes, size_t n);
 void dat_option(struct dat_writer *w, unsigned int id, const void *bytes, uint32_t n);
-/* zstd: memory that the caller frees, *size its bytes; NULL: out of memory. */
+/* Compresses with zstd into memory that the caller frees; *size: its bytes. NULL: out of memory. */
 char *dat_pack(const void *bytes, size_t n, size_t *size);
-/* A file of the session; "" and an error noted when it cannot be read. The caller frees. */
+/*
+ * Reads a file of the session; the caller frees. If it cannot be read, the text is "" and the error
+ * is noted.
+ */
 char *dat_read(struct dat_writer *w, const char *path, size_t *len);
 
 /* ---- dat_tables.c, dat_buffers.c ---- */

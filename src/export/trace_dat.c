@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * trace_dat.c - writes a trace.dat: head, tables, buffers, and at the end the options that point to
- * them
- */
+/* trace_dat.c - writes a trace.dat: head, tables, buffers, and the options that point to them */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +8,7 @@
 
 static const char magic[] = "\x17\x08\x44tracing7";
 
-/* Returns where the offset of the options goes. */
+/* Returns where the offset of the options has to be written. */
 static uint64_t put_head(struct dat_writer *w)
 {
 	uint64_t at;
@@ -66,7 +63,7 @@ static void put_file(struct dat_writer *w, unsigned int id, const char *path, co
 	free(text);
 }
 
-/* What was lost, by CPU. */
+/* Writes how many records each CPU lost. */
 static void put_stats(struct dat_writer *w, const struct dat_instance *inst)
 {
 	char path[400], before[300];

@@ -3,9 +3,8 @@
  * trace_dat.h - a session as a trace.dat of version 7, as trace-cmd, KernelShark and `tracefuse
  * replay` read it
  *
- * Included by the commands that have -o. What goes into it is read from the
- * files of the tracing directory, so that it makes no difference whether the
- * tree is in this process or in a server; nothing is taken from the buffers.
+ * Included by the commands that have -o. The writer reads the files of the tracing directory, so
+ * the tree may be in this process or in a server. It consumes nothing from the buffers.
  *
  *     events/header_*, each event's format                        ---> HEADER_INFO, FTRACE_EVENTS,
  *                                                                 EVENT_FORMATS
@@ -29,8 +28,8 @@ struct export_files {
 	/* Text that the caller frees; *len without the 0 behind it. */
 	int	(*read)(void *arg, const char *path, char **text, size_t *len);
 	/*
-	 * Gives a file piece by piece to take(), which stops it by returning non-zero; that is
-	 * returned.
+	 * Gives a file to take(), piece by piece. If take() returns non-zero, stream() stops and
+	 * returns that.
 	 */
 	int (*stream)(void *arg, const char *path, int (*take)(void *to, const char *buf, size_t n),
 		      void *to);
@@ -40,7 +39,7 @@ struct export_files {
 
 struct export_params {
 	const struct export_files *files;
-	const char	*uname;		/* "Linux HOST RELEASE MACHINE"; NULL: not told */
+	const char	*uname;		/* "Linux HOST RELEASE MACHINE"; NULL: not known */
 	bool		compress;	/* zstd */
 };
 
@@ -48,7 +47,10 @@ struct export_error {
 	char		text[256];	/* "instances/x/trace_clock: No such file or directory" */
 };
 
-/* Writes the file, from where `out` stands, which can seek. 0, or -errno with *err filled. */
+/*
+ * Writes the file at the position of `out`, which must be able to seek. 0, or -errno with *err
+ * filled.
+ */
 int export_trace_dat(const struct export_params *params, FILE *out, struct export_error *err);
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * dir.c - FUSE: lookup, attributes, directories
  *
- * Files have size 0, as in tracefs. Synthetic events, probes and instances come
- * and go by commands that the kernel's caches do not see, so they are not cached.
- * The events that a session began with stay, and are not asked for twice.
+ * Files have size 0, as in tracefs. Commands add and remove synthetic events, probes and instances.
+ * The kernel's caches do not notice that, so these are not cached. The events that a session began
+ * with are never removed, so the kernel may cache them.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -51,9 +51,9 @@ static const char *below_instance(const char *path)
 }
 
 /*
- * Seconds for which the kernel may take it for granted: what is below events/
- * and cannot go away. This holds in an instance, too: its own directory is
- * looked up each time, so nothing below it is found once it is gone.
+ * Returns for how many seconds the kernel may cache the path: for ever if it is below events/ and
+ * cannot be removed. This holds in an instance, too. The kernel looks an instance's own directory
+ * up each time, so it finds nothing below an instance that is removed.
  */
 static double lasting(struct mount_point *m, const char *path)
 {
@@ -70,7 +70,7 @@ static double lasting(struct mount_point *m, const char *path)
 	if (!sys || !system_stays(sys))
 		return 0;
 	e = n == 2 ? model_find_event(m->srv->model, system, name) : NULL;
-	/* events/SYSTEM itself, and its files enable and filter, which are called like no event. */
+	/* events/SYSTEM and its files enable and filter; no event has their names. */
 	return !e || stays(e) ? FOR_EVER : 0;
 }
 
@@ -113,7 +113,7 @@ static void reply_entry(fuse_req_t req, const char *path)
 		node_put(m, n, 1);
 }
 
-void fuse_front_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+void fuse_on_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	char path[PATH_SIZE];
 
@@ -123,7 +123,7 @@ void fuse_front_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 		fuse_reply_err(req, ENAMETOOLONG);
 }
 
-void fuse_front_forget(fuse_req_t req, fuse_ino_t ino, uint64_t lookups)
+void fuse_on_forget(fuse_req_t req, fuse_ino_t ino, uint64_t lookups)
 {
 	struct mount_point *m = mount_of(req);
 
@@ -131,7 +131,7 @@ void fuse_front_forget(fuse_req_t req, fuse_ino_t ino, uint64_t lookups)
 	fuse_reply_none(req);
 }
 
-void fuse_front_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
+void fuse_on_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
 {
 	struct mount_point *m = mount_of(req);
 
@@ -140,7 +140,7 @@ void fuse_front_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_da
 	fuse_reply_none(req);
 }
 
-void fuse_front_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+void fuse_on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct mount_point *m = mount_of(req);
 	struct stat st;
@@ -158,7 +158,7 @@ void fuse_front_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *f
 		fuse_reply_attr(req, &st, lasting(m, node_of(m, ino)->path));
 }
 
-/* Whether somebody wants another mode or owner than there is: both are the session's. */
+/* Whether the call would change mode or owner. Both are the session's. */
 static bool wants_other_rights(const struct stat *now, const struct stat *attr, int to_set)
 {
 	return ((to_set & FUSE_SET_ATTR_MODE) && ((attr->st_mode ^ now->st_mode) & 07777)) ||
@@ -167,10 +167,10 @@ static bool wants_other_rights(const struct stat *now, const struct stat *attr, 
 }
 
 /*
- * truncate(2) and touch(1) succeed and change nothing; clearing belongs to open (O_TRUNC). Rights
- * would open the session to nobody else, so they cannot be changed.
+ * truncate(2) and touch(1) succeed and change nothing; only open(O_TRUNC) empties a file. Rights
+ * cannot be changed: a wider mode would let nobody else into the session.
  */
-void fuse_front_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
+void fuse_on_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
 			struct fuse_file_info *fi)
 {
 	struct mount_point *m = mount_of(req);
@@ -181,10 +181,10 @@ void fuse_front_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int t
 	    wants_other_rights(&now, attr, to_set))
 		fuse_reply_err(req, EPERM);
 	else
-		fuse_front_getattr(req, ino, fi);
+		fuse_on_getattr(req, ino, fi);
 }
 
-/* ---- directories: the whole list is made at open ---- */
+/* ---- directories: open makes the whole list ---- */
 
 struct listing {
 	fuse_req_t	req;
@@ -216,7 +216,7 @@ static void listing_free(struct listing *l)
 	free(l);
 }
 
-void fuse_front_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+void fuse_on_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct mount_point *m = mount_of(req);
 	struct listing *l = calloc(1, sizeof(*l));
@@ -240,7 +240,7 @@ void fuse_front_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *f
 		listing_free(l);
 }
 
-void fuse_front_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+void fuse_on_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 			struct fuse_file_info *fi)
 {
 	struct listing *l = (struct listing *)(uintptr_t)fi->fh;
@@ -250,14 +250,14 @@ void fuse_front_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 	fuse_reply_buf(req, left ? l->bytes + off : NULL, left < size ? left : size);
 }
 
-void fuse_front_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+void fuse_on_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	(void)ino;
 	listing_free((struct listing *)(uintptr_t)fi->fh);
 	fuse_reply_err(req, 0);
 }
 
-void fuse_front_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
+void fuse_on_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 {
 	struct mount_point *m = mount_of(req);
 	char path[PATH_SIZE];
@@ -272,7 +272,7 @@ void fuse_front_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_
 		reply_entry(req, path);
 }
 
-void fuse_front_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
+void fuse_on_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct mount_point *m = mount_of(req);
 	char path[PATH_SIZE];
@@ -283,8 +283,8 @@ void fuse_front_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 	fuse_reply_err(req, -ret);
 }
 
-/* What tracefs says to `echo x > nosuchfile`. */
-void fuse_front_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+/* Returns what tracefs returns to `echo x > nosuchfile`. */
+void fuse_on_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 		       struct fuse_file_info *fi)
 {
 	(void)parent;
@@ -295,7 +295,7 @@ void fuse_front_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode
 }
 
 /* Files of tracefs cannot be removed. */
-void fuse_front_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
+void fuse_on_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	(void)parent;
 	(void)name;

@@ -2,17 +2,16 @@
 /*
  * file.c - FUSE: open, read, write, poll
  *
- *   F1  Commands are parsed in WRITE: a shell's redirection flushes before it writes, and an error
- *       of FLUSH is seen by nobody.
+ *   F1  WRITE parses commands. A shell's redirection flushes before it writes, and nobody sees an
+ *       error of FLUSH.
  *   F2  direct_io: with size 0 the kernel would otherwise read nothing.
- *   F3  A waiting read is put aside and answered by the loop. libfuse calls wait_interrupted() with
- *       its own locks held, so it only leaves a mark.
- *   F4  Offsets of writes mean nothing: a shell writes one command after the other to one file.
- *   F5  GNU tail -f reads of a file on FUSE, which counts as remote, as much as its size says that
- *       it has grown. The kernel asks for sizes without the open file, but it says who asks: to a
- *       reader that has come to the end the file is larger than that, so that it reads on.
- *   F6  close(2) waits for FLUSH, not for RELEASE: what is committed at close is there when it
- *       returns.
+ *   F3  A waiting read is put aside, and the loop answers it. libfuse calls wait_interrupted() with
+ *       its own locks held, so that function only sets a mark.
+ *   F4  Offsets of writes are ignored: a shell writes one command after the other to one file.
+ *   F5  GNU tail -f treats a file on FUSE as remote: it reads only as many bytes as the size has
+ *       grown by. The kernel asks for the size without the open file, but with the thread's number.
+ *       A thread that has read to the end gets a larger size, so that it reads on.
+ *   F6  close(2) waits for FLUSH, not for RELEASE. So FLUSH commits what is committed at close.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,14 +21,14 @@
 #include "model/model.h"
 #include "tracefs/tree.h"
 
-enum { FOLLOW_AHEAD = 1 << 30 };	/* more than a follower reads at a time */
+enum { FOLLOW_AHEAD = 1 << 30 };	/* more than `tail -f` reads at a time */
 
 static struct open_file *fuse_file_of(const struct fuse_file_info *fi)
 {
 	return (struct open_file *)(uintptr_t)fi->fh;
 }
 
-static void fuse_front_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+static void fuse_on_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct mount_point *m = mount_of(req);
 	struct open_file *f = calloc(1, sizeof(*f));
@@ -98,10 +97,10 @@ static void reply_read(fuse_req_t req, const char *buf, ssize_t ret)
 }
 
 /*
- * A reader that goes back to the start sees the file as it is now, as with the
- * kernel's seq files: `tail -f trace` lives on that.
+ * A reader that seeks back to the start sees the file as it is now, as with the kernel's seq files.
+ * `tail -f trace` depends on that.
  */
-static void read_anew(struct mount_point *m, struct open_file *f, fuse_ino_t ino)
+static void read_from_start(struct mount_point *m, struct open_file *f, fuse_ino_t ino)
 {
 	struct tree_file *fresh;
 
@@ -112,7 +111,7 @@ static void read_anew(struct mount_point *m, struct open_file *f, fuse_ino_t ino
 	f->file = fresh;
 }
 
-static void fuse_front_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+static void fuse_on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 			    struct fuse_file_info *fi)
 {
 	struct open_file *f = fuse_file_of(fi);
@@ -120,11 +119,11 @@ static void fuse_front_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t o
 	ssize_t ret;
 
 	if (off == 0 && f->was_read)
-		read_anew(mount_of(req), f, ino);
+		read_from_start(mount_of(req), f, ino);
 	f->was_read = true;
 	ret = buf ? tree_read(f->file, buf, size, off) : -ENOMEM;
 	f->end = ret == 0 ? off : -1;
-	/* The flags come with every read: fcntl(F_SETFL) counts. */
+	/* Each read brings the flags of that moment, so fcntl(F_SETFL) has an effect. */
 	if (ret == -EAGAIN && !(fi->flags & O_NONBLOCK))
 		wait_for_events(mount_of(req), req, f, size);
 	else
@@ -153,7 +152,7 @@ bool read_wait_retry(struct read_wait *w)
 
 /* ---- writing ---- */
 
-static void fuse_front_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size,
+static void fuse_on_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size,
 			     off_t off, struct fuse_file_info *fi)
 {
 	/* F1, F4 */
@@ -167,14 +166,14 @@ static void fuse_front_write(fuse_req_t req, fuse_ino_t ino, const char *buf, si
 		fuse_reply_write(req, (size_t)ret);
 }
 
-static void fuse_front_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+static void fuse_on_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	(void)ino;
 	tree_flush(fuse_file_of(fi)->file);	/* F6 */
 	fuse_reply_err(req, 0);
 }
 
-static void fuse_front_fsync(fuse_req_t req, fuse_ino_t ino, int datasync,
+static void fuse_on_fsync(fuse_req_t req, fuse_ino_t ino, int datasync,
 			     struct fuse_file_info *fi)
 {
 	(void)ino;
@@ -198,16 +197,16 @@ void open_file_destroy(struct open_file *f)
 	free(f);
 }
 
-static void fuse_front_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+static void fuse_on_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	(void)ino;
 	open_file_destroy(fuse_file_of(fi));
 	fuse_reply_err(req, 0);
 }
 
-/* ---- polling ---- */
+/* ---- poll ---- */
 
-static void fuse_front_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
+static void fuse_on_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
 			    struct fuse_pollhandle *ph)
 {
 	struct open_file *f = fuse_file_of(fi);
@@ -233,23 +232,23 @@ bool open_file_wake(struct open_file *f)
 }
 
 const struct fuse_lowlevel_ops fuse_ops = {
-	.lookup = fuse_front_lookup,
-	.forget = fuse_front_forget,
-	.forget_multi = fuse_front_forget_multi,
-	.getattr = fuse_front_getattr,
-	.setattr = fuse_front_setattr,
-	.opendir = fuse_front_opendir,
-	.readdir = fuse_front_readdir,
-	.releasedir = fuse_front_releasedir,
-	.mkdir = fuse_front_mkdir,
-	.rmdir = fuse_front_rmdir,
-	.unlink = fuse_front_unlink,
-	.create = fuse_front_create,
-	.open = fuse_front_open,
-	.read = fuse_front_read,
-	.write = fuse_front_write,
-	.flush = fuse_front_flush,
-	.fsync = fuse_front_fsync,
-	.release = fuse_front_release,
-	.poll = fuse_front_poll,
+	.lookup = fuse_on_lookup,
+	.forget = fuse_on_forget,
+	.forget_multi = fuse_on_forget_multi,
+	.getattr = fuse_on_getattr,
+	.setattr = fuse_on_setattr,
+	.opendir = fuse_on_opendir,
+	.readdir = fuse_on_readdir,
+	.releasedir = fuse_on_releasedir,
+	.mkdir = fuse_on_mkdir,
+	.rmdir = fuse_on_rmdir,
+	.unlink = fuse_on_unlink,
+	.create = fuse_on_create,
+	.open = fuse_on_open,
+	.read = fuse_on_read,
+	.write = fuse_on_write,
+	.flush = fuse_on_flush,
+	.fsync = fuse_on_fsync,
+	.release = fuse_on_release,
+	.poll = fuse_on_poll,
 };

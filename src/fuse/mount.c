@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * mount.c - a mount of the server: made, served, taken away
- */
+/* mount.c - a mount of the server: mount, serve, unmount */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -28,7 +26,10 @@ int mount_point_fd(const struct mount_point *m)
 	return fuse_session_fd(m->se);
 }
 
-/* Its kernel would ask this very thread about the directory, for ever. */
+/*
+ * Whether `dir` is inside a mount of this server. The kernel would ask this very thread about it,
+ * and wait for ever.
+ */
 static bool is_mounted(struct server *srv, const char *dir)
 {
 	for (struct list_head *l = srv->mounts.next; l != &srv->mounts; l = l->next) {
@@ -41,7 +42,7 @@ static bool is_mounted(struct server *srv, const char *dir)
 	return false;
 }
 
-/* FUSE mounts at a file as well. */
+/* FUSE would also mount at a file, which is refused. */
 static bool is_directory(const char *dir)
 {
 	int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -117,7 +118,7 @@ void mount_point_destroy(struct mount_point *m)
 		w->interrupted = true;
 		read_wait_retry(w);
 	}
-	/* A mount that went away under its users sends no RELEASE. */
+	/* If a mount is removed while files are open, the kernel sends no RELEASE for them. */
 	while (!list_empty(&m->files))
 		open_file_destroy(list_entry(m->files.next, struct open_file, node));
 	fuse_session_unmount(m->se);

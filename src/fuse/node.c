@@ -2,8 +2,8 @@
 /*
  * node.c - the numbers by which the kernel knows files: a node is a path
  *
- * One path has one node as long as the kernel remembers it, else the kernel
- * would take a directory that it looks up again for another one.
+ * A path has one node as long as the kernel remembers it. With a second node the kernel would think
+ * that the directory is another one.
  */
 #include <search.h>
 #include <stdlib.h>

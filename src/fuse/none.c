@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * none.c - mounts in a build without FUSE: there are none
- */
+/* none.c - the functions of mounts in a build without FUSE: none can be made */
 #include <errno.h>
 #include <stddef.h>
 #include <unistd.h>

@@ -2,13 +2,13 @@
 /*
  * state.h - inside the mount by FUSE: one mount, its nodes, its open files
  *
- *   mount.c         mount, unmount, taking requests, waking those who wait
- *   node.c          what the kernel knows by number: a path each
+ *   mount.c         mount, unmount, take requests, wake waiting readers
+ *   node.c          the number by which the kernel knows a path
  *   dir.c           lookup, attributes, directories, mkdir and rmdir
  *   file.c          open, read, write, poll, release
  *
- * libfuse's low-level interface, because a reader of trace_pipe may have to
- * wait without holding a thread, and has to be interruptible.
+ * These files use libfuse's low-level interface: a reader of trace_pipe may have to wait without
+ * blocking a thread, and a signal must be able to interrupt it.
  */
 #ifndef TRACEFUSE_FUSE_STATE_H
 #define TRACEFUSE_FUSE_STATE_H
@@ -42,18 +42,19 @@ struct open_file {
 	bool		only_read;
 	bool		was_read;
 	fuse_ino_t	ino;
-	pid_t		reader;		/* thread that opened it */
-	off_t		end;		/* where its reader found nothing more; -1: not there */
-	struct fuse_pollhandle *poll;	/* somebody polls; NULL: nobody */
+	pid_t		reader;		/* the thread that opened it */
+	off_t		end;		/* where its reader came to the end; -1: it has not yet */
+	struct fuse_pollhandle *poll;	/* of the process that polls; NULL: none does */
 };
 
-/* A read of an empty pipe that has not been answered. */
+/* A read of an empty pipe that has no answer yet. */
 struct read_wait {
 	struct list_head node;
 	fuse_req_t	req;
 	struct open_file *file;
 	size_t		size;
-	bool		interrupted;	/* set inside libfuse's dispatch, answered by the loop */
+	/* Set inside libfuse's dispatch; the loop then answers the read */
+	bool		interrupted;
 };
 
 extern const struct fuse_lowlevel_ops fuse_ops;
@@ -70,30 +71,30 @@ static inline struct mount_point *mount_of(fuse_req_t req)
 }
 
 /* dir.c */
-void fuse_front_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);
-void fuse_front_forget(fuse_req_t req, fuse_ino_t ino, uint64_t lookups);
-void fuse_front_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets);
-void fuse_front_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
-void fuse_front_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
+void fuse_on_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);
+void fuse_on_forget(fuse_req_t req, fuse_ino_t ino, uint64_t lookups);
+void fuse_on_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets);
+void fuse_on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void fuse_on_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
 			struct fuse_file_info *fi);
-void fuse_front_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
-void fuse_front_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+void fuse_on_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void fuse_on_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 			struct fuse_file_info *fi);
-void fuse_front_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
-void fuse_front_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode);
-void fuse_front_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name);
-void fuse_front_unlink(fuse_req_t req, fuse_ino_t parent, const char *name);
-void fuse_front_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+void fuse_on_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void fuse_on_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode);
+void fuse_on_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name);
+void fuse_on_unlink(fuse_req_t req, fuse_ino_t parent, const char *name);
+void fuse_on_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 		       struct fuse_file_info *fi);
 
 /* file.c */
-/* The size that a follower has to see (F5); 0: who asks follows nothing. */
+/* The size that a reader as in F5 has to see; 0: the caller is no such reader. */
 off_t open_file_size(fuse_req_t req, fuse_ino_t ino);
 /* Answers a waiting read when it can be answered; true: it is done and freed. */
 bool read_wait_retry(struct read_wait *w);
-/* Tells a poller that its file is ready; true: it has to wait on. */
+/* Notifies a poller if its file is ready. True: the poller still waits. */
 bool open_file_wake(struct open_file *f);
-/* Releases the file of the tree; no read of it waits. */
+/* Releases the file of the tree. No read of the file may be waiting. */
 void open_file_destroy(struct open_file *f);
 
 #endif
