@@ -35,7 +35,7 @@ static bool pend_text(struct access *a, const struct command *cmd, const char *a
 {
 	if (access_pend(a, path, flags & O_TRUNC, text, len))
 		return false;
-	fprintf(stderr, "tracefuse: %s: %s: kept until a program defines the event\n", cmd->name,
+	fprintf(stderr, "tracefuse: %s: %s: pending until a program defines the event\n", cmd->name,
 		argument);
 	return true;
 }

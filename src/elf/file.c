@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * file.c - the file of a DSO: whether it is the one, and its bytes when they are asked for
+ * file.c - the file of a DSO: checks that it is the right one, and reads its bytes on demand
  *
  * The image has an address for each byte of the file. Most of a large file is debug information
- * that nobody asks for: there a block gets memory when it is read. A small file has all of it.
+ * that is never read, so a block of a large file gets memory only when it is read. A small file
+ * gets all its memory at once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,9 +21,9 @@
 enum { BLOCK = 1 << 12, SMALL_MAX = 1 << 20, ID_MAX = sizeof(((struct dso_entry *)0)->id) };
 
 #define FILE_MAX (1ull << 40)
-/* Bytes that are read of one file, which may have holes of any size. */
+/* At most so many bytes are read of one file. The file itself may be larger, by holes. */
 #define TAKEN_MAX (2ull << 30)
-/* Blocks that are asked for in all. Many sections may share one large table of names. */
+/* At most so many requests for blocks, because many sections may share one large table of names. */
 #define ASKED_MAX (1ull << 26)
 
 /* ---- its bytes ---- */
@@ -87,7 +88,10 @@ static bool file_take(void *arg, uint64_t offset, uint64_t len)
 
 /* ---- open ---- */
 
-/* Of a large file addresses alone: they take no memory, and what is not read faults. */
+/*
+ * A large file gets only a range of addresses, which takes no memory. An access to bytes that were
+ * not read faults.
+ */
 static int image_reserve(struct elf_file *f, uint64_t size)
 {
 	void *at;
@@ -106,7 +110,7 @@ static int image_reserve(struct elf_file *f, uint64_t size)
 	return f->has ? 0 : -ENOMEM;
 }
 
-/* Devices and pipes must not hold the server up. */
+/* Devices and pipes must not block the server. */
 static int file_open(const char *path, struct elf_file *f)
 {
 	struct stat st;
@@ -134,9 +138,9 @@ void elf_file_close(struct elf_file *f)
 	close(f->fd);
 }
 
-/* ---- is it the one? ---- */
+/* ---- is it the right file? ---- */
 
-/* Whether its build-id is the one wanted; *found: it has one. */
+/* Whether its build-id is the one that is wanted; *found: it has a build-id. */
 static bool has_id(const struct image *im, const struct elf_want *want, bool *found)
 {
 	*found = false;
@@ -150,7 +154,7 @@ static bool has_id(const struct image *im, const struct elf_want *want, bool *fo
 		notes = image_bytes(im, p->p_offset, p->p_filesz);
 		id = notes ? image_note(notes, p->p_filesz, p->p_align, "GNU", NT_GNU_BUILD_ID,
 					&len) : NULL;
-		/* As the program does, which has no room for more. */
+		/* As in the program, which has no room for a longer id. */
 		*found = id && len <= ID_MAX;
 		if (*found && len == want->id_len && !memcmp(id, want->id, len))
 			return true;
@@ -158,7 +162,7 @@ static bool has_id(const struct image *im, const struct elf_want *want, bool *fo
 	return false;
 }
 
-/* Without a build-id: it spans the same addresses. */
+/* For a file without a build-id: whether it spans the same addresses. */
 static bool has_span(const struct image *im, const struct elf_want *want)
 {
 	uint64_t low, high;

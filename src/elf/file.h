@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * file.h - what the file of a DSO tells the server: whether it is the one, its symbols, its sites
+ * file.h - what the server reads from the file of a DSO: its identity, its symbols, its sites
  *
  *     path -> file.c: the bytes that are asked for -> image.h -> symbols.c, sites.c, names.c
  *
- * The path came from a traced program, so the file may be anything. It is read
- * by pread(), never mapped: nobody can truncate it under our feet. Each of its
- * bytes is read once at most, so what was checked stays as it was.
+ * The path came from a traced program, so the file may contain anything. It is read by pread() and
+ * never mapped, so truncating it does no harm. Each byte is read at most once, so checked bytes do
+ * not change.
  */
 #ifndef TRACEFUSE_ELF_FILE_H
 #define TRACEFUSE_ELF_FILE_H
@@ -19,29 +19,29 @@
 
 enum { ELF_SEGMENT_MAX = 1 << 20 };	/* bytes of notes, or of a dynamic section, that are read */
 
-/* What the program says of its DSO (struct dso_entry). */
+/* The DSO as the program describes it (struct dso_entry). */
 struct elf_want {
 	const uint8_t	*id;		/* build-id, or a hash of path, size and time */
 	uint32_t	id_len;
 	uint64_t	load, size;	/* lowest mapped address, bytes mapped */
 };
 
-/* Reads the file if it is the one: 0; else, or when it cannot be read, -errno. */
+/* Reads the file if it is the right one. 0, or -errno. */
 typedef int (*elf_reader)(const char *path, const struct elf_want *want, void *out);
 
-/* A file that is open. It stays where it is: its image refers to it. */
+/* An open file. It must not be moved, because its image points to it. */
 struct elf_file {
 	struct image	image;
 	int		fd;
 	uint8_t		*has;		/* a bit for each block that is read */
 	uint64_t	taken;		/* bytes that are read */
-	uint64_t	asked;		/* blocks that were asked for, each as often as it was */
-	int		err;		/* why not all that was asked for is */
+	uint64_t	asked;		/* requests for blocks, repeated ones included */
+	int		err;		/* why some bytes could not be read */
 };
 
-/* -EINVAL: it is no ELF file; -ESTALE: another one than is meant. */
+/* -EINVAL: it is no ELF file; -ESTALE: it is not the DSO that is wanted. */
 int elf_file_open(const char *path, const struct elf_want *want, struct elf_file *out);
-/* The debug file of its build-id. */
+/* Opens the debug file of the DSO's build-id. */
 int elf_file_open_debug(const struct elf_want *want, struct elf_file *out);
 void elf_file_close(struct elf_file *f);
 
@@ -54,7 +54,8 @@ struct elf_symbol {
 };
 
 struct elf_symbols {
-	struct elf_symbol *v;		/* in order of value, of aliases the best name first */
+	/* In order of value; of aliases the best name comes first */
+	struct elf_symbol *v;
 	size_t		nr;
 	char		*names;
 	size_t		names_len;
@@ -62,27 +63,29 @@ struct elf_symbols {
 };
 
 /*
- * The symbols of the file, or of the debug file of its build-id where there is
- * one. 0, also when it has none; -ESTALE: it is not the DSO that is meant;
- * -ENOENT, -EINVAL: no ELF file, -ENOMEM. The caller frees with elf_symbols_free().
+ * Reads the symbols of the file. If it has only those of .dynsym, and there is a debug file of its
+ * build-id, reads the debug file's. 0, also if there are no symbols; -ESTALE: it is not the DSO that
+ * is wanted; -ENOENT; -EINVAL: no ELF file; -ENOMEM. The caller frees with elf_symbols_free().
  */
 int elf_symbols_read(const char *path, const struct elf_want *want, struct elf_symbols *out);
 int elf_symbols_of(struct elf_file *f, const struct elf_want *want, struct elf_symbols *out);
 void elf_symbols_free(struct elf_symbols *s);
-/* Puts them in order. */
+/* Sorts the symbols. */
 void elf_symbols_sort(struct elf_symbols *s);
 
 /* ---- sites.c ---- */
 
 struct elf_sites {
-	struct site	*v;		/* of elf/sites.h: the list that programs find, too */
+	struct site	*v;		/* as in elf/sites.h; programs find the same list */
 	size_t		nr;
-	/* Of a file with sites; also for functions that have none in the file. */
+	/*
+	 * Symbols of a file with sites. Functions without a symbol in the file have one here, too.
+	 */
 	struct elf_symbols symbols;
 };
 
 /*
- * As elf_symbols_read(). Of a file without sites not much is read. The caller frees with
+ * Like elf_symbols_read(). It reads little of a file without sites. The caller frees with
  * elf_sites_free().
  */
 int elf_sites_read(const char *path, const struct elf_want *want, struct elf_sites *out);
@@ -90,7 +93,7 @@ void elf_sites_free(struct elf_sites *s);
 
 /* ---- names.c ---- */
 
-/* Asked for addresses in their order: the function symbol that one lies in, NULL: none. */
+/* Finds the function symbol of each address, for addresses in ascending order. NULL: none. */
 struct elf_walk {
 	const struct elf_symbols *symbols;
 	size_t		next;

@@ -47,7 +47,7 @@ const unsigned char *image_code(const struct image *im, unsigned int i, size_t *
 	       image_address(im, p->p_vaddr, size, &flags) : NULL;
 }
 
-/* Of a name without an end *len is 0. */
+/* *len is 0 if the name has no end. */
 static const char *text_at(const char *names, size_t size, uint32_t offset, size_t *len)
 {
 	const char *end;
@@ -139,8 +139,8 @@ const void *image_note(const void *notes, size_t size, uint64_t align, const cha
 /* ---- Headers ---- */
 
 /*
- * Sections of a file that a linker made have places of their own. One byte in many of them
- * would be looked at once for each, and for each of their relocations.
+ * In a file that a linker made, no two sections share a byte. In a crafted file many sections could
+ * share bytes, which would then be read once for each section and for each of its relocations.
  */
 static bool sections_overlap(const struct image *im)
 {
@@ -158,7 +158,7 @@ static bool sections_overlap(const struct image *im)
 	return false;
 }
 
-/* The program headers are in the first `size` bytes. */
+/* Whether this is a valid header whose program headers are in the first `size` bytes. */
 static bool is_head(const Elf64_Ehdr *h, size_t size)
 {
 	return !memcmp(h->e_ident, ELFMAG, SELFMAG) && h->e_ident[EI_CLASS] == ELFCLASS64 &&
@@ -210,7 +210,7 @@ bool image_headers(struct image *im)
 
 	if (!head)
 		return false;
-	/* A copy: a file that is mapped may be written meanwhile. */
+	/* The header is copied, because a mapped file may be written meanwhile. */
 	memcpy(&im->head, head, sizeof(im->head));
 	if (!is_head(&im->head, im->size))
 		return false;
@@ -236,7 +236,7 @@ bool image_open(struct image *im, const void *file, size_t size)
 
 /* ---- Functions ---- */
 
-/* Only the form that all linkers write: 4 bytes each, relative to the section. */
+/* Reads only the form that all linkers write: 4 bytes each, relative to the section. */
 void image_functions(struct image *im)
 {
 	static const unsigned char form[4] = { 1, 0x1b, 0x03, 0x3b };
@@ -266,7 +266,7 @@ uint64_t image_function_start(const struct image *im, size_t number)
 	return im->starts_base + (uint64_t)(int64_t)im->starts[2 * number];
 }
 
-/* An FDE as compilers write it: length, CIE, distance to the start, size of the function. */
+/* Compilers write an FDE as length, CIE, distance to the start, size of the function. */
 uint64_t image_function_end(const struct image *im, size_t number)
 {
 	const uint64_t start = image_function_start(im, number);
@@ -283,7 +283,7 @@ uint64_t image_function_end(const struct image *im, size_t number)
 	       image_function_start(im, number + 1) : start;
 }
 
-/* How many begin at or before `at`. */
+/* How many functions begin at or before `at`. */
 static size_t starts_before(const struct image *im, uint64_t at)
 {
 	size_t low = 0, high = im->nr_starts;
@@ -322,7 +322,9 @@ static void target_add(uint64_t *list, unsigned int *nr, uint64_t at, bool *more
 		list[(*nr)++] = at;
 }
 
-/* Most files have none, and their relocations need not be looked at. */
+/*
+ * Whether the file refers to such a symbol. Most files do not; then relocations need not be read.
+ */
 static bool has_symbol(const struct image *im, bool (*is)(const char *name))
 {
 	struct image_symbols symbols;
@@ -375,7 +377,7 @@ static void got_find(const struct image *im, bool (*is)(const char *name), struc
 	}
 }
 
-/* A stub is [endbr64] [bnd] jmp *GOT; it is called at its first byte. */
+/* A stub is [endbr64] [bnd] jmp *GOT. Calls of it go to its first byte. */
 static void stub_add(struct targets *t, const unsigned char *b, size_t i, uint64_t at)
 {
 	if (i >= 1 && b[i - 1] == 0xf2) {

@@ -2,8 +2,8 @@
 /*
  * names.c - names for functions: the symbol that an address lies in, or one made of its address
  *
- * Where a function without symbol begins and how long it is, is in the tables
- * for unwinding, which stripping leaves alone.
+ * The tables for unwinding have the start and length of functions without a symbol. Stripping does
+ * not remove these tables.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,7 +15,8 @@
 #include "elf/sites.h"
 
 enum {
-	PROLOGUE	= 512,	/* a site that far into a function without size is its own */
+	/* A site up to that far into a function without size belongs to it */
+	PROLOGUE	= 512,
 	MADE_NAME	= 24,
 };
 
@@ -30,7 +31,7 @@ const struct elf_symbol *elf_walk_to(struct elf_walk *w, uint64_t at)
 {
 	const struct elf_symbols *y = w->symbols;
 
-	/* Of those at one address the first has the best name. */
+	/* Of the symbols at one address the first has the best name. */
 	for (; w->next < y->nr && y->v[w->next].value <= at; w->next++)
 		if (is_function(&y->v[w->next]) &&
 		    (!w->last || w->last->value != y->v[w->next].value))
@@ -42,7 +43,7 @@ const struct elf_symbol *elf_walk_to(struct elf_walk *w, uint64_t at)
 
 /* ---- new names ---- */
 
-/* The function that the address lies in; where that is not known it begins there. */
+/* The function that contains the address. If that is not known, a function that begins there. */
 static struct elf_symbol function_at(const struct image *im, uint64_t at)
 {
 	struct elf_symbol s = { .value = at, .size = 1, .type = 't' };

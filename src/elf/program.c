@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * program.c - what an executable's headers say about preloading something into it
+ * program.c - reads an executable's headers to find out whether a library can be preloaded into it
  */
 #include <string.h>
 
@@ -62,7 +62,7 @@ static bool program_read_all(const struct program_file *p, void *buf, size_t siz
 	return p->read(p->fd, buf, size, at) == (long)size;
 }
 
-/* NULL: there is no further one. Those of a piece are read at once. */
+/* Program header number i, from a piece that is read at once. NULL: there are no more. */
 static const Elf64_Phdr *segment(struct program_file *p, unsigned int i)
 {
 	const unsigned int first = i - i % PROGRAM_SEGMENTS;
@@ -89,7 +89,7 @@ static const Elf64_Phdr *find_segment(struct program_file *p, uint32_t type)
 	return NULL;
 }
 
-/* Where an address lies in the file; 0: nowhere. */
+/* The offset of an address in the file; 0: the file does not contain it. */
 static uint64_t file_offset(struct program_file *p, uint64_t addr)
 {
 	const Elf64_Phdr *s;
@@ -133,12 +133,12 @@ enum program_kind program_open(struct program_file *p, program_reader read, int 
 
 struct dynamic {
 	struct program_file *p;
-	uint64_t	at, size;	/* of the section in the file */
+	uint64_t	at, size;	/* of the dynamic section in the file */
 	unsigned int	next;
 	Elf64_Dyn	piece[PIECE];
 };
 
-/* False: there is no further one. */
+/* Takes the next entry. False: there are no more. */
 static bool dynamic_next(struct dynamic *d, Elf64_Dyn *out)
 {
 	const unsigned int i = d->next++, at = i % PIECE;
@@ -154,7 +154,7 @@ static bool dynamic_next(struct dynamic *d, Elf64_Dyn *out)
 	return out->d_tag != DT_NULL;
 }
 
-/* Where its names are in the file; 0: nowhere. */
+/* The offset of the table of names in the file; 0: there is none. */
 static uint64_t find_names(struct program_file *p, struct dynamic *d)
 {
 	Elf64_Dyn e;

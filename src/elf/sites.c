@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * sites.c - the sites of one ELF file and their names, found as the program itself finds them
- */
+/* sites.c - finds the sites of one ELF file as the program itself does, and their names */
 #include <errno.h>
 #include <stdlib.h>
 

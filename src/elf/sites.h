@@ -2,8 +2,8 @@
 /*
  * sites.h - the functions of an ELF file that can be traced, and where they are
  *
- * The server and the traced program both read the file with this. It is pure: each reader of the
- * same file finds the same list, so that a site's index is enough to name it.
+ * The server and the traced program both read the file with these functions. Each reader of the
+ * same file finds the same list, so a site's index identifies it.
  */
 #ifndef TRACEFUSE_ELF_SITES_H
 #define TRACEFUSE_ELF_SITES_H
@@ -31,16 +31,18 @@ enum { SLED_HEAD = 6, SLED_JUMP = 0xeb, SLED_OVER = 9 };
 enum site_skip {
 	SITE_GOOD,
 	SITE_SHORT,		/* fewer than five bytes */
-	/* other bytes than these compilers write, or the start of the function is not known */
+	/*
+	 * The bytes are not those of a known compiler, or the start of the function is not known.
+	 */
 	SITE_UNKNOWN,
-	/* not in a segment that is executed, or not writable by any means */
+	/* The site is not in a segment that is executed, or the memory cannot be made writable. */
 	SITE_NOT_CODE,
-	/* code that may be running, and the first bytes do not lie in one aligned word */
+	/* The code may be running, and the first bytes do not lie in one aligned word. */
 	SITE_SPLIT,
 	SITE_CHANGED,		/* the memory has other bytes than the file */
-	/* its call of mcount or __fentry__ stays, because the program is profiled by gprof */
+	/* Its call of mcount or __fentry__ stays, because gprof profiles the program. */
 	SITE_COUNTED,
-	/* of answers alone: it is traced, but its return is not caught (site.jumps) */
+	/* Only in answers: the function is traced, but its return is not caught (site.jumps). */
 	SITE_GRAPHLESS,
 	SITE_MIXED,		/* a sled in a file that has sites of other kinds, too */
 	SITE_UNSEEN,		/* a sled, in a program whose XRay could change it unseen */
@@ -53,30 +55,29 @@ struct site {
 	uint8_t		len;	/* of its bytes that are nops or the call */
 	uint8_t		skip;	/* enum site_skip */
 	uint8_t		on: 1;
-	uint8_t		called: 1;	/* it is on, but by its word alone (agent/sites/static.c) */
+	uint8_t		called: 1;	/* it is on, but only by its word (agent/sites/static.c) */
 	uint8_t		jumps: 1;	/* sites_jumping() */
-	uint8_t		returns: 1;	/* its function's returns are caught by return sites */
-	/* as sites_find() lists it; of a return site: its function's */
+	uint8_t		returns: 1;	/* return sites catch the returns of its function */
+	/* The index in the list of sites_find(). A return site has its function's number. */
 	uint32_t	number;
 };
 
-/* the number of a return site in a part that no entry belongs to */
+/* The number of a return site in a part of the code that belongs to no entry. */
 enum { SITE_NO_FUNCTION = UINT32_MAX };
 
 /*
- * The sites of an ELF file whose whole contents are in memory, by address and
- * each once. Stores at most `room` of them and returns how many there are at
- * most (so that a call without room tells what is needed), 0: none or no such
- * file. With room for all the number is exact; with room for fewer it is 0: the
- * file is another one since it was asked what is needed.
+ * Finds the sites of an ELF file whose whole contents are in memory: in order of address, each
+ * once. Called with room 0, it returns an upper limit of their number; 0: none, or no such file.
+ * Called with room for all of them, it stores them and returns the exact number. Called with room
+ * for fewer, it returns 0: the file has changed since the first call.
  */
 size_t sites_find(const void *file, size_t size, struct site *out, size_t room);
-/* The same of an image that is open; without room its functions need not be there. */
+/* The same for an open image. With room 0 its functions need not have been read. */
 struct image;
 size_t sites_in_image(const struct image *im, struct site *out, size_t room);
 /*
- * The same of its return sites: gcc's -minstrument-return=nop5 -mrecord-return, else exit sleds.
- * The sled before a jump to another function is one that is skipped.
+ * The same for return sites: those of gcc's -minstrument-return=nop5 -mrecord-return, else exit
+ * sleds. A sled before a jump to another function is listed as skipped.
  */
 size_t sites_returns(const void *file, size_t size, struct site *out, size_t room);
 
@@ -93,12 +94,12 @@ static inline bool site_is_sled(const struct site *s)
 /* Sorts sites by address, in place. */
 void sites_sort(struct site *s, size_t nr);
 /*
- * Whether the program is linked with -pg, so that it counts its calls for gprof and writes them at
- * its end.
+ * Whether the program is linked with -pg, so that it counts calls for gprof and writes the counts
+ * at its end.
  */
 bool sites_profiled(const void *file, size_t size);
 const char *site_skip_text(enum site_skip why);
-/* The bytes of the nops there; single: each has one. */
+/* The number of bytes of the nops at b. *single: each nop has one byte. */
 size_t site_nops_length(const unsigned char *b, size_t room, bool *single);
 
 #endif

@@ -9,10 +9,10 @@
  *     xray_instr_map                   sleds at entries, returns and jumps out of functions
  *     relocations of __fentry__, mcount -> GOT entries -> PLT stubs -> the calls in the text
  *
- * The calls have no list of their own. A call is believed where its five or six
- * bytes lead to the stub or the GOT entry and it stands where the compilers put
- * one: at a function's start, or for mcount not far behind it. Functions' starts
- * are those of the table in .eh_frame_hdr, which stripping leaves alone.
+ * The file has no list of the calls. Bytes count as a call if two things hold: the five or six
+ * bytes lead to the stub or the GOT entry, and they are where compilers put the call. That is at a
+ * function's start, or for mcount not far behind it. The table in .eh_frame_hdr has the functions'
+ * starts; stripping does not remove it.
  */
 #include "elf/sites.h"
 #include "elf/image.h"
@@ -26,7 +26,7 @@ struct list {
 
 /* ---- Instructions ---- */
 
-/* The length of the nop there, 0: it is none. */
+/* The length of the nop at b; 0: it is no nop. */
 static size_t nop_length(const unsigned char *b, size_t room)
 {
 	size_t prefixes = 0, len;
@@ -45,7 +45,7 @@ static size_t nop_length(const unsigned char *b, size_t room)
 	case 2: len = 7; break;
 	default: return 0;
 	}
-	/* Forms that no compiler writes are not nops to us. */
+	/* Forms that no compiler writes do not count as nops. */
 	if ((b[2] & 7) == 4) {
 		if (b[2] >> 6 == 0)
 			return 0;
@@ -56,7 +56,7 @@ static size_t nop_length(const unsigned char *b, size_t room)
 	return len <= room ? prefixes + len : 0;
 }
 
-/* All nops from there on, and whether each has one byte. */
+/* Takes all nops from b on, and finds out whether each has one byte. */
 size_t site_nops_length(const unsigned char *b, size_t room, bool *single)
 {
 	size_t all = 0, len;
@@ -78,7 +78,7 @@ static void list_add(struct list *l, struct site s)
 	l->nr++;
 }
 
-/* Of two with one address that comes first which can be patched. */
+/* If two sites have the same address, the one that can be patched comes first. */
 static bool is_before(const struct site *a, const struct site *b)
 {
 	return a->at != b->at ? a->at < b->at : a->skip < b->skip;
@@ -98,7 +98,7 @@ static void sift(struct site *s, size_t root, size_t nr)
 	}
 }
 
-/* libc's qsort() may allocate. Mostly they are in order already. */
+/* libc's qsort() may allocate, so this sorts by itself. Usually the sites are in order already. */
 void sites_sort(struct site *s, size_t nr)
 {
 	size_t i = 1;
@@ -131,8 +131,9 @@ static size_t list_unite(struct site *s, size_t nr)
 /* ---- Rows of nops ---- */
 
 /*
- * The entry points to the first nop, which may lie before the function: those
- * are not executed. Where an endbr64 stands between them, the rest is behind it.
+ * The entry points to the first nop, which may lie before the function. Nops before the function
+ * are not executed. If there is an endbr64 between the nops, the function begins at it, and the
+ * other nops are behind it.
  */
 static struct site row_site(const struct image *im, uint64_t at)
 {
@@ -153,8 +154,8 @@ static struct site row_site(const struct image *im, uint64_t at)
 	} else {
 		start = image_start(im, at + before);
 		/*
-		 * The start may be that of the function before: then the list is all there is to go
-		 * by, and M unknown.
+		 * This may be the start of the function before this one. Then nothing tells how
+		 * many nops lie before the function.
 		 */
 		if (start < at && start + ENDBR != at)
 			return s;
@@ -165,13 +166,13 @@ static struct site row_site(const struct image *im, uint64_t at)
 	s.kind = single ? SITE_ROW : SITE_NOP;
 	s.len = (uint8_t)len;
 	s.skip = len < 5 ? SITE_SHORT : SITE_GOOD;
-	/* Longer rows need no more than this; a longer nop is made one anew whole. */
+	/* Of a longer row only 5 bytes are needed. A single long nop is replaced as a whole. */
 	if (single && len > 5)
 		s.len = 5;
 	return s;
 }
 
-/* A call of __mcount_loc may have been made a nop by the compiler. */
+/* The compiler may have replaced the call at an address of __mcount_loc by a nop. */
 static struct site loc_site(const struct image *im, uint64_t at)
 {
 	struct site s = { .at = at, .kind = SITE_CALL, .skip = SITE_UNKNOWN };
@@ -189,11 +190,11 @@ static struct site loc_site(const struct image *im, uint64_t at)
 		s.len = (uint8_t)len;
 		s.skip = SITE_GOOD;
 	}
-	/* Calls are judged by where they lead: calls_scan(), which finds the same address. */
+	/* calls_scan() finds the calls at these addresses, and checks where they lead. */
 	return s;
 }
 
-/* A call of __return__ stays: it is the program's own. */
+/* A call of __return__ is the program's own, and stays. */
 static struct site return_site(const struct image *im, uint64_t at)
 {
 	static const unsigned char nop[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
@@ -209,13 +210,16 @@ static struct site return_site(const struct image *im, uint64_t at)
 	return s;
 }
 
-/* Some linkers write what a relocation will. */
+/* Some linkers already write the value that the relocation will store. */
 static bool stands_there(const unsigned char *b, size_t size, uint64_t offset, uint64_t value)
 {
 	return b && offset + 8 <= size && !memcmp(b + offset, &value, 8);
 }
 
-/* The addresses in a section: as they stand there, or as relative relocations set them. */
+/*
+ * Takes the addresses in a section: those that are written there, and those of relative
+ * relocations.
+ */
 static void section_sites(const struct image *im, const Elf64_Shdr *s, struct list *l,
 			  struct site (*site)(const struct image *im, uint64_t at))
 {
@@ -250,7 +254,7 @@ static void section_sites(const struct image *im, const Elf64_Shdr *s, struct li
 
 /* An entry of xray_instr_map. */
 struct sled {
-	uint64_t	at;		/* from version 2 on, distances from these words */
+	uint64_t	at;		/* from version 2 on, the distance from this word */
 	uint64_t	function;
 	uint8_t		kind;		/* enum sled_kind */
 	uint8_t		always;
@@ -259,7 +263,7 @@ struct sled {
 };
 
 enum sled_kind { SLED_ENTER, SLED_EXIT, SLED_TAIL, SLED_ENTER_LOGGED };
-enum { SLED_DEAD = 9, SLED_RETURN_DEAD = 10 };	/* bytes of nops, however many instructions */
+enum { SLED_DEAD = 9, SLED_RETURN_DEAD = 10 };	/* bytes of nops, in any number of instructions */
 
 static bool sled_is_entry(const struct sled *e)
 {
@@ -271,7 +275,10 @@ static bool sled_is_exit(const struct sled *e)
 	return e->kind == SLED_EXIT || e->kind == SLED_TAIL;
 }
 
-/* At the function's start: behind it are an endbr64 and the byte that aligns the sled, at most. */
+/*
+ * Whether the sled is at the function's start. Between the two there may be only an endbr64 and a
+ * byte that aligns the sled.
+ */
 static bool sled_stands_well(const struct image *im, const struct sled *e)
 {
 	size_t before = e->at - e->function, room = before;

@@ -10,9 +10,9 @@
 
 enum { SYMBOLS_MAX = 8 << 20 };
 
-#define TABLE_MAX (1ull << 31)		/* bytes, also of all names */
+#define TABLE_MAX (1ull << 31)		/* bytes of a table, and of all names */
 
-/* ---- what is taken ---- */
+/* ---- the symbols that are read ---- */
 
 struct reader {
 	struct elf_symbols *out;
@@ -69,7 +69,7 @@ static char type_of(const Elf64_Sym *sym)
 	}
 }
 
-/* A name ends before its version; what would break a line of kallsyms is none. */
+/* A name ends before its version. A name that would break a line of kallsyms has length 0. */
 static size_t name_length(const char *name, size_t max)
 {
 	size_t len = 0;
@@ -84,7 +84,10 @@ static bool is_name(const char *name, size_t len)
 	return len && *name != '$' && (len < 2 || memcmp(name, ".L", 2));
 }
 
-/* What lies in a section that is mapped; warnings for the linker and the like do not. */
+/*
+ * Whether the symbol is in a section that is mapped. Warnings for the linker and similar symbols
+ * are not.
+ */
 static bool is_mapped(const struct image *im, const Elf64_Sym *sym)
 {
 	return sym->st_shndx >= im->nr_shdrs || (im->shdrs[sym->st_shndx].sh_flags & SHF_ALLOC);
@@ -135,7 +138,7 @@ static int read_table(struct reader *r, const struct image *im, const Elf64_Shdr
 	return err;
 }
 
-/* The table of that type, of which a file has one at most; *has tells whether there is one. */
+/* Reads the table of that type. A file has one at most; *has: it has one. */
 static int read_tables(struct reader *r, const struct image *im, uint32_t type, bool *has)
 {
 	for (unsigned int i = 0; i < im->nr_shdrs; i++) {
@@ -163,7 +166,10 @@ static int read_debug(struct reader *r, const struct elf_want *want, bool *has)
 
 /* ---- order ---- */
 
-/* What people call it: no leading underscores, global before weak before local, short. */
+/*
+ * Ranks aliases as people name a function: no leading underscores, global before weak before local,
+ * short.
+ */
 static int name_rank(const struct elf_symbol *s, const char *names)
 {
 	const char *name = names + s->name;
@@ -196,7 +202,7 @@ static int read_all(struct reader *r, struct elf_file *f, const struct elf_want 
 	return err;
 }
 
-/* ---- what it is ---- */
+/* ---- executable or library ---- */
 
 struct traits {
 	bool	interpreter, named, marked;
@@ -217,10 +223,7 @@ static void look_at_dynamic(const struct image *im, const Elf64_Phdr *p, struct 
 	}
 }
 
-/*
- * A library may have an interpreter, too, to be started as a program. PIE programs of old linkers
- * are not marked.
- */
+/* A library that can be executed has an interpreter, too. Old linkers do not mark PIE programs. */
 static bool is_program(const struct image *im)
 {
 	struct traits t = { .marked = im->head.e_type == ET_EXEC };
@@ -233,7 +236,7 @@ static bool is_program(const struct image *im)
 	return t.marked || (t.interpreter && !t.named);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole file ---- */
 
 int elf_symbols_of(struct elf_file *f, const struct elf_want *want, struct elf_symbols *out)
 {

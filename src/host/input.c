@@ -16,7 +16,7 @@
 
 enum { INPUT_MAX = 256 << 20, NOTHING = -1 };
 
-/* One that has a name in a file system; others have a writer, or had one. */
+/* Whether the pipe has a name in a file system. Other pipes have a writer, or had one. */
 static bool is_named_pipe(int fd)
 {
 	struct statfs fs;
@@ -25,8 +25,8 @@ static bool is_named_pipe(int fd)
 }
 
 /*
- * Whether somebody writes to a named pipe, or waits to: then a read that does not
- * wait gives a byte, which is kept in *first, or says that there is none yet.
+ * Finds out whether a named pipe has a writer, or one that waits. If so, a read that does not wait
+ * returns a byte, which goes to *first, or fails because there is none yet.
  */
 static int check_writer(int fd, int *first)
 {
@@ -94,7 +94,7 @@ void input_close(FILE *in)
 		fclose(in);
 }
 
-/* Copies until the end; 0 or -errno. */
+/* Copies up to the end. 0 or -errno. */
 static int copy(FILE *in, FILE *out)
 {
 	char buf[1 << 16];

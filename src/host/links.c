@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * links.c - goes along a path component by component, and looks at each link before it follows it
+ * links.c - walks a path component by component, and checks each link before it follows it
  *
- * A component that becomes a link between the look and the step is refused: each step is
- * O_NOFOLLOW.
+ * Each step uses O_NOFOLLOW, so a component that becomes a link after the check is refused.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,8 +21,8 @@ enum { LINKS_MAX = 40, STEP = O_PATH | O_DIRECTORY | O_CLOEXEC };
 
 struct walk {
 	int		dir;		/* O_PATH */
-	char		*path;		/* allocated; holds what is left */
-	char		*rest;		/* in it */
+	char		*path;		/* allocated; the rest of the path is in it */
+	char		*rest;		/* in `path`: where the rest begins */
 	unsigned int	links;
 };
 
@@ -56,7 +55,7 @@ static int links_enter(struct walk *w, int dir)
 	return 0;
 }
 
-/* Goes on with what the link says in front of what is left. */
+/* Puts the link's target in front of the rest of the path, and goes on with that. */
 static int follow(struct walk *w, const char *name, const char *target)
 {
 	char *path;
@@ -72,7 +71,7 @@ static int follow(struct walk *w, const char *name, const char *target)
 	return *path == '/' ? links_enter(w, open("/", STEP)) : 0;
 }
 
-/* Cuts the next component off; w->rest begins with its slash then. */
+/* Cuts the next component off. After that w->rest begins with the slash behind it. */
 static int next_name(struct walk *w, char name[NAME_MAX + 1])
 {
 	size_t n;
@@ -87,7 +86,10 @@ static int next_name(struct walk *w, char name[NAME_MAX + 1])
 	return 0;
 }
 
-/* 1: `name` is the last component, and no link to follow. */
+/*
+ * Takes one step. Returns 1 if `name` is the last component and no link to follow, else 0 or
+ * -errno.
+ */
 static int links_step(struct walk *w, char name[NAME_MAX + 1])
 {
 	const bool proc = in_proc(w->dir);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * links.h - paths that a command writes to, without somebody else's links
+ * links.h - resolves paths that a command writes to, without following another user's links
  *
- * Included by output.c, mounts.c and the setup reader. A link in a directory that
- * is sticky and writable by others (/tmp) is followed only where the kernel with
- * fs.protected_symlinks follows it: when it is the user's own or that of the
- * directory's owner. Any component of the path may be such a link. Links of
- * /proc are the kernel's to follow.
+ * Included by output.c, mounts.c and the setup reader. The rule is the one of
+ * fs.protected_symlinks: in a directory that is sticky and writable by others (/tmp), a link is
+ * followed only if it belongs to the user or to the directory's owner. The rule applies to each
+ * component of the path. The kernel itself follows links of /proc.
  */
 #ifndef TRACEFUSE_HOST_LINKS_H
 #define TRACEFUSE_HOST_LINKS_H
@@ -15,16 +14,16 @@
 #include <sys/types.h>
 
 /*
- * The directory (O_PATH) of what `path` means, and the name in it, which is no link. A descriptor
- * of the caller's or -errno: -EACCES for somebody else's link, -EISDIR for a path that ends in
- * "." or "..".
+ * Finds the directory that `path` leads to, and the name in it, which is not a link. Returns an
+ * O_PATH descriptor of the directory, which the caller closes, or -errno: -EACCES for another
+ * user's link, -EISDIR for a path that ends in "." or "..".
  */
 int links_resolve(const char *path, char name[NAME_MAX + 1]);
 
-/* As open(), O_CLOEXEC: a descriptor or -errno. */
+/* Like open() with O_CLOEXEC. Returns a descriptor or -errno. */
 int links_open(const char *path, int flags, mode_t mode);
 
-/* As mkdir(): 0 or -errno. */
+/* Like mkdir(). 0 or -errno. */
 int links_mkdir(const char *path, mode_t mode);
 
 #endif

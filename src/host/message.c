@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * message.c - what a command says when something is wrong
- */
+/* message.c - prints a command's messages and answers */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +19,7 @@ int message_error(const char *format, ...)
 	return COMMAND_FAILED;
 }
 
-/* Of stdout; a process has one. */
+/* The first error of stdout, of which a process has only one. */
 static int stdout_error;
 
 static int stdout_failed(int err)

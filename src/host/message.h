@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * message.h - what a command prints: its messages on stderr, its answers on stdout
- */
+/* message.h - prints a command's messages to stderr and its answers to stdout */
 #ifndef TRACEFUSE_HOST_MESSAGE_H
 #define TRACEFUSE_HOST_MESSAGE_H
 
@@ -16,13 +14,13 @@ enum { COMMAND_DONE = 0, COMMAND_FAILED = 1, COMMAND_USAGE = 2 };
 int message_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * COMMAND_DONE: what was printed is out. COMMAND_FAILED: it is not, and a message has said why.
- * There is no message when the reader went away (EPIPE).
+ * Flushes stdout. COMMAND_DONE: all that was printed is written. COMMAND_FAILED: it is not, and a
+ * message says why. There is no message if the reader has closed the pipe (EPIPE).
  */
 int message_flush(void);
-/* To stdout, with the same answer. */
+/* Prints n bytes to stdout. Returns the same. */
 int message_print(const char *bytes, size_t n);
-/* Whether something was not printed, and not because its reader went away. */
+/* Whether output was lost for another reason than that its reader has closed the pipe. */
 bool message_stdout_lost(void);
 
 #endif

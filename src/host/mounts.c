@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * mounts.c - mounts of sessions: /proc/self/mounts, and taking them away
- */
+/* mounts.c - mounts of sessions: finds them in /proc/self/mounts, prepares and removes them */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +22,7 @@
 #include "host/namespace.h"
 #include "host/output.h"
 
-/* The kernel answers for a mount whose server is gone. */
+/* If the server of a mount is gone, the kernel itself answers with ENOTCONN. */
 static bool is_stale(const char *dir)
 {
 	struct stat st;
@@ -64,11 +62,11 @@ bool mounts_have(const char *dir, const char *type, const char *from)
 	return found;
 }
 
-/* ---- a tracefs below ---- */
+/* ---- a tracefs below the session ---- */
 
 static const char below_source[] = "tracefuse";
 
-/* Ours, and nothing is mounted over it. */
+/* Whether the topmost mount at `dir` is a tracefs that remove_below() may remove. */
 static bool is_below(const char *dir)
 {
 	struct statfs st;
@@ -94,7 +92,7 @@ static void put_below(const char *dir)
 		dir, strerror(errno));
 }
 
-/* ---- taking away ---- */
+/* ---- unmount ---- */
 
 static int run_fusermount(const char *dir)
 {
@@ -141,7 +139,7 @@ int mounts_clean(void)
 	int nr = 0;
 
 	mounts_each(remove_stale, &nr);
-	/* The session over it has ended by itself. */
+	/* The session that was mounted over it may have ended by itself. */
 	remove_below(NAMESPACE_TRACING);
 	return nr;
 }
@@ -163,7 +161,7 @@ static void mounts_look_at(void *arg, const char *dir, bool stale)
 	p->stale = stale;
 }
 
-/* What is in it would be hidden. */
+/* A mount would hide the files that are in the directory. */
 static int check_empty(const char *path)
 {
 	DIR *dir = opendir(path);

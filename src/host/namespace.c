@@ -30,7 +30,7 @@ static int write_file(const char *path, const char *text)
 	return n < 0 ? -errno : 0;
 }
 
-/* 0 or -errno; afterwards mounts are this process's own. */
+/* After this call the process has mounts of its own. 0 or -errno. */
 static int leave_namespaces(void)
 {
 	uid_t uid = geteuid();
@@ -55,9 +55,9 @@ static int leave_namespaces(void)
 }
 
 /*
- * Tools look for a line of type tracefs in /proc/mounts, and mount the real one
- * over everything when there is none: so the real one lies below, covered. It is
- * read-only here, should a script take the cover away.
+ * Tools look for a line of type tracefs in /proc/mounts. If there is none, they mount the kernel's
+ * tracefs over the session. So the kernel's tracefs is mounted first, and the session covers it. It
+ * is read-only, in case a script unmounts the session.
  */
 static void mount_below(void)
 {
@@ -69,10 +69,13 @@ static void mount_below(void)
 		mount("nodev", TRACING, "tracefs", 0, NULL);
 	if (statfs(TRACING, &st) || st.f_type != TRACEFS_MAGIC)
 		return;
-	/* ST_* of f_flags are these MS_*. Only this mount changes, and none of the host's. */
+	/*
+	 * The ST_* bits of f_flags equal these MS_* bits. Only this mount changes, no mount of the
+	 * host.
+	 */
 	flags |= (unsigned long)st.f_flags & kept;
 	if (mount(NULL, TRACING, NULL, flags, NULL))
-		errno = 0;	/* not a mount: the host has it as a plain directory */
+		errno = 0;	/* not a mount: on this host it is a plain directory */
 }
 
 static int mount_session(int *fuse_fd)
@@ -97,7 +100,7 @@ static int mount_session(int *fuse_fd)
 	return 0;
 }
 
-/* What trace-cmd and perf-tools want besides; without them the rest works. */
+/* Mounts what trace-cmd and perf-tools use besides. The rest works without these mounts. */
 static void mount_extras(void)
 {
 	char name[] = "/tmp/tracefuse-XXXXXX";
@@ -109,7 +112,10 @@ static void mount_extras(void)
 		if (mount(TRACING, DEBUG_TRACING, NULL, MS_BIND, NULL))
 			errno = 0;	/* this kernel has no such directory */
 	}
-	/* The names that trace-cmd records: the session's, where it has any. */
+	/*
+	 * trace-cmd records symbols from /proc/kallsyms: these shall be the session's, if it has
+	 * any.
+	 */
 	if (!access(TRACING "/kallsyms", F_OK))
 		mount(TRACING "/kallsyms", "/proc/kallsyms", NULL, MS_BIND, NULL);
 	fd = mkstemp(name);

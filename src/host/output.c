@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * output.c - files that appear when they are whole
- */
+/* output.c - files that appear only when they are complete */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -16,20 +14,21 @@
 #include "host/links.h"
 #include "host/output.h"
 
-enum { TRIES = 100, ROOM = 64 * 1024 };	/* bytes that are there at the start, or the disk is full */
+enum { TRIES = 100, ROOM = 64 * 1024 };	/* ROOM: bytes that must be free at the start */
 
 struct output {
 	int		dir;		/* O_PATH */
 	char		name[NAME_MAX + 1];
-	int		as_is;		/* what is there, to be written to as it is; -1 */
-	mode_t		mode;		/* of the file that is there; 0: there is none */
-	char		temp[64];	/* beside it, while it is written; "": it has no name yet */
+	int		as_is;		/* the existing file, if it is written in place; else -1 */
+	mode_t		mode;		/* of the existing file; 0: there is none */
+	/* Name of the new file, until it is complete; "": none yet */
+	char		temp[64];
 	FILE		*file;
 };
 
-/* ---- beside the file ---- */
+/* ---- the new file, in the same directory ---- */
 
-/* It does not depend on the file's name, which may be as long as a name can be. */
+/* The name is independent of the file's own name, which may have the maximum length already. */
 static void temp_name(struct output *o, int i)
 {
 	snprintf(o->temp, sizeof(o->temp), ".tracefuse-%d-%d", (int)getpid(), i);
@@ -50,8 +49,9 @@ static int temp_open(struct output *o)
 }
 
 /*
- * A file without a name is gone with the process, so a signal leaves nothing. It gets its name by
- * /proc. -errno where there is no such file or no /proc.
+ * Opens a file without a name. It ends with the process, so a signal leaves nothing behind. It gets
+ * its name later, by way of /proc. -errno if the file system has no such files, or if there is no
+ * /proc.
  */
 static int unnamed_open(struct output *o)
 {
@@ -87,13 +87,13 @@ static bool is_full(int err)
 	return err == ENOSPC || err == EDQUOT || err == EFBIG;
 }
 
-/* Whether a file can be made there, and the disk has room. */
+/* Checks that a file can be made there, and that the disk has room. 0 or -errno. */
 static int probe(struct output *o)
 {
 	int fd = openat(o->dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600), err = 0;
 	const bool named = fd < 0;
 
-	/* Not every file system can make one without a name. */
+	/* Not every file system can make a file without a name. */
 	if (named)
 		fd = temp_open(o);
 	if (fd < 0)
@@ -106,7 +106,7 @@ static int probe(struct output *o)
 	return err;
 }
 
-/* ---- what is there ---- */
+/* ---- the file that exists ---- */
 
 static bool in_proc(const struct output *o)
 {
@@ -115,7 +115,7 @@ static bool in_proc(const struct output *o)
 	return !fstatfs(o->dir, &fs) && fs.f_type == PROC_SUPER_MAGIC;
 }
 
-/* In a sticky directory only its owner and the file's may replace it. */
+/* In a sticky directory only the directory's owner and the file's owner may replace the file. */
 static int check_sticky(const struct output *o, const struct stat *file)
 {
 	struct stat dir;
@@ -146,7 +146,7 @@ static int open_as_is(struct output *o)
 	return lseek(o->as_is, 0, SEEK_SET) < 0 ? -errno : 0;
 }
 
-/* A file that is mounted by itself, as containers do, cannot be replaced. */
+/* Whether the file is a mount point, as in containers. Such a file cannot be replaced. */
 static bool is_mounted(const struct output *o)
 {
 	struct statx sx;
@@ -157,7 +157,7 @@ static bool is_mounted(const struct output *o)
 
 static int check(struct output *o)
 {
-	/* A link of /proc is what it leads to (/dev/stdout). */
+	/* A link of /proc stands for the file that it leads to (/dev/stdout). */
 	const bool proc = in_proc(o);
 	struct stat st;
 	int ret;
@@ -244,7 +244,10 @@ FILE *output_begin(struct output *o)
 	return o->file;
 }
 
-/* It gets the mode of the file that it replaces, or keeps a narrower one where that cannot be. */
+/*
+ * The new file gets the mode of the file that it replaces. If that fails, it keeps its own mode,
+ * which is narrower.
+ */
 static int output_finish(struct output *o, bool whole)
 {
 	int err = fflush(o->file) ? -errno : ferror(o->file) ? -EIO : 0;
@@ -278,7 +281,7 @@ static const int ignored[] = { SIGPIPE, SIGXFSZ };
 
 enum { IGNORED = sizeof(ignored) / sizeof(*ignored) };
 
-/* As they were given to this process. A process has one disposition of each. */
+/* The dispositions that this process began with. */
 static struct sigaction given[IGNORED];
 static bool ignores;
 
@@ -297,7 +300,7 @@ void output_signals_restore(void)
 		sigaction(ignored[i], &given[i], NULL);
 }
 
-/* What ends a command that writes. */
+/* The signals that end a command. */
 static const int ends[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
 
 static sigset_t given_mask;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * output.h - a file that a command writes at its end: what is in the way is found at the start
+ * output.h - a file that a command writes at its end; problems are found at the start
  *
  *     output_open()      before anything runs: resolves the path (links.h), tries to make a file
- *     output_begin()     at the end: a file beside it
- *     output_end()       it takes the place of FILE when it is whole, in one step
+ *     output_begin()     at the end: makes a new file in the same directory
+ *     output_end()       the new file replaces FILE in one step, if it is complete
  *     output_close()
  *
- * So a full disk costs no older file, and FILE may be the one that is read.
- * The directory is the one that was there at the start, whatever its path means
- * later. What is there and no regular file (/dev/null), or mounted by itself, is written to as it
- * is.
+ * So a full disk destroys no older file, and FILE may be the file that the command reads. The
+ * directory is opened at the start; a later change of the path has no effect. A file that is no
+ * regular file (/dev/null), or that is a mount point, is written in place.
  */
 #ifndef TRACEFUSE_HOST_OUTPUT_H
 #define TRACEFUSE_HOST_OUTPUT_H
@@ -21,25 +20,27 @@
 
 struct output;
 
-/* 0 or -errno; nothing has changed. -ESPIPE: a pipe, a socket or a terminal. */
+/* Changes nothing yet. 0 or -errno; -ESPIPE: a pipe, a socket or a terminal. */
 int output_open(const char *path, struct output **out);
-/* NULL: errno says why. */
+/* Returns NULL with errno set if the file cannot be made. */
 FILE *output_begin(struct output *o);
-/* `whole`: it takes its place, else it is gone. 0 or -errno, of a full disk, too. */
+/*
+ * With `whole` the new file replaces FILE, else it is removed. 0 or -errno, also for a full disk.
+ */
 int output_end(struct output *o, bool whole);
 void output_close(struct output *o);		/* may be NULL */
 
 /*
- * A pipe that nobody reads, or a limit of a file's size, ends no command that has something to
- * save: SIGPIPE and SIGXFSZ are ignored from now on. A child calls output_signals_restore() before
- * it executes another program.
+ * From now on SIGPIPE and SIGXFSZ are ignored. So neither a pipe that nobody reads nor a limit of
+ * the file size ends a command that has something to save. A child calls output_signals_restore()
+ * before it executes another program.
  */
 void output_signals_ignore(void);
 void output_signals_restore(void);
 
 /*
- * From here on HUP, INT, QUIT and TERM wait: what a program's run has recorded is saved first.
- * `given`: the mask that comes back with output_signals_let_in(), which does nothing without this.
+ * Blocks HUP, INT, QUIT and TERM, so that the records of a program's run are saved first. `given`:
+ * the mask that output_signals_let_in() restores. Without this call that function does nothing.
  */
 void output_signals_hold(const sigset_t *given);
 void output_signals_let_in(void);

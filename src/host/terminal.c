@@ -13,7 +13,7 @@
 
 enum { PIECE = 1024 };
 
-/* Bytes of the UTF-8 character that begins so; 1: ASCII, or none at all. */
+/* Length of the UTF-8 character that begins with this byte; 1: ASCII, or no character at all. */
 static size_t terminal_length_of(unsigned char first)
 {
 	if (first >= 0xc2 && first < 0xe0)
@@ -23,7 +23,7 @@ static size_t terminal_length_of(unsigned char first)
 	return first >= 0xf0 && first < 0xf5 ? 4 : 1;
 }
 
-/* What begins a character, but never comes to be one. */
+/* Whether the bytes begin like a character but can never become a valid one. */
 static bool is_broken(const unsigned char *c, size_t n)
 {
 	for (size_t i = 1; i < n; i++)
@@ -31,12 +31,12 @@ static bool is_broken(const unsigned char *c, size_t n)
 			return true;
 	if (n < 2)
 		return false;
-	/* Longer than need be, half of a pair, or beyond the last one. */
+	/* An overlong form, half of a surrogate pair, or above the last code point. */
 	return (c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] >= 0xa0) ||
 	       (c[0] == 0xf0 && c[1] < 0x90) || (c[0] == 0xf4 && c[1] >= 0x90);
 }
 
-/* A whole character that a terminal may get. */
+/* Whether this is a complete character that a terminal may get. */
 static bool is_text(const unsigned char *c, size_t n)
 {
 	if (n == 1)
@@ -52,7 +52,9 @@ static char *put_octal(char *out, const unsigned char *c, size_t n)
 	return out;
 }
 
-/* Gives out what is whole in t->partial, or cannot be. */
+/*
+ * Writes out each complete character of t->partial, and each byte that cannot become part of one.
+ */
 static char *terminal_settle(struct terminal_text *t, char *out)
 {
 	while (t->nr) {
@@ -99,7 +101,10 @@ struct guarded {
 
 static struct guarded outputs[] = { { .fd = STDOUT_FILENO }, { .fd = STDERR_FILENO } };
 
-/* Waits for a terminal that somebody has made non-blocking: it may be his shell's, too. */
+/*
+ * Another process may have made the terminal non-blocking. Then this waits until it takes output.
+ * The mode is left as it is, because the user's shell may have the same terminal.
+ */
 static bool terminal_has_room(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
@@ -137,7 +142,7 @@ static ssize_t write_escaped(void *cookie, const char *bytes, size_t n)
 	return (ssize_t)n;
 }
 
-/* At the end of the process. */
+/* Runs at the end of the process. */
 static void write_partial(void)
 {
 	char out[TERMINAL_GROWTH * 4];

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * terminal.h - what goes to a terminal has no control characters but newline and tab
+ * terminal.h - escapes control characters in output to a terminal, except newline and tab
  *
- * Names of tasks, strings of records and paths are whatever a recording or a
- * program says; some terminals do what such a text tells them. So stdout and
- * stderr, where they are terminals, write control characters as \033. What is
- * piped, saved or read through a mount stays byte for byte.
+ * Names of tasks, strings of records and paths come from recordings and programs, and some
+ * terminals execute what such a text commands. So stdout and stderr print control characters as
+ * \033 if they are terminals. Bytes that are piped, saved or read through a mount stay as they are.
  */
 #ifndef TRACEFUSE_HOST_TERMINAL_H
 #define TRACEFUSE_HOST_TERMINAL_H
 
 #include <stddef.h>
 
-/* Once, before anything is printed. */
+/* Call it once, before anything is printed. */
 void terminal_guard(void);
 
-/* Writes to stderr what tracefuse itself wants a terminal to do. */
+/* Writes a control sequence of tracefuse itself to stderr. */
 void terminal_control(const char *text);
 
 /* The state of a text that is written piece by piece. */
@@ -27,8 +26,9 @@ struct terminal_text {
 enum { TERMINAL_GROWTH = 4 };
 
 /*
- * The next piece in `out`, which has room for TERMINAL_GROWTH * (n + 4) bytes. UTF-8 stays as it
- * is; a character whose end is still to come is kept. n 0: nothing comes. Returns how many bytes.
+ * Escapes the next piece into `out`, which has room for TERMINAL_GROWTH * (n + 4) bytes. UTF-8
+ * stays as it is. A character without its end waits for the next piece. n 0: there is no next
+ * piece. Returns the number of bytes.
  */
 size_t terminal_escape(struct terminal_text *t, const char *in, size_t n, char *out);
 

@@ -82,7 +82,7 @@ static struct print_node *parse_flags(struct print_parser *p, enum node_kind kin
 	return parse_names(p, n) ? n : NULL;
 }
 
-/* Of a field that has its data behind the record. NULL: it is no field. */
+/* The node of a field whose data is behind the record. NULL: it is no field. */
 static struct print_node *dynamic_node(struct print_parser *p, enum node_kind kind)
 {
 	const struct field *f = p->token == TOKEN_NAME ? parser_field(p, p->start, p->len) : NULL;
@@ -120,7 +120,7 @@ static struct print_node *parse_dynamic_array(struct print_parser *p)
 	return n->c && parser_expect(p, ')') ? n : NULL;
 }
 
-/* Up to `max` arguments; those that are no expression fail. */
+/* Parses at least `min` and at most `max` arguments. An argument that is no expression fails. */
 static struct print_node *call_parse_arguments(struct print_parser *p, enum node_kind kind, int min,
 					       int max)
 {
@@ -163,7 +163,7 @@ static struct print_node *parse_hex_dump(struct print_parser *p)
 	for (i = 0; i < 6; i++) {
 		if (!parser_expect(p, ','))
 			return NULL;
-		/* DUMP_PREFIX_OFFSET and its like are names. */
+		/* DUMP_PREFIX_OFFSET and similar constants are names. */
 		if (!i && p->token == TOKEN_NAME) {
 			token_next(p);
 			arg[0] = n;
@@ -238,7 +238,7 @@ struct print_node *print_parse_call(struct print_parser *p, const char *name, si
 		return parse_hex_dump(p);
 	if (call_is_function(name, len, "__print_dynamic_array"))
 		return parse_dynamic_array(p);
-	/* The value is the first argument. */
+	/* The value of __builtin_expect() is its first argument. */
 	if (call_is_function(name, len, "__builtin_expect")) {
 		n = call_parse_arguments(p, NODE_CAST, 2, 2);
 		return n ? n->a : NULL;

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * call_eval.c - what the functions of print formats give: texts in env->scratch
- */
+/* call_eval.c - evaluates the functions of print formats: they make texts in env->scratch */
 #include "printfmt/node.h"
 
-/* One argument may call many functions, each of which prints a whole record. */
+/* One argument may call many functions, and each of them may print a whole record. */
 enum { ENOUGH = 64 * 1024 };
 
 static struct print_value scratch_value(struct print_env *env, size_t start)
@@ -16,7 +14,7 @@ static struct print_value scratch_value(struct print_env *env, size_t start)
 	return v;
 }
 
-/* On 64 bits the flags are an unsigned long. */
+/* On 64 bits the kernel's flags are an unsigned long. */
 static void eval_flags(const struct print_node *n, uint64_t flags, struct show_text *out)
 {
 	bool first = true;
@@ -54,7 +52,7 @@ static void eval_symbolic(const struct print_node *n, uint64_t value, struct sho
 	text_hex(out, value, 1);
 }
 
-/* At most what the record has; a length below 0 is none. */
+/* The length is at most what the record has; a length below 0 counts as 0. */
 static uint32_t call_eval_length_of(const struct print_value *v, const struct print_value *len)
 {
 	if ((int64_t)len->number < 0 || !v->data)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * convert.c - a format's text: split into pieces once, each piece printed with its value
- */
+/* convert.c - splits a format's text into pieces once, and prints each piece with its value */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -81,7 +79,7 @@ static int parse_conversion(struct print_piece *p, const char **at)
 	return c && strchr("duxXocspi", c) ? 0 : -EINVAL;
 }
 
-/* Behind '%'. */
+/* Parses a conversion; *at is behind its '%'. */
 static int parse_piece(struct print_piece *p, const char **at)
 {
 	p->spec = (struct show_spec){ .width = -1, .precision = -1, .base = 10 };
@@ -97,7 +95,7 @@ static int parse_piece(struct print_piece *p, const char **at)
 	return parse_conversion(p, at);
 }
 
-/* Literal text up to a conversion, %% resolved. */
+/* Takes literal text up to a conversion, with %% resolved. */
 static int take_literal(struct print_piece *p, const char **at)
 {
 	char *out = p->text = malloc(strlen(*at) + 1), *less;
@@ -170,7 +168,10 @@ static void convert_string(const struct show_spec *spec, const struct print_valu
 	text_padded(out, s, strnlen(s, max), spec);
 }
 
-/* Bytes where a number is expected: a pointer to them in the kernel; here what they hold. */
+/*
+ * The number for a conversion whose argument is bytes. The kernel prints their address; here the
+ * number is what the bytes contain.
+ */
 static uint64_t number_of(const struct print_value *v)
 {
 	uint64_t n = 0;

@@ -2,11 +2,11 @@
 /*
  * eval.c - the value of an expression on a record, in C's integer arithmetic
  *
- * What lies outside the record reads as 0 or as no bytes.
+ * Bytes outside the record read as 0, or as an empty array.
  */
 #include "printfmt/node.h"
 
-/* An array of zero bytes: what is not there. */
+/* An empty array, for bytes that are not in the record. */
 static const uint8_t nothing[1];
 
 static struct print_value integer(uint64_t number, uint8_t size, bool is_signed)
@@ -78,7 +78,7 @@ static struct print_value eval_dynamic_len(const struct print_node *n,
 	return integer(loc >> 16, 4, true);
 }
 
-/* An integer that stands for a value where one is needed; bytes are true. */
+/* The integer of a value, for operators that need one; an array counts as true. */
 static uint64_t truth(const struct print_value *v)
 {
 	return value_has_bytes(v) ? 1 : v->number;
@@ -216,7 +216,7 @@ static struct print_value eval_binary(const struct print_node *n, struct print_e
 		return eval_logic(n, env, rec);
 	a = print_eval(n->a, env, rec);
 	b = print_eval(n->b, env, rec);
-	/* What a function printed is no number, and where it lies must not be counted with. */
+	/* A text that a function made is no number, and its address must not become part of one. */
 	if (a.in_scratch || b.in_scratch)
 		return integer(0, 8, false);
 	if (a.data || b.data)
@@ -285,7 +285,7 @@ static struct print_value eval_condition(const struct print_node *n, struct prin
 	struct print_value v = print_eval(n->a, env, rec), w;
 	bool yes = truth(&v);
 
-	/* a ?: b; a once, or nested ones take twice as long each */
+	/* a ?: b evaluates a only once; else each nesting would double the time */
 	if (yes && n->b == n->a)
 		return v;
 	w = print_eval(yes ? n->b : n->c, env, rec);

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * format.c - a print fmt as pieces with their arguments; printing with them
- */
+/* format.c - makes pieces with arguments of a print fmt, and prints records with them */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "printfmt/node.h"
 
-/* Of a line that long nothing is shown (LINE_MAX_BYTES in show/record.c). */
+/* Nothing is shown of a line as long as ENOUGH (LINE_MAX_BYTES in show/record.c). */
 enum { ENOUGH = 64 * 1024, MALLOC_LEAST = 32 };
 
 static struct print_node *next_argument(struct print_parser *p)
@@ -18,7 +16,7 @@ static struct print_node *next_argument(struct print_parser *p)
 	return print_parse_expression(p);
 }
 
-/* Arguments in the order that the conversions take them. */
+/* Parses the arguments in the order in which the conversions take them. */
 static bool print_format_arguments(struct print_parser *p, struct print_format *f)
 {
 	struct print_piece *piece;

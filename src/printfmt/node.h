@@ -75,7 +75,7 @@ struct print_node {
 	unsigned int	nr_names;
 };
 
-/* `data` set: bytes (an array, a string); else an integer. */
+/* If `data` is set, the value is bytes (an array, a string), else an integer. */
 struct print_value {
 	uint64_t	number;
 	const uint8_t	*data;
@@ -99,7 +99,7 @@ struct print_format {
 	struct print_node	*nodes;
 	struct print_piece	*pieces;
 	unsigned int		nr;
-	size_t			bytes;	/* that all of it takes, about */
+	size_t			bytes;	/* about how much memory the format takes */
 };
 
 /* ---- parse.c ---- */
@@ -110,10 +110,11 @@ struct print_parser {
 	struct event	*event;
 	struct print_node *nodes;
 	unsigned int	depth;
-	size_t		bytes;		/* that nodes and names take */
-	unsigned int	links;		/* nodes that grow to the left, where no depth is counted */
+	size_t		bytes;		/* how many bytes nodes and names take */
+	/* Nodes in chains to the left, which the depth does not count */
+	unsigned int	links;
 	bool		failed;
-	/* failed for want of it: the text may be understood another time */
+	/* failed because memory ran out; the text may parse another time */
 	bool		no_memory;
 	/* the present token */
 	int		token;		/* character, enum token_kind or enum node_operator */
@@ -132,12 +133,15 @@ char *token_string(struct print_parser *p);
 struct print_node *print_parse_expression(struct print_parser *p);
 void print_nodes_free(struct print_node *nodes);
 
-/* Functions by name, call.c; the present token is behind '('. NULL with p->failed. */
+/*
+ * Parses a function call by the function's name (call.c). The present token is the one behind '('.
+ * NULL: p->failed is set.
+ */
 struct print_node *print_parse_call(struct print_parser *p, const char *name, size_t len);
 struct print_node *node_new(struct print_parser *p, enum node_kind kind);
 const struct field *parser_field(struct print_parser *p, const char *name, size_t len);
 bool parser_expect(struct print_parser *p, int token);
-/* The value of an expression without record; false when it needs one. */
+/* Evaluates an expression without a record. False: it needs one. */
 bool print_constant(struct print_node *n, uint64_t *value);
 
 /* ---- eval.c, call_eval.c ---- */
@@ -157,7 +161,7 @@ static inline bool value_has_bytes(const struct print_value *v)
 	return v->data || v->in_scratch;
 }
 
-/* Cuts to a size and extends again, as a C conversion does. */
+/* Cuts the value to a size and extends it again, as a C conversion does. */
 static inline uint64_t value_fit(uint64_t v, uint8_t size, bool is_signed)
 {
 	switch (size) {

@@ -12,11 +12,13 @@
 #include "model/symbols.h"
 #include "printfmt/type.h"
 
-/* Printing descends as deep as both together. */
-/* No kernel has a print fmt that comes near BYTES_MAX: fields are printed instead. */
+/*
+ * The recursion of printing is as deep as DEPTH_MAX and LINKS_MAX together. No kernel's print fmt
+ * comes near BYTES_MAX; if one exceeds it, the fields are printed instead.
+ */
 enum { DEPTH_MAX = 200, LINKS_MAX = 4000, BYTES_MAX = 4 << 20 };
 
-/* Names of enums that formats use without the kernel having put numbers in their place. */
+/* Enum constants that the kernel leaves as names in its formats. */
 static const struct {
 	const char	*name;
 	uint64_t	value;
@@ -145,7 +147,7 @@ static void field_type(struct print_node *n, const struct field *f)
 	unsigned int element = array && f->len ? f->size / f->len : f->size;
 
 	n->bytes = array || !word_size(f->size);
-	/* An array that reaches to the record's end has size 0. */
+	/* An array that extends to the record's end has size 0. */
 	if (array && !f->size)
 		element = strstr(f->type, "char") ? 1 : strstr(f->type, "long") ? 8 : 4;
 	n->type = (struct node_type){ .size = word_size(element), .is_signed = f->is_signed,
@@ -154,7 +156,7 @@ static void field_type(struct print_node *n, const struct field *f)
 		n->type.size = n->type.stride = 1;
 }
 
-/* REC->name; names of dynamic fields may have their prefix. */
+/* REC->name; the name of a dynamic field may have its prefix (__data_loc_). */
 static struct print_node *parse_member(struct print_parser *p)
 {
 	const struct field *f;
@@ -185,7 +187,7 @@ fail:
 	return NULL;
 }
 
-/* Where the kernel's image begins: addresses in preemptirq's events count from there. */
+/* _stext, the start of the kernel's image: preemptirq's events have offsets from there. */
 static struct print_node *parse_image_start(struct print_parser *p)
 {
 	uint64_t start, end;
@@ -313,7 +315,7 @@ static struct print_node *parse_postfix(struct print_parser *p)
 	return n;
 }
 
-/* '(' is the present token: a cast, or NULL with nothing taken. */
+/* The present token is '('. Returns a cast, or NULL if there is none; then no token is taken. */
 static struct print_node *parse_cast(struct print_parser *p)
 {
 	struct print_parser before = *p;

@@ -2,9 +2,9 @@
 /*
  * pointer.c - %p and what may follow it
  *
- * The kernel hashes plain pointers with a secret that is gone; what it prints
- * before it has that secret stands for all of them. What a pointer leads to can
- * be printed where that is in the record.
+ * The kernel hashes plain pointers with a secret that is not in the recording. So each prints as
+ * the kernel prints a pointer before it has that secret. The bytes that a pointer leads to can be
+ * printed if they are in the record.
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -51,7 +51,8 @@ static void pointer_symbol(uint64_t address, char kind, const struct show_spec *
 }
 
 /*
- * %ph: blanks, C: colons, D: dashes, N: none between. At most 64 bytes, as many as the width says.
+ * %ph prints bytes with blanks between them; C: colons, D: dashes, N: nothing. The width is the
+ * number of bytes, at most 64.
  */
 static void pointer_hex(const struct print_value *v, char sep, const struct show_spec *spec,
 			struct show_text *out)
@@ -105,7 +106,7 @@ static void pointer_ip6(const uint8_t *a, bool colons, bool compressed, struct s
 	}
 }
 
-/* %pIS: a sockaddr, with p: its port. */
+/* %pIS: a sockaddr; %pISp: with its port. */
 static void pointer_socket(const struct print_value *v, const char *options, struct show_text *out)
 {
 	bool port = strchr(options, 'p'), short6 = strchr(options, 'c');
@@ -205,7 +206,7 @@ void print_pointer(const struct print_piece *p, const struct show_spec *spec,
 		pointer_bits(&at, p->pointer, spec, out);
 		return;
 	default:
-		/* The record's own address is nowhere now, yet was somewhere. */
+		/* The record has no address now, but had one that was not NULL. */
 		print_hashed(v->data ? 1 : address, spec, env, out);
 	}
 }

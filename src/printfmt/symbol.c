@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * symbol.c - addresses by name, flags of allocations, bits
- */
+/* symbol.c - prints addresses as symbols, flags of allocations, lists of bits */
 #include "model/symbols.h"
 #include "printfmt/format.h"
 

@@ -101,7 +101,7 @@ static char sign_of(uint64_t *v, const struct show_spec *spec)
 	return spec->plus ? '+' : spec->space ? ' ' : 0;
 }
 
-/* What stands before the digits: sign, 0x. Unlike C's, 0x stands before a 0 too. */
+/* Makes the prefix of the digits: sign, 0x. Unlike in C, a 0 has 0x before it, too. */
 static int prefix_of(char *out, char sign, const struct show_spec *spec)
 {
 	int n = 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * text.h - text in the making: a buffer that grows, and numbers as the kernel prints them
+ * text.h - a buffer of text that grows, and numbers as the kernel prints them
  *
  *     bytes: | given out | ............ text ............ | room |
  *                        start                            len    cap
  *
- * Included by show_*.c and print_*.c. Running out of memory sets `failed` and
- * drops what does not fit; the caller asks once, at the end of a record.
+ * Included by show_*.c and print_*.c. If memory runs out, the functions set `failed` and drop what
+ * does not fit. The caller checks it once, at the end of a record.
  */
 #ifndef TRACEFUSE_PRINTFMT_TEXT_H
 #define TRACEFUSE_PRINTFMT_TEXT_H
@@ -31,11 +31,11 @@ struct show_spec {
 	bool	left, plus, space, special, zero, is_signed, upper;
 };
 
-/* Room for n bytes more; false when there is no memory. */
+/* Makes room for n more bytes. False: no memory. */
 bool text_reserve(struct show_text *t, size_t n);
 void text_free(struct show_text *t);
 void text_printf(struct show_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* value is 64 bits wide, sign-extended when the spec is signed. */
+/* `value` has 64 bits, sign-extended if the spec is signed. */
 void text_number(struct show_text *t, uint64_t value, const struct show_spec *spec);
 /* A string of n bytes, padded to the spec's width. */
 void text_padded(struct show_text *t, const char *s, size_t n, const struct show_spec *spec);

@@ -20,7 +20,7 @@ static bool token_is_name(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '$';
 }
 
-/* 12, 0x1f, 1UL: an int when it fits and nothing says otherwise. */
+/* 12, 0x1f, 1UL: an int if the value fits and the number has no suffix. */
 static void take_number(struct print_parser *p)
 {
 	char *end;
@@ -139,7 +139,7 @@ char *token_string(struct print_parser *p)
 
 	if (p->token != TOKEN_STRING)
 		return NULL;
-	/* What is left of the text is more than enough for all of its literals. */
+	/* All literals together are shorter than the rest of the text. */
 	text = out = malloc(strlen(p->start) + 1);
 	p->no_memory |= !text;
 	while (text && p->token == TOKEN_STRING) {

@@ -32,7 +32,7 @@ static const struct {
 struct words {
 	bool	any, is_unsigned, is_char, is_short, is_long, is_void, is_int;
 	bool	tagged;		/* struct X */
-	bool	page;		/* struct page: the one struct whose pointers are counted with */
+	bool	page;		/* struct page: the only struct with pointer arithmetic */
 };
 
 static bool print_type_take_word(struct print_parser *p, struct words *w)
@@ -94,7 +94,7 @@ static bool take_named(struct print_parser *p, struct node_type *out)
 	return false;
 }
 
-/* A typedef that is not known: a lone name that is neither the record nor called. */
+/* Takes an unknown typedef: a single name that is neither REC nor a function. */
 static bool take_unknown(struct print_parser *p, struct node_type *out)
 {
 	const char *after = p->at;

@@ -8,8 +8,8 @@
 #include "printfmt/node.h"
 
 /*
- * Takes a type name up to the token behind it: "unsigned long", "struct page *".
- * false and nothing taken where none stands. size 0: an unknown name.
+ * Takes a type name up to the token behind it: "unsigned long", "struct page *". False: there is no
+ * type name, and no token is taken. size 0: an unknown name.
  */
 bool print_parse_type(struct print_parser *p, struct node_type *out);
 

@@ -2,7 +2,7 @@
 /*
  * commands.c - the commands of the setup reader
  *
- * Each prints its own errors in the words of the real command.
+ * Each command prints its errors in the words of the real command.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ bool setup_path(const struct setup *s, const char *path, char out[SETUP_PATH_MAX
 	int n = snprintf(named, sizeof(named), "%s%s%s", whole ? "" : s->cwd, whole ? "" : "/",
 			 path);
 
-	/* Nothing has no path, or one as long as that. */
+	/* No file has an empty path or one of that length. */
 	if (!*path || n >= SETUP_PATH_MAX)
 		*named = '\0';
 	if (access_path("", named, out, SETUP_PATH_MAX))
@@ -126,7 +126,7 @@ static void run_cat(struct setup *s, unsigned int argc, char **argv)
 	}
 }
 
-/* mkdir and rmdir; `parents`: a directory may be there, and is made with those above it. */
+/* For mkdir and rmdir. `parents`: the directory may exist; else it is made with those above it. */
 static int change_directory(struct setup *s, const char *name, bool make, bool parents)
 {
 	struct access *a = s->params->access;
@@ -195,7 +195,7 @@ static int print_name(void *arg, const char *name, bool is_dir)
 	return 0;
 }
 
-/* A name in a line, in the order of the tree. */
+/* Prints one name a line, in the order of the tree. */
 static void run_ls(struct setup *s, unsigned int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : ".";
@@ -214,7 +214,7 @@ static void run_ls(struct setup *s, unsigned int argc, char **argv)
 		setup_complain(s, false, "ls: cannot access '%s': %s", name, strerror(-ret));
 }
 
-/* ---- programs of the host that read what comes through a pipe ---- */
+/* ---- programs of the host that read from a pipe ---- */
 
 enum { CANNOT_RUN = 127 };
 
@@ -241,7 +241,10 @@ static void become_filter(char **argv, int in, int out)
 	_exit(CANNOT_RUN);
 }
 
-/* What it prints is copied when it has ended: memory does not make it wait. */
+/*
+ * Runs a filter whose input and output are files in memory, so it never waits for the reader. Its
+ * output is copied when it has ended.
+ */
 static void run_filter(struct setup *s, unsigned int argc, char **argv)
 {
 	int in = memory_file(s->text, s->len), out = memory_file("", 0), status = 0;

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * paste.c - commands out of a pasted terminal session or document
+ * paste.c - takes the commands from a pasted terminal session or document
  *
  *     # echo 'hist:keys=pid' >>            a prompt and a command: taken
  *         events/sched/sched_waking/trigger    the rest of it: taken
  *     # cat events/sched/sched_waking/hist
  *     # event histogram                    output: dropped
  *
- * A prompt may tell where one is ("root:/d/tracing # "), and what follows it must
- * look like a command: much of what tracing files print begins with "# ". A
- * command goes on in the next line while a quote is open, behind a backslash
- * and behind a redirection without its target, up to an empty line; with a here-document up to
- * that document's end, without the command's indentation. Dropped lines stay as empty ones, so
- * that errors name the right line.
+ * A prompt may contain a place ("root:/d/tracing # "). The text behind it must look like a command,
+ * because many lines of tracing files begin with "# ". A command continues in the next line while a
+ * quote is open, behind a backslash, and behind a redirection without its target; an empty line
+ * ends it. A here-document continues to its own end, and loses the command's indentation. Dropped
+ * lines become empty lines, so that errors have the right line number.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -57,11 +56,17 @@ static bool starts_with_word(const char *s, const char *const *words)
 	return false;
 }
 
-/* At the start of a line without a prompt they make the text a script. Prose has "for" and "if". */
+/*
+ * If a line without a prompt begins with one of these, the text is a script. "for" and "if" are not
+ * here, because prose has them.
+ */
 static const char *const plain_commands[] = {
 	"echo", "cat", "mkdir", "rmdir", "cd", "printf", "export", NULL,
 };
-/* Also such as the reader does not know: it says so. */
+/*
+ * Words that make a prompt's text a command. The reader does not know all of them; it refuses
+ * those.
+ */
 static const char *const prompted_commands[] = {
 	"echo", "cat", "mkdir", "rmdir", "cd", "for", "if", "while", "printf", "set", "export",
 	"ls", "grep", "head", "tail", "sort", "wc", "cut", "sed", "awk", "sudo", NULL,
@@ -72,7 +77,7 @@ static const char *skip_blanks(const char *s)
 	return s + strspn(s, " \t");
 }
 
-/* "root@host:/d/tracing", "[tracing]": what a prompt has before its # or $. */
+/* Skips the part of a prompt before its # or $, such as "root@host:/d/tracing" or "[tracing]". */
 static const char *skip_place(const char *s)
 {
 	size_t n = strcspn(s, " \t\n#$");
@@ -84,7 +89,7 @@ static const char *skip_place(const char *s)
 	return memchr(s, '\n', n) || memchr(s, '\0', n) ? s : skip_blanks(s + n);
 }
 
-/* Behind the prompt, or NULL: no prompt with a command. */
+/* Returns the text behind the prompt. NULL: there is no prompt with a command. */
 static const char *behind_prompt(const char *line)
 {
 	line = skip_place(skip_blanks(line));
@@ -96,12 +101,12 @@ static const char *behind_prompt(const char *line)
 	return strncmp(line, "sudo ", 5) ? line : skip_blanks(line + 5);
 }
 
-/* What a line leaves open. */
+/* What a line leaves open for the next one. */
 struct open_state {
 	char	quote;		/* ' or ", 0: none */
 	bool	backslash;	/* the line ends in one */
 	bool	redirect;	/* ... in > or >> */
-	size_t	indent;		/* of the line in which the command begins */
+	size_t	indent;		/* of the line that the command begins in */
 	const char *here;	/* the end of its here-document, NULL */
 	size_t	here_len;
 };
@@ -151,7 +156,7 @@ static void scan_line(struct open_state *o, const char *line, size_t len)
 	}
 }
 
-/* Without blanks at the end, and without the border of a box that the line stood in. */
+/* The length without blanks at the end, and without the border of a box around the text. */
 static size_t trimmed_length(const char *line, size_t len)
 {
 	size_t end = len;
@@ -162,9 +167,9 @@ static size_t trimmed_length(const char *line, size_t len)
 	return end;
 }
 
-/* What of a line belongs to a command. */
+/* The part of a line that belongs to a command. */
 struct piece {
-	const char	*at;		/* NULL: nothing does */
+	const char	*at;		/* NULL: none */
 	size_t		len;
 	bool		begins;		/* a command begins here, or the one before has ended */
 };
@@ -216,8 +221,8 @@ bool setup_is_paste(const char *text, bool any)
 }
 
 /*
- * A command ends here. One whose quote is still open gets it closed where it ended, so that it
- * does not swallow those behind it; the newlines since then move on.
+ * A command ends here. If its quote is still open, a closing quote is put at the command's end, so
+ * that the quote does not contain the next commands. The newlines behind that move by one.
  */
 static char *close_quote(const struct open_state *open, char *end, char *at)
 {
@@ -234,7 +239,7 @@ char *setup_paste(const char *text)
 	char *out, *at, *end;
 	struct open_state open = { 0 };
 
-	/* A line adds at most a quote. */
+	/* Each line adds at most one quote. */
 	out = at = end = malloc(2 * strlen(text) + 2);
 	if (!out)
 		return NULL;

@@ -11,13 +11,13 @@
  *     redirect  (">" | ">>") WORD, the WORD perhaps in the next line; "<<" WORD
  *     WORD      with '...', "...", \C, $NAME, ${NAME}; "#" begins a comment
  *
- * A script is read twice. First it is checked to its end. When it has anything else in it, all
- * of it goes to a real shell; where there is none, no line of it is run. Then it is run, from
- * the text: a loop goes back to where its body begins.
+ * A script is read twice. The first reading checks the whole script. If there is anything else in
+ * it, the whole script goes to a real shell; without a real shell, no line is run. The second
+ * reading runs the script from its text: a loop returns to the start of its body.
  *
- * A command prints into memory. When it has ended, what it printed goes to its
- * target as bash's builtins write: a line a write(2), for cat all at once. An
- * error of such a write is the command's error, and error_log is looked at.
+ * A command prints into memory. When it has ended, its output is written to its target as bash's
+ * builtins write: a write(2) for each line; cat writes all at once. An error of such a write is the
+ * command's error, and the new entries of error_log are printed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@
 
 enum { MAX_DEPTH = 64 };
 
-/* The reader cannot go on with the token at `at`, or for want of what is `missing`. */
+/* The reader cannot go on: it does not know the token at `at`, or something is `missing`. */
 static void stop_at(struct setup *s, const struct setup_cursor *at, const char *missing)
 {
 	if (s->c.token == SETUP_BAD)
@@ -57,7 +57,7 @@ static void skip_newlines(struct setup *s)
 		setup_advance(&s->c);
 }
 
-/* The script ends, as a shell does: what follows may use what is not there. */
+/* Ends the script, as a shell does, because later lines may depend on this one. */
 static void end_without_memory(struct setup *s)
 {
 	setup_complain(s, true, "out of memory");
@@ -67,23 +67,23 @@ static void end_without_memory(struct setup *s)
 /* ---- targets of redirections ---- */
 
 struct target {
-	char		*word;		/* as the script has it; NULL: to where the reader prints */
+	char		*word;		/* as the script has it; NULL: the reader's own output */
 	bool		append;
-	struct access_file *file;	/* in the session */
-	bool		kept;		/* a setting whose event is not there yet */
+	struct access_file *file;	/* a file of the session */
+	bool		pending;	/* a setting whose event does not exist yet */
 	FILE		*host;		/* a file outside of the session */
-	char		*mark;		/* of error_log, before the write */
+	char		*mark;		/* error_log before the write */
 	char		path[SETUP_PATH_MAX];
 };
 
-/* Of an event that is to come the settings are kept. */
-static int open_kept(struct setup *s, struct target *t)
+/* Settings of an event that does not exist yet are pending. */
+static int open_pending(struct setup *s, struct target *t)
 {
 	int ret = access_pend(s->params->access, t->path, !t->append, "", 0);
 
-	t->kept = !ret;
+	t->pending = !ret;
 	if (!ret)
-		fprintf(s->err, "%s: line %u: %s: kept until a program defines the event\n",
+		fprintf(s->err, "%s: line %u: %s: pending until a program defines the event\n",
 			s->params->name, s->line, t->word);
 	return ret;
 }
@@ -109,7 +109,7 @@ static int open_target(struct setup *s, struct target *t)
 		return setup_is_kernels(t->path) ? -EPERM : open_host(t);
 	t->mark = access_errors_mark(a, t->path);
 	ret = access_create(a, t->path, O_WRONLY | (t->append ? O_APPEND : O_TRUNC), &t->file);
-	return ret == -ENOENT ? open_kept(s, t) : ret;
+	return ret == -ENOENT ? open_pending(s, t) : ret;
 }
 
 static int write_all(struct access_file *f, const char *text, size_t len)
@@ -123,7 +123,7 @@ static int write_all(struct access_file *f, const char *text, size_t len)
 	return n < 0 ? (int)n : 0;
 }
 
-/* Each line is a write, and the lines behind a refused one are written too. */
+/* Writes each line by itself. If one is refused, the next ones are written nevertheless. */
 static int write_lines(struct access_file *f, const char *text, size_t len)
 {
 	int ret = 0;
@@ -149,7 +149,7 @@ static int write_target(struct access *a, struct target *t, const char *text, si
 
 	if (t->file)
 		return by_lines ? write_lines(t->file, text, len) : write_all(t->file, text, len);
-	if (t->kept)
+	if (t->pending)
 		return len ? access_pend(a, t->path, false, text, len) : 0;
 	lost = fwrite(text, 1, len, t->host) != len;
 	lost |= fclose(t->host) != 0;
@@ -173,13 +173,14 @@ struct command {
 	const struct setup_command *is;	/* NULL: there are only assignments and redirections */
 	struct setup_cursor name;
 	struct setup_words words;	/* expanded */
-	unsigned int	nr, operands;	/* arguments as written; those that are no options */
+	/* Arguments as written; of these, those that are no options */
+	unsigned int	nr, operands;
 	unsigned int	line;
 	bool		assigns;
 	bool		piped;		/* its input comes through a pipe */
 	bool		here;		/* ... from a here-document */
 	bool		redirected;	/* its output goes to `target` */
-	bool		ambiguous;	/* ... which is no word, or several */
+	bool		ambiguous;	/* `target` expands to no word, or to several */
 	char		*text;		/* input */
 	size_t		len;
 	struct target	target;
@@ -192,7 +193,7 @@ static void destroy_command(struct command *cmd)
 	free(cmd->text);
 }
 
-/* What a command printed, `text`, goes to where the command says. */
+/* Writes a command's output, `text`, to the command's target. */
 static void finish_output(struct setup *s, struct command *cmd, const char *text, size_t len)
 {
 	struct access *a = s->params->access;
@@ -207,7 +208,7 @@ static void finish_output(struct setup *s, struct command *cmd, const char *text
 	cmd->target.mark = NULL;
 }
 
-/* What the variables made of its arguments was not seen when it was checked. */
+/* Checks the arguments with their variables expanded. The first reading could not do that. */
 static bool has_arguments(const struct command *cmd)
 {
 	const struct setup_command *is = cmd->is;
@@ -222,7 +223,7 @@ static bool has_arguments(const struct command *cmd)
 	return operands >= is->least && (operands || !is->reads || cmd->text);
 }
 
-/* Returns the text that the command printed, where it goes into a pipe. */
+/* Runs the command. With `pipe` it returns the text that the command printed. */
 static char *run_command(struct setup *s, struct command *cmd, bool pipe, size_t *len)
 {
 	char *text = NULL;
@@ -257,7 +258,7 @@ static char *run_command(struct setup *s, struct command *cmd, bool pipe, size_t
 	return NULL;
 }
 
-/* The length of "NAME=" at the start of a word; 0: it is no assignment. */
+/* The length of "NAME=" at the start of a word; 0: the word is no assignment. */
 static size_t assignment_length(const struct setup_cursor *c)
 {
 	size_t n = setup_name_length(c->word);
@@ -308,7 +309,7 @@ static void read_word(struct setup *s, struct command *cmd)
 	if (first)
 		cmd->line = c->line;
 	setup_advance(c);
-	/* bash counts from where what is behind the name ends. */
+	/* A command's line in bash is the one where the word or sign behind its name ends. */
 	if (first && (c->token == SETUP_WORD || is_redirect(c->token)))
 		cmd->line = c->line;
 }
@@ -350,7 +351,7 @@ static void read_redirect(struct setup *s, struct command *cmd)
 	setup_advance(&s->c);
 }
 
-/* The newline of a command with a here-document is in hand. */
+/* The present token is the newline of a command with a here-document. */
 static void take_here(struct setup *s, struct command *cmd)
 {
 	const struct setup_cursor *c = &s->c;
@@ -361,7 +362,7 @@ static void take_here(struct setup *s, struct command *cmd)
 	cmd->words.failed |= !cmd->text;
 }
 
-/* Whether the command has what it needs, and does not need more than the reader gives it. */
+/* Whether the command has all that it needs and needs nothing that the reader lacks. */
 static bool is_complete(const struct command *cmd, bool pipe)
 {
 	const struct setup_command *is = cmd->is;
@@ -373,7 +374,7 @@ static bool is_complete(const struct command *cmd, bool pipe)
 	return cmd->operands >= is->least;
 }
 
-/* What can be seen of a command only when all of it is read. */
+/* Checks that are possible only when the whole command has been read. */
 static void check_command(struct setup *s, const struct command *cmd, bool pipe)
 {
 	bool any = cmd->is || cmd->assigns || cmd->redirected;
@@ -388,7 +389,7 @@ static void check_command(struct setup *s, const struct command *cmd, bool pipe)
 		stop_here(s, NULL);
 }
 
-/* Commands with pipes between them; the text that one of them printed is the next one's. */
+/* Runs commands with pipes between them. The text that one prints is the next one's input. */
 static void run_line(struct setup *s)
 {
 	bool pipe = false;
@@ -427,7 +428,7 @@ static void run_line(struct setup *s)
 
 static void run_list(struct setup *s);
 
-/* From "for" to "do"; what goes through the loop is added to `words`. */
+/* Reads from "for" to "do". Adds the words of the loop to `words`. */
 static void read_for(struct setup *s, struct setup_cursor *name, struct setup_words *words)
 {
 	struct setup_cursor *c = &s->c, start = *c;
@@ -452,7 +453,7 @@ static void read_for(struct setup *s, struct setup_cursor *name, struct setup_wo
 	setup_advance(c);
 }
 
-/* Without a word the body is only read. */
+/* If the loop has no words, its body is only read. */
 static void run_for(struct setup *s)
 {
 	struct setup_cursor start = s->c, name, body;
@@ -482,7 +483,7 @@ static void run_for(struct setup *s)
 	setup_advance(&s->c);
 }
 
-/* To the end of the script, or of a loop's body. */
+/* Runs lines up to the end of the script, or of a loop's body. */
 static void run_list(struct setup *s)
 {
 	struct setup_cursor *c = &s->c;
@@ -503,7 +504,7 @@ static void run_list(struct setup *s)
 
 /* ---- scripts ---- */
 
-/* False: it has something at s->c that the reader does not know. */
+/* False: the reader does not know the text at s->c. */
 static bool read_script(struct setup *s, const char *text, bool checking)
 {
 	s->checking = checking;
@@ -545,7 +546,7 @@ static int run_in_shell(struct setup *s, const char *text)
 	return ret < 0 ? refuse(s, ", and there can be none: ", namespace_error(ret)) : ret > 0;
 }
 
-/* The text that is read: of a pasted one only the commands. NULL: no memory. */
+/* Makes the text that the reader reads; of a pasted text only the commands. NULL: no memory. */
 static char *prepare(const struct setup_params *params, const char *text, size_t len)
 {
 	char *copy = strndup(text, len), *pasted;

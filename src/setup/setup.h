@@ -2,12 +2,13 @@
 /*
  * setup.h - setup scripts: shell lines that are run in a tracing directory (R29, R30)
  *
- * The built-in reader does what a page of documentation has: lists of echo, cat, mkdir
- * and the like (setup.c has the grammar). Paths below /sys/kernel/tracing and
- * /sys/kernel/debug/tracing, and relative ones, mean the session. A script with anything else
- * in it goes to a real shell as a whole.
+ * The built-in reader knows the commands of documentation: lists of echo, cat, mkdir and the like
+ * (setup.c has the grammar). Paths below /sys/kernel/tracing and /sys/kernel/debug/tracing, and
+ * relative paths, are files of the session. A script with anything else in it is run as a whole by
+ * a real shell.
  *
- * A line that fails prints its error as bash does and what error_log got by it; the rest goes on.
+ * If a line fails, the reader prints its error as bash does, and the new entries of error_log. The
+ * script continues with the next line.
  */
 #ifndef TRACEFUSE_SETUP_SETUP_H
 #define TRACEFUSE_SETUP_SETUP_H
@@ -19,12 +20,13 @@
 struct access;
 
 struct setup_params {
-	struct access	*access;	/* where the files are; stays the caller's */
+	struct access	*access;	/* the session's files; the caller owns it */
 	const char	*name;		/* in messages: "setup.sh" */
-	bool		document;	/* a pasted text: once a command has a prompt, all have */
+	/* A pasted text: if one command has a prompt, all have one */
+	bool		document;
 	/*
-	 * Runs a text under a real shell: its exit status, or -errno when there can be none and
-	 * nothing was run. NULL: there is none.
+	 * Runs a text under a real shell. Returns its exit status, or -errno if there can be no
+	 * such shell; then nothing was run. NULL: there is no real shell.
 	 */
 	int		(*shell)(void *arg, const char *name, const char *text);
 	void		*shell_arg;
@@ -33,13 +35,13 @@ struct setup_params {
 };
 
 /*
- * Runs a file ("-": stdin). Returns the number of commands that failed, of a real shell 1 when its
- * exit status is not 0; or -errno when the file cannot be read. -ENOEXEC: nothing was run, for the
- * script needs a shell that there is not, or is broken; that has been said.
+ * Runs a file ("-": stdin). Returns the number of commands that failed, or -errno if the file
+ * cannot be read. A real shell counts as 1 if its exit status is not 0. -ENOEXEC: nothing was run,
+ * because the script has an error or needs a real shell that cannot be had; a message says so.
  */
 int setup_run_file(const struct setup_params *params, const char *file);
 
-/* The same with text in memory. */
+/* The same for a text in memory. */
 int setup_run_text(const struct setup_params *params, const char *text, size_t len);
 
 #endif

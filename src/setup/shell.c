@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * shell.c - a setup script in a real shell
- */
+/* shell.c - runs a setup script in a real shell */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -36,7 +34,9 @@ int setup_shell_enter(struct access *a)
 static void become_shell(const char *name, const char *text)
 {
 	output_signals_restore();
-	/* The reader writes as bash does, so a script that names no shell has bash. */
+	/*
+	 * The built-in reader writes as bash does, so a script that names no shell is run by bash.
+	 */
 	if (strncmp(text, "#!", 2) || memmem(text, strcspn(text, "\n"), "bash", 4))
 		execlp("bash", "bash", "-c", text, name, (char *)NULL);
 	execlp("sh", "sh", "-c", text, name, (char *)NULL);
@@ -45,13 +45,16 @@ static void become_shell(const char *name, const char *text)
 }
 
 struct script {
-	const char	*session;	/* for programs that it runs, NULL */
+	const char	*session;	/* for programs that it runs; may be NULL */
 	const char	*name;
 	const char	*text;
 	sigset_t	signals;	/* blocked in it */
 };
 
-/* Returns its number or -errno. exec closes *tell, or an errno comes there: the shell cannot be. */
+/*
+ * Starts the shell. Returns its pid or -errno. The caller reads from *tell: exec closes it, or an
+ * errno comes if the shell cannot be executed.
+ */
 static pid_t start(struct access *a, const struct script *s, int *tell)
 {
 	int fds[2], ret;
@@ -81,7 +84,7 @@ static pid_t start(struct access *a, const struct script *s, int *tell)
 	return ret;
 }
 
-/* Its exit status, or what it told. */
+/* Returns the shell's exit status, or the error that came from `tell`. */
 static int finish(pid_t pid, int tell)
 {
 	int status = 0, told;
@@ -112,7 +115,7 @@ struct waiting {
 	pid_t		pid;
 };
 
-/* Its number stays taken: run_served() may still send it a signal. */
+/* Waits without reaping, so that the pid stays valid: run_served() may still send it a signal. */
 static void *wait_for_shell(void *arg)
 {
 	struct waiting *w = arg;
@@ -125,8 +128,8 @@ static void *wait_for_shell(void *arg)
 }
 
 /*
- * The server may be told to end before the shell ends (a signal, `sessions --end`). Nobody answers
- * at the mount then, so that the mount ends first, and the shell with it.
+ * A signal or `sessions --end` may end the server before the shell ends. Then nobody answers
+ * requests at the mount, so the mount is ended first, and the shell with it.
  */
 static int run_served(struct server *server, struct access *a, const struct script *s)
 {

@@ -21,31 +21,32 @@
 
 enum setup_token {
 	SETUP_WORD, SETUP_NEWLINE, SETUP_SEMICOLON, SETUP_PIPE, SETUP_TO, SETUP_APPEND, SETUP_HERE,
-	SETUP_END, SETUP_BAD,	/* the reader does not know it, or it has no end */
+	SETUP_END, SETUP_BAD,	/* BAD: unknown to the reader, or without an end */
 };
 
-/* Points into the script; a copy of it is a place to return to. */
+/* A position in the script. A copy of it is a place to return to. */
 struct setup_cursor {
-	const char	*at;		/* behind the token in hand */
-	unsigned int	line;		/* of `at` */
+	const char	*at;		/* behind the present token */
+	unsigned int	line;		/* line number of `at` */
 	enum setup_token token;
-	const char	*word;		/* the token as it is written; of SETUP_BAD what is bad */
+	const char	*word;		/* the token as written; of SETUP_BAD the bad text */
 	size_t		len;
-	const char	*missing;	/* of SETUP_BAD: what every shell would miss, NULL */
-	const char	*here;		/* the end of a here-document that begins next line, NULL */
+	const char	*missing;	/* of SETUP_BAD: what every shell would miss; may be NULL */
+	/* End of a here-document that begins in the next line; may be NULL */
+	const char	*here;
 	size_t		here_len;
-	bool		raw;		/* that end was quoted: nothing is expanded */
+	bool		raw;		/* its end was quoted: nothing is expanded */
 	const char	*body;		/* the here-document, with its command's SETUP_NEWLINE */
 	size_t		body_len;
 };
 
 void setup_advance(struct setup_cursor *c);
-/* At the word behind "<<". The body is in hand with the SETUP_NEWLINE of this line. */
+/* The present token is the word behind "<<". The SETUP_NEWLINE of this line brings the body. */
 void setup_begin_here(struct setup_cursor *c);
 bool setup_at(const struct setup_cursor *c, const char *word);
-/* How much of s is a variable's name; 0: none begins there. */
+/* The length of the variable's name that s begins with; 0: none. */
 size_t setup_name_length(const char *s);
-/* $PWD, $UID, IFS and the like: a script that has one of them goes to a real shell. */
+/* $PWD, $UID, IFS and the like. A script that uses one of them goes to a real shell. */
 bool setup_is_shells_own(const char *name, size_t len);
 
 /* ---- words.c: expansion ---- */
@@ -58,19 +59,19 @@ struct setup_words {
 
 void setup_words_destroy(struct setup_words *w);
 
-/* Gives a variable its value, "NAME=VALUE". False: no memory, and all are as they were. */
+/* Sets a variable: "NAME=VALUE". False: no memory, and nothing has changed. */
 bool setup_variable_set(struct setup_words *variables, const char *name, size_t len,
 			const char *value);
 
 /*
- * Adds the words that text means: its quotes removed, its variables replaced, and these split at
- * their blanks where they are not quoted.
+ * Expands the text and adds the words: quotes are removed, variables replaced, and variables
+ * outside of quotes are split at blanks.
  */
 void setup_expand(const struct setup_words *variables, const char *text, size_t len,
 		  struct setup_words *out);
 /*
- * The same as one word. `here`: it is a here-document, whose quotes mean themselves. The caller
- * frees it; NULL: no memory.
+ * The same, as one word, which the caller frees. `here`: the text is a here-document, where quotes
+ * are ordinary characters. NULL: no memory.
  */
 char *setup_expand_one(const struct setup_words *variables, const char *text, size_t len,
 		       bool here);
@@ -83,16 +84,16 @@ struct setup {
 	const struct setup_params *params;
 	FILE		*out, *err;
 	struct setup_cursor c;
-	bool		checking;	/* nothing is run and no word expanded */
-	bool		ending;		/* for want of memory */
+	bool		checking;	/* nothing is run, and no word is expanded */
+	bool		ending;		/* because memory ran out */
 	unsigned int	depth;		/* of loops */
 	int		failed;		/* commands that printed an error */
 	char		cwd[SETUP_PATH_MAX];	/* begins with "/" */
 	struct setup_words variables;
-	/* Of the command that runs: */
+	/* The command that runs: */
 	unsigned int	line;
-	FILE		*printed;	/* memory: written to its target when it has ended */
-	const char	*text;		/* its input, of a pipe or a here-document; NULL: none */
+	FILE		*printed;	/* its output in memory; written to the target at its end */
+	const char	*text;		/* its input from a pipe or a here-document; NULL: none */
 	size_t		len;
 };
 
@@ -106,38 +107,42 @@ struct setup_command {
 	const char	*name;
 	/* Prints its errors as the real command does. */
 	void		(*run)(struct setup *s, unsigned int argc, char **argv);
-	const char	*option;	/* the only one that the reader knows, in front; NULL */
+	const char	*option;	/* the only option that the reader knows; may be NULL */
 	unsigned int	least, most;	/* arguments besides options */
-	bool		builtin;	/* of bash: it writes by lines, its errors name the line */
-	bool		alone;		/* it is not part of a pipe, where it would do nothing */
-	bool		reads;		/* its input, where it has no arguments that are files */
+	/* Of bash: it writes by lines, and its errors name the line */
+	bool		builtin;
+	bool		alone;		/* it cannot be part of a pipe, where it would do nothing */
+	bool		reads;		/* it reads its input if no argument is a file */
 	bool		filter;		/* a program of the host: any options, no files */
 };
 
-/* NULL: there is none of that name. */
+/* Finds a command by its name. NULL: there is none. */
 const struct setup_command *setup_command_find(const char *name, size_t len);
 /*
- * Whether the reader can do the command with this argument as it is written, behind `nr` others.
- * *operands counts those that are no options.
+ * Whether the reader can run the command with this argument, which comes after `nr` others.
+ * *operands counts the arguments that are no options.
  */
 bool setup_command_takes(const struct setup_command *c, unsigned int nr, const char *arg,
 			 size_t len, unsigned int *operands);
 
-/* The path inside the session that `path` means. False: out is the path of a file of the host. */
+/*
+ * Finds the path inside the session that `path` means. False: `out` is the path of a file of the
+ * host.
+ */
 bool setup_path(const struct setup *s, const char *path, char out[SETUP_PATH_MAX]);
 /*
- * A file of the host, or its directory, is one of the kernel's: its own tracing directory by
- * whatever name, /sys, /proc. Setting a session up changes nothing there.
+ * Whether a file of the host or its directory is the kernel's: in its own tracing directory under
+ * any name, /sys or /proc. A setup script changes nothing there.
  */
 bool setup_is_kernels(const char *path);
 
 /* ---- paste.c ---- */
 
-/* A text of its own in which only commands are left; NULL: out of memory. */
+/* Returns a new text with only the commands, which the caller frees. NULL: out of memory. */
 char *setup_paste(const char *text);
-/* Quotes as a typesetter has them become those of a shell, in place. */
+/* Replaces typographic quotes by those of a shell, in place. */
 void setup_straighten(char *text);
-/* Its commands have prompts: all of them, or (`any`) one at least. */
+/* Whether the commands have prompts: all of them, or with `any` at least one. */
 bool setup_is_paste(const char *text, bool any);
 
 #endif

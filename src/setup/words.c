@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * words.c - tokens of a setup script, and what its words become
+ * words.c - tokens of a setup script, and the expansion of words
  *
- * The two loops over a word, scan_word() and expand(), know the same quotes. What
- * scan_word() refuses (`...`, $(...), patterns ...) never gets to expand().
+ * Two functions loop over a word, scan_word() and expand(); they know the same quotes. scan_word()
+ * refuses `...`, $(...), patterns and the like, so expand() never sees them.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static void give(struct setup_cursor *c, enum setup_token token, size_t len)
 	c->at += len;
 }
 
-/* What is bad begins at s; as much of it is kept as a message should show. */
+/* The bad text begins at s. The token has as much of it as a message should show. */
 static void words_refuse(struct setup_cursor *c, const char *s, const char *missing)
 {
 	enum { SHOWN = 40 };
@@ -43,7 +43,7 @@ size_t setup_name_length(const char *s)
 	return isdigit((unsigned char)*s) ? 0 : n;
 }
 
-/* A variable that a shell sets by itself, or that tells it how to read. */
+/* Whether a shell sets this variable by itself, or reads by it (IFS). */
 bool setup_is_shells_own(const char *name, size_t len)
 {
 	static const char *const names[] = {
@@ -59,8 +59,8 @@ bool setup_is_shells_own(const char *name, size_t len)
 }
 
 /*
- * s is at "$": the length of $NAME, ${NAME} or a dollar that means itself; 0: another expansion, or
- * one that goes on in the next line.
+ * s is at "$". Returns the length of $NAME, ${NAME} or of a plain dollar; 0: another expansion, or
+ * one that continues in the next line.
  */
 static size_t dollar_length(const char *s, bool quoted)
 {
@@ -76,13 +76,13 @@ static size_t dollar_length(const char *s, bool quoted)
 	return s[len] == '\\' && s[len + 1] == '\n' ? 0 : len;
 }
 
-/* Whether the character at s is, outside of quotes, more than itself to a shell. */
+/* Whether the character at s has a special meaning to a shell, outside of quotes. */
 static bool is_special(const char *s, bool first)
 {
 	return strchr("*?[{", *s) || (*s == '~' && (first || strchr("=:", s[-1])));
 }
 
-/* The word goes from c->at to where it ends; c->line moves on with it. */
+/* Takes the word that begins at c->at. c->line counts the newlines in it. */
 static void scan_word(struct setup_cursor *c)
 {
 	const char *s = c->at, *opened = s;
@@ -134,7 +134,7 @@ static void skip_space(struct setup_cursor *c)
 	}
 }
 
-/* Whether a here-document has expansions of which the reader does not know one. */
+/* Refuses a here-document with an expansion that the reader does not know. */
 static void check_body(struct setup_cursor *c, unsigned int line)
 {
 	const char *end = c->body + c->body_len;
@@ -150,7 +150,10 @@ static void check_body(struct setup_cursor *c, unsigned int line)
 	}
 }
 
-/* c->at is behind the newline of the here-document's command, and afterwards behind its end. */
+/*
+ * Before: c->at is behind the newline of the here-document's command. After: it is behind the end
+ * of the here-document.
+ */
 static void take_body(struct setup_cursor *c)
 {
 	const unsigned int line = c->line - 1;
@@ -179,7 +182,7 @@ static void take_body(struct setup_cursor *c)
 	words_refuse(c, c->here, "the end of a here-document");
 }
 
-/* The word is WORD, 'WORD' or "WORD". */
+/* The word that ends a here-document is written WORD, 'WORD' or "WORD". */
 void setup_begin_here(struct setup_cursor *c)
 {
 	const char quote = *c->word == '\'' || *c->word == '"' ? *c->word : 0;
@@ -241,7 +244,7 @@ void setup_words_destroy(struct setup_words *w)
 	*w = (struct setup_words){ 0 };
 }
 
-/* The word is given away; NULL: there was no memory for it. */
+/* Adds a word, which the list then owns. NULL: there was no memory for the word. */
 static bool add_word(struct setup_words *w, char *word)
 {
 	char **v = word ? realloc(w->v, (w->nr + 2) * sizeof(*v)) : NULL;
@@ -257,7 +260,7 @@ static bool add_word(struct setup_words *w, char *word)
 	return true;
 }
 
-/* The variable's "NAME=VALUE", NULL. */
+/* Finds the variable's "NAME=VALUE"; NULL: not set. */
 static char **find_variable(const struct setup_words *variables, const char *name, size_t len)
 {
 	for (unsigned int i = 0; i < variables->nr; i++)
@@ -280,7 +283,7 @@ bool setup_variable_set(struct setup_words *variables, const char *name, size_t 
 	return true;
 }
 
-/* "": there is none. */
+/* "" if the variable is not set. */
 static const char *value_of(const struct setup_words *variables, const char *name, size_t len)
 {
 	char **v = find_variable(variables, name, len), copy[256];
@@ -299,9 +302,9 @@ static const char *value_of(const struct setup_words *variables, const char *nam
 struct maker {
 	const struct setup_words *variables;
 	struct setup_words *out;
-	bool		split;		/* at blanks of unquoted variables */
-	FILE		*word;		/* NULL: nothing yet, not even an empty quoted text */
-	char		*text;		/* of `word`, once it is closed */
+	bool		split;		/* split at blanks of unquoted variables */
+	FILE		*word;		/* NULL: no text yet, not even an empty quoted one */
+	char		*text;		/* text of `word`, after it is closed */
 	size_t		len;
 };
 
@@ -328,7 +331,7 @@ static void finish_word(struct maker *m)
 	m->word = NULL;
 }
 
-/* s is behind "$"; returns behind the expansion. */
+/* s is behind "$". Returns the position behind the expansion. */
 static const char *put_variable(struct maker *m, const char *s, bool quoted)
 {
 	bool braces = *s == '{';
@@ -347,7 +350,10 @@ static const char *put_variable(struct maker *m, const char *s, bool quoted)
 	return s + n + 2 * braces;
 }
 
-/* `quote` is 0 or, in a here-document, '<': as within double quotes, which mean nothing there. */
+/*
+ * `quote` is 0, or '<' in a here-document: that is as in double quotes, but quotes are ordinary
+ * characters.
+ */
 static void expand(struct maker *m, const char *s, const char *end, char quote)
 {
 	while (s < end) {

@@ -56,7 +56,7 @@ void show_flags(struct show *s, const struct show_record *r)
 	text_put(&s->text, letters, sizeof(letters));
 }
 
-/* A signed decimal with blanks behind it. */
+/* Prints a signed decimal, then blanks up to `width`. */
 static void pid_column(struct show_text *t, int32_t pid, size_t width)
 {
 	size_t start = t->len;
@@ -185,7 +185,7 @@ void show_context(struct show *s, const struct show_record *r, uint64_t next_tim
 
 void show_lost(struct show *s, const struct show_record *r)
 {
-	/* Who does not consume knows only that records went, not how many. */
+	/* Only a reader that consumes knows how many records were lost. */
 	if (!r->lost)
 		return;
 	if (s->pipe)

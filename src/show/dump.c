@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * dump.c - what the commands dump and cpudump of functions print of a buffer: all that is in it,
- * taken out
- */
+/* dump.c - prints and consumes a whole buffer, for the function commands dump and cpudump */
 #include <errno.h>
 
 #include "show/state.h"
@@ -19,8 +16,8 @@ static uint64_t dump_size_of(const struct instance *inst, data_ref buffer)
 }
 
 /*
- * The hit ended tracing. Where somebody begins it again there would be no end: no more than the
- * buffer holds.
+ * The hit that caused the dump has switched tracing off. If it is switched on again meanwhile, new
+ * records come, so the dump ends after as many bytes as the buffer holds.
  */
 static int dump_records(struct show *s, struct instance *inst, FILE *out)
 {
@@ -34,7 +31,7 @@ static int dump_records(struct show *s, struct instance *inst, FILE *out)
 	while (!err && done < size && (err = ring_consume(s->consumer, buffer, &r)) == 1) {
 		if (!nr++)
 			fputs(rule, out);
-		done += r.size + 4;	/* its head */
+		done += r.size + 4;	/* the header */
 		err = show_pipe_print(s, &r, out);
 	}
 	fputs(nr ? rule : "   (ftrace buffer empty)\n", out);

@@ -11,7 +11,9 @@ static void put_symbol(struct show *s, uint64_t ip)
 		text_printf(&s->text, "0x%llx", (unsigned long long)ip);
 }
 
-/* The record of a symbol string has the address as text: the code that made it knows no symbols. */
+/*
+ * A symbol string is recorded as the address in text, because the code of a hit knows no symbols.
+ */
 static bool put_symbol_string(struct show *s, const struct eprobe_arg *arg, const char *text,
 			      uint32_t len)
 {

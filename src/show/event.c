@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * event.c - how an event prints: by its print fmt, or by the kernel's own
- * functions for system calls, synthetic events and probes
+ * event.c - prints an event by its print fmt, or as the kernel's own functions do for system calls,
+ * synthetic events and probes
  */
 #include <ctype.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "model/dynamic/eprobe.h"
 #include "show/state.h"
 
-/* All print fmts of a kernel take less. */
+/* All print fmts of a kernel together take less. */
 enum { EVENTS_BYTES_MAX = 16 << 20 };
 
 static const struct print_record *bytes_of(const struct show_record *r)
@@ -114,7 +114,10 @@ static void synthetic_number(struct show *s, const struct field *f, const char *
 
 	spec.base = strchr(conversion, 'x') ? 16 : 10;
 	spec.is_signed = strchr(conversion, 'd');
-	/* What is smaller than an int arrives as one, without its sign. */
+	/*
+	 * The kernel passes a field smaller than an int as an unsigned int, so it prints without a
+	 * sign.
+	 */
 	if (spec.is_signed && f->size == 4)
 		v = (uint64_t)(int32_t)v;
 	text_puts(&s->text, f->name);
@@ -183,7 +186,7 @@ static void synthetic_field(struct show *s, const struct field *f, const struct 
 		return;
 	text_put(&s->text, " (", 2);
 	print_gfp_flags(record_load(r, f->offset, 8), &s->text);
-	/* The kernel leaves its terminator in the line. */
+	/* The kernel prints the terminating 0 into the line. */
 	text_put(&s->text, "\0)", 2);
 }
 
@@ -208,7 +211,7 @@ static void probe_ip(struct show *s, uint64_t ip, bool offset)
 		show_ip(s, ip, offset);
 		return;
 	}
-	/* A user's address. */
+	/* An address in user space. */
 	text_put(&s->text, "0x", 2);
 	text_hex(&s->text, ip, 1);
 }
@@ -255,7 +258,7 @@ static void event_probe_text(struct show *s, const struct show_event *e,
 
 /* ---- fields ---- */
 
-/* The bytes of a dynamic array, as far as the kernel's check lets them be printed. */
+/* Prints the bytes of a dynamic array that pass the kernel's check. */
 static void array_bytes(struct show *s, const struct field *f, const struct show_record *r)
 {
 	uint32_t len, i;
@@ -338,7 +341,7 @@ static void show_field(struct show *s, const struct field *f, const struct show_
 		text_puts(&s->text, "<INVALID-SIZE>");
 }
 
-/* What the record holds: option fields, and a print fmt that is not understood. */
+/* Prints the record's fields: with option fields, or if the print fmt cannot be parsed. */
 static void field_list(struct show *s, const struct show_event *e, const struct show_record *r)
 {
 	const struct field *f;
@@ -367,7 +370,7 @@ void show_fields(struct show *s, const struct show_event *e, const struct show_r
 		field_list(s, e, r);
 }
 
-/* ---- which is which ---- */
+/* ---- the functions of an event ---- */
 
 static bool find_offset(struct show_event *e, int k, const char *name)
 {
@@ -378,7 +381,7 @@ static bool find_offset(struct show_event *e, int k, const char *name)
 	return f;
 }
 
-/* The print fmt of a probe begins with its addresses, which print in another way. */
+/* The print fmt of a probe begins with addresses, which this code prints in another way. */
 static bool probe_functions(struct show_event *e)
 {
 	if (find_offset(e, 0, "__probe_ret_ip") && find_offset(e, 1, "__probe_func")) {
@@ -418,14 +421,14 @@ static void graph_fields(struct show_event *e)
 	else if (find_offset(e, GRAPH_AT_CALLTIME, "calltime") &&
 		 find_offset(e, GRAPH_AT_RETTIME, "rettime"))
 		e->kind = SHOW_GRAPH_EXIT;
-	/* Not every kernel has these two: where they are not, they read as 0. */
+	/* Some kernels lack these two fields; then they read as 0. */
 	if (!find_offset(e, GRAPH_AT_OVERRUN, "overrun"))
 		e->at[GRAPH_AT_OVERRUN] = UINT16_MAX;
 	if (!find_offset(e, GRAPH_AT_RETVAL, "retval"))
 		e->at[GRAPH_AT_RETVAL] = UINT16_MAX;
 }
 
-/* Entry and exit of functions: by their print fmt where the tracer does not draw the graph. */
+/* Entry and exit of functions print by their print fmt unless the tracer draws the graph. */
 static bool graph_functions(struct show_event *e)
 {
 	if (strncmp(e->event->name, "funcgraph_", 10))

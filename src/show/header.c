@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * header.c - what stands above the first line of trace and snapshot
- */
+/* header.c - the header of trace and snapshot */
 #include <sys/utsname.h>
 
 #include "layout/layout.h"
@@ -9,7 +7,9 @@
 #include "model/section.h"
 #include "model/tracer.h"
 
-/* Records in the buffer, and all that were ever written to it; always of all CPUs. */
+/*
+ * Counts the records in the buffer, and all that were ever written to it, for all CPUs in any case.
+ */
 static void count_entries(struct show *s, uint64_t *entries, uint64_t *total)
 {
 	data_ref buffer = instance_buffer(s->inst, s->snapshot);
@@ -24,7 +24,7 @@ static void count_entries(struct show *s, uint64_t *entries, uint64_t *total)
 	for (cpu = 0; buffer && cpu < s->model->nr_cpus; cpu++) {
 		err = buffer_stats(s->model->session, buffer, cpu, &stats);
 		if (err)
-			s->err = err;	/* what is read after the header fails */
+			s->err = err;	/* the read after the header fails */
 		*entries += stats.entries;
 		*total += stats.entries + stats.overrun;
 	}
@@ -71,7 +71,7 @@ static void header_irq(struct show *s)
 }
 
 /*
- * The longest section that a latency tracer has kept, or the buffer's own: nobody's, of no length.
+ * Prints the section of a latency tracer. Without one it is the empty section: no task, length 0.
  */
 static void latency_section(struct show *s)
 {

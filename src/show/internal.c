@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * internal.c - events of system ftrace: function, print, stacks, raw data ...
- */
+/* internal.c - prints events of system ftrace: function, print, stacks, raw data ... */
 #include "model/cmdlines.h"
 #include "show/state.h"
 
 enum { USER_STACK_ENTRIES = 8 };
 
-#define STACK_TRAMPOLINE	0x7fffffffull	/* stands for ftrace's own trampoline */
+#define STACK_TRAMPOLINE	0x7fffffffull	/* a frame of ftrace itself */
 
 static bool is_rethook(const char *name)
 {
@@ -243,7 +241,7 @@ static void stack_text(struct show *s, const struct show_event *e, const struct 
 	}
 }
 
-/* The object that an address lies in is known only while its process lives: addresses alone. */
+/* Prints addresses only: the object of an address is known only while its process lives. */
 static void user_stack_text(struct show *s, const struct show_event *e, const struct show_record *r)
 {
 	uint64_t ip;
@@ -417,7 +415,7 @@ static void timerlat_raw(struct show *s, const struct show_event *e, const struc
 		    (unsigned long long)word(e, r, 2, 8));
 }
 
-/* ---- which is which ---- */
+/* ---- the functions of an event ---- */
 
 static const struct {
 	const char	*name;

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * record.c - one record: the form that the trace options choose
- */
+/* record.c - prints one record in the form that the trace options choose */
 #include "show/state.h"
 #include "model/tracer.h"
 
-enum { LINE_MAX_BYTES = 8155 };	/* what the kernel's line buffer holds */
+enum { LINE_MAX_BYTES = 8155 };	/* the size of the kernel's line buffer */
 
 static void type_text(struct show *s, const struct show_record *r)
 {

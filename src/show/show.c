@@ -80,7 +80,7 @@ static int copy_record(struct show_record *to, const struct ring_record *from)
 	return 0;
 }
 
-/* Of the section's records the next one that is of the CPU; false: there is none. */
+/* Finds the section's next record of the CPU. False: there is none. */
 static bool find_in_section(struct show *s, int cpu, struct ring_record *out)
 {
 	while (section_record(s->section, s->section_next, out)) {
@@ -115,7 +115,7 @@ static void fetch(struct show *s)
 		s->err = ret;
 }
 
-/* Makes the next record present and fetches the one behind it. */
+/* Makes the next record the present one, and fetches the record behind it. */
 static void advance(struct show *s)
 {
 	s->present ^= 1;
@@ -190,7 +190,7 @@ int show_open(struct instance *inst, int snapshot, int cpu, struct show **out)
 		s->time_start = s->section->time_start;
 	s->annotate = s->section && s->section->lost;
 	s->cpu = cpu;
-	/* Of a tracer that has sections only they are shown. */
+	/* If the tracer has sections, only they are shown. */
 	if (buffer && !(s->snapshot && s->tracer->section)) {
 		s->annotate = has_overruns(s, buffer);
 		ret = ring_iter_open(s->model->session, buffer, cpu, &s->iter);
@@ -204,7 +204,7 @@ int show_open(struct instance *inst, int snapshot, int cpu, struct show **out)
 	return 0;
 }
 
-/* The text of the next record, or the header; false: there is nothing more. */
+/* Makes the text of the header or of the next record. False: there is nothing more. */
 static bool produce(struct show *s)
 {
 	const struct show_record *r;
@@ -291,7 +291,7 @@ struct show *show_pipe_open(struct instance *inst, struct ring_consumer *consume
 void show_pipe_restart(struct show *s)
 {
 	s->index = 0;	/* the first is 1 there */
-	/* Symbols may have come since. */
+	/* Symbols may have been added since. */
 	memset(s->env.memo, 0, sizeof(s->env.memo));
 }
 
@@ -304,7 +304,7 @@ int show_pipe_print(struct show *s, const struct ring_record *r, FILE *out)
 	bool latency = s->latency;
 
 	take_options(s);
-	/* Fixed when the pipe was opened. */
+	/* latency-format stays as it was when the pipe was opened. */
 	s->latency = latency;
 	s->text.len = 0;
 	s->index++;

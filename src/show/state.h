@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * state.h - inside show_*.c: a reader, the events it has met, one record
- */
+/* state.h - private to this folder: a reader, how its events print, one record */
 #ifndef TRACEFUSE_SHOW_STATE_H
 #define TRACEFUSE_SHOW_STATE_H
 
@@ -23,11 +21,12 @@ struct show_record {
 
 typedef void show_fn(struct show *s, const struct show_event *e, const struct show_record *r);
 
-/* What tracers look at. */
+/* The kinds of events that tracers print in another way. */
 enum show_kind { SHOW_EVENT, SHOW_FUNCTION, SHOW_STACK, SHOW_GRAPH_ENTRY, SHOW_GRAPH_EXIT };
 
 /*
- * Where show_event's `at` has the fields of SHOW_GRAPH_ENTRY (the first two) and SHOW_GRAPH_EXIT.
+ * Indices of the fields in show_event's `at`: SHOW_GRAPH_ENTRY has the first two, SHOW_GRAPH_EXIT
+ * all.
  */
 enum graph_field {
 	GRAPH_AT_FUNC,
@@ -38,16 +37,17 @@ enum graph_field {
 	GRAPH_AT_RETVAL,
 };
 
-/* How an event prints: found at its first record. */
+/* How an event prints. The reader makes one at the event's first record. */
 struct show_event {
 	struct event	*event;
-	uint64_t	identity;	/* of the definition: an id may be given again */
-	/* as trace options choose; NULL: "type: N" */
+	/* Of the definition, because a new event may get an old id */
+	uint64_t	identity;
+	/* The trace options choose one of these. NULL: prints "type: N". */
 	show_fn		*text, *raw, *hex, *binary;
 	show_fn		*message;	/* of print, bprint, bputs: the text alone */
 	struct print_format *format;
 	bool		internal;	/* of system ftrace */
-	bool		no_memory;	/* how it prints is not known: the text fails */
+	bool		no_memory;	/* memory ran out while this was made: the text fails */
 	enum show_kind	kind;
 	uint16_t	at[6];		/* offsets of the fields that its functions look at */
 };
@@ -63,67 +63,77 @@ struct show {
 	bool		in_ns;
 	bool		annotate;	/* the buffer has overruns */
 	uint64_t	started[LAYOUT_MAX_CPUS / 64];
-	int64_t		index;		/* of the record that is printed */
+	int64_t		index;		/* number of the record that is printed */
 	const struct tracer *tracer;	/* current when it was opened */
 	void		*tracer_data;	/* the tracer's own */
-	bool		print_max;	/* trace shows the buffer that the tracer keeps */
+	bool		print_max;	/* trace shows the tracer's snapshot buffer */
 	uint64_t	time_start;	/* latency-format counts from here */
-	/* and its records, which stand for a buffer's; NULL: there is none */
+	/* The section whose records are shown instead of a buffer's; NULL: none. */
 	struct section	*section;
-	unsigned int	section_next;	/* of them */
+	unsigned int	section_next;	/* index of its next record */
 	struct ring_iter *iter;
 	struct ring_consumer *consumer;	/* of a pipe */
 	struct show_record record[2];
-	unsigned int	present;	/* record[present]; the other one is the one behind it */
+	/* Record[present]; the other element is the record behind it */
+	unsigned int	present;
 	bool		have, have_next;
 	bool		header;		/* printed */
 	int		err;
 	struct print_env env;
 	struct show_text text;
 	size_t		given;
-	size_t		line, mark;	/* where the line began, and a place where it may be cut */
+	size_t		line, mark;	/* where the line begins, and where it may be cut */
 	struct show_event **events;	/* by id */
-	size_t		events_bytes;	/* that their print fmts take */
+	size_t		events_bytes;	/* how much memory their print fmts take */
 };
 
 /* ---- header.c ---- */
 void show_header(struct show *s, bool empty);
-/* What latency-format puts first: what took how long, and whose it was. */
+/* The header of latency-format: the tracer, the section's length and its task. */
 void show_latency_header(struct show *s);
-/* The head of tracers that have none of their own. */
+/* The header for tracers that have none of their own. */
 void show_default_header(struct show *s, bool empty);
 
 /* ---- context.c ---- */
-/* The columns before the event. next_time: of the record behind it; its own when there is none. */
+/*
+ * Prints the columns before the event. next_time: the time of the record behind it, or its own if
+ * there is none.
+ */
 void show_context(struct show *s, const struct show_record *r, uint64_t next_time);
 void show_time(struct show *s, uint64_t time);
 /* "d..2." */
 void show_flags(struct show *s, const struct show_record *r);
-/* How much too long: ' ', '+', '!', ... */
+/* The mark of a delay by its length: ' ', '+', '!', ... */
 char show_delay_mark(uint64_t ns);
 void show_lost(struct show *s, const struct show_record *r);
 
 /* ---- event.c ---- */
-/* How the record's event prints; NULL: not known. */
+/* Finds out how the record's event prints. NULL: not known. */
 struct show_event *show_event_of(struct show *s, const struct show_record *r);
 void show_events_free(struct show *s);
-/* Before a record: forgets how events print where that takes much memory; it is found out again. */
+/*
+ * Call it before a record. If the remembered print fmts take too much memory, it forgets them all,
+ * and each is made again when its event comes.
+ */
 void show_events_trim(struct show *s);
-/* Option fields. */
+/* Prints as with option fields. */
 void show_fields(struct show *s, const struct show_event *e, const struct show_record *r);
 
 /* ---- eprobe.c ---- */
-/* An event probe of this session. */
+/* Prints a record of an event probe of this session. */
 void show_eprobe(struct show *s, const struct show_event *e, const struct show_record *r);
 
 /* ---- internal.c ---- */
-/* Sets the functions of an event of system ftrace; false: one that the kernel does not print. */
+/* Sets the functions of an event of system ftrace. False: the kernel does not print this event. */
 bool show_internal_event(struct show_event *e);
-/* name, name+0x1/0x20 with sym-offset, <address> with sym-addr; 0 is "0". */
+/* Prints name, name+0x1/0x20 with sym-offset, <address> with sym-addr; address 0 is "0". */
 void show_ip(struct show *s, uint64_t ip, bool offset);
 
 /* ---- show.c ---- */
-/* The record behind the present one on its CPU, valid until the next call; and leaving it out. */
+/*
+ * Finds the next record of the CPU behind the present one; it is valid until the next call.
+ * show_skip_cpu() leaves it out.
+ */
 bool show_peek_cpu(struct show *s, uint32_t cpu, struct show_record *out);
 void show_skip_cpu(struct show *s, uint32_t cpu);
 
