@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * buffer_files.c - the files that look into the rings, and per_cpu/
- */
+/* buffer_files.c - the files that show the rings, and per_cpu/ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -59,7 +57,7 @@ static int print_trace(struct tree_file *f, FILE *out)
 	return show_buffer(f->at.inst, 0, f->at.cpu, out);
 }
 
-/* Writing anything is taken and forgotten: it is the truncation that empties. */
+/* A write is accepted and ignored; opening with O_TRUNC is what empties the buffer. */
 static ssize_t write_trace(struct tree_file *f, const char *buf, size_t size)
 {
 	return (ssize_t)size;
@@ -83,7 +81,7 @@ static bool any_pipe(const struct instance *inst)
 	return false;
 }
 
-/* The CPU's bit in inst->pipes; for all CPUs nothing is looked up. */
+/* The CPU's bit in inst->pipes. For all CPUs together the bit is not used. */
 static uint64_t pipe_bit(const struct tree_file *f)
 {
 	return 1ull << (f->at.cpu < 0 ? 0 : f->at.cpu % 64);
@@ -102,7 +100,7 @@ static int open_pipe_show(struct tree_file *f)
 	return -ENOMEM;
 }
 
-/* A CPU's records go to one reader: that of its own trace_pipe, or that of the instance's. */
+/* A CPU's records have one reader: either of the CPU's own trace_pipe, or of the instance's. */
 static int open_text_pipe(struct tree_file *f)
 {
 	struct instance *inst = f->at.inst;
@@ -143,7 +141,7 @@ static int open_raw(struct tree_file *f)
 	return err;
 }
 
-/* What a tracer keeps in the snapshot buffer is its own. */
+/* If a tracer uses the snapshot buffer, nobody else may consume it. */
 static int open_snapshot_raw(struct tree_file *f)
 {
 	return tracer_current(f->at.inst)->use_max_tr ? -EBUSY : open_raw(f);
@@ -157,7 +155,7 @@ static void release_raw(struct tree_file *f)
 
 enum { PIPE_TEXT = 64 * 1024 };
 
-/* Prints what is there into f->pending, up to a good mouthful. */
+/* Prints the records that are there into f->pending, up to about PIPE_TEXT bytes. */
 static int fill_pipe(struct tree_file *f)
 {
 	data_ref buffer = instance_buffer(f->at.inst, 0);
@@ -192,14 +190,14 @@ static ssize_t give_pending(struct tree_file *f, char *buf, size_t size)
 }
 
 /*
- * A reader that waits has had something, and tracing was switched off before it
- * looked for more: for it that is the end.
+ * Whether an empty pipe is the end for this reader: it waits for records, it has read some already,
+ * and tracing is off before it looks for more.
  */
 static bool is_last_look(const struct tree_file *f)
 {
 	/*
-	 * Acquire: what was recorded before a hit switched it off is found. Pairs with the release
-	 * there (H5 of plane/hit.h).
+	 * Acquire: the reader finds all records from before the hit that switched tracing off.
+	 * Pairs with the release of that hit (H5 of plane/hit.h).
 	 */
 	return f->took && !(f->flags & O_NONBLOCK) &&
 	       !atomic_load_explicit(&f->at.inst->state->tracing_on, memory_order_acquire);
@@ -250,7 +248,7 @@ static ssize_t read_snapshot_raw(struct tree_file *f, char *buf, size_t size, of
 	return read_raw_of(f, 1, buf, size);
 }
 
-/* ---- trace_raw: the same bytes, and nothing is taken; for exporters ---- */
+/* ---- trace_raw: the same bytes, without consuming them; for exporters ---- */
 
 struct raw_reader {
 	struct ring_iter *it;		/* NULL: there is no buffer */
@@ -288,7 +286,7 @@ static ssize_t read_trace_raw(struct tree_file *f, char *buf, size_t size, off_t
 		if (!f->pending)
 			return -ENOMEM;
 		if (instance_buffer(f->at.inst, 0) != raw->buffer)
-			return -ESTALE;		/* a resize or a snapshot took it away */
+			return -ESTALE;		/* a resize or a snapshot has replaced it */
 		rc = raw->it ? ring_iter_page(raw->it, &raw->held, f->pending, raw->subbuf_size)
 			     : 0;
 		if (rc <= 0)
@@ -310,7 +308,7 @@ static void release_trace_raw(struct tree_file *f)
 static int buffer_files_print_snapshot(struct tree_file *f, FILE *out)
 {
 	if (tracer_current(f->at.inst)->use_max_tr)
-		return -EBUSY;		/* what is there is the file trace's */
+		return -EBUSY;		/* the file trace shows this buffer */
 	return show_buffer(f->at.inst, 1, f->at.cpu, out);
 }
 
@@ -325,7 +323,7 @@ static ssize_t write_snapshot(struct tree_file *f, const char *buf, size_t size)
 		err = text_to_u64_len(buf, size, 10, &v);
 	if (err)
 		return err;
-	/* A hist with snapshot() decides what is in it, or a tracer. */
+	/* A hist with snapshot(), or a tracer, decides what is in the snapshot. */
 	if (inst->snapshot_hist || tracer_current(inst)->use_max_tr)
 		return -EBUSY;
 	b = instance_buffer(inst, 1);
@@ -419,13 +417,13 @@ static ssize_t write_free_buffer(struct tree_file *f, const char *buf, size_t si
 	return (ssize_t)size;
 }
 
-/* Closing it gives the memory back. */
+/* Closing the file frees the buffer. */
 static void release_free_buffer(struct tree_file *f)
 {
 	struct instance *inst = f->at.inst;
 
 	if (options_test(inst->options, OPTION_DISABLE_ON_FREE))
-		/* Relaxed: a hit takes it when it sees it. */
+		/* Relaxed: hits may see it at any later time. */
 		atomic_store_explicit(&inst->state->tracing_on, 0, memory_order_relaxed);
 	instance_resize(inst, -1, 0);
 }

@@ -19,7 +19,7 @@ static struct event_file *event_files_get(const struct tree_file *f)
 	return event_file_get(f->at.inst, f->at.event);
 }
 
-/* "0" or "1" as the kernel's kstrtoul takes them. */
+/* Parses "0" or "1" as the kernel's kstrtoul() does. */
 static int parse_switch(const char *buf, size_t size, bool *on)
 {
 	uint64_t v;

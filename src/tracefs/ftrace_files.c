@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ftrace_files.c - which functions are traced: lists, filters, commands, pids
+ * ftrace_files.c - the files that choose traced functions: lists, filters, commands, pids
  *
- * None of them is there in a session that has no functions to trace: a recording
- * without a list of them.
+ * A session without functions to trace has none of these files: a recording without a list of
+ * functions.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -80,7 +80,7 @@ static void flush_edit(struct tree_file *f)
 		ftrace_edit_flush(f->edit);
 }
 
-/* As in the kernel close(2) says nothing of a last word that is refused. */
+/* As in the kernel, close(2) returns no error for a last word that is refused. */
 static void release_edit(struct tree_file *f)
 {
 	if (f->edit)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * instance_files.c - the settings of an instance, and the lists of the top
- */
+/* instance_files.c - the settings of an instance, and the lists of the top instance */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -35,7 +33,7 @@ static ssize_t taken(int err, size_t size)
 
 static int print_tracing_on(struct tree_file *f, FILE *out)
 {
-	/* Relaxed: a trigger may flip it any time. */
+	/* Relaxed: a trigger may change it at any time. */
 	fprintf(out, "%u\n",
 		atomic_load_explicit(&f->at.inst->state->tracing_on, memory_order_relaxed) != 0);
 	return 0;
@@ -56,13 +54,16 @@ static ssize_t write_tracing_on(struct tree_file *f, const char *buf, size_t siz
 	int err = text_to_u64_len(buf, size, 10, &v);
 
 	if (!err) {
-		/* Relaxed: a trigger may flip it any time, also between the two. */
+		/*
+		 * Relaxed: a trigger may change it at any time, also between this load and the
+		 * store.
+		 */
 		const bool changes =
 			(v != 0) != (atomic_load_explicit(on, memory_order_relaxed) != 0);
 
 		/*
-		 * Relaxed: as above. What triggers did since is not undone when a new server
-		 * commands it again.
+		 * Relaxed: as above. A new server does not undo what triggers did since then, when
+		 * it restores the command.
 		 */
 		if (changes && !f->tree->model->restoring)
 			atomic_store_explicit(on, v != 0, memory_order_relaxed);
@@ -85,8 +86,8 @@ static int print_trace_clock(struct tree_file *f, FILE *out)
 }
 
 /*
- * What was written, 0-terminated in the room that the kernel has for it: a text
- * that does not fit is refused.
+ * Copies a written text and terminates it. `room` is the size of the kernel's buffer; a longer text
+ * is refused.
  */
 static int instance_files_copy_text(const char *buf, size_t size, char *text, size_t room)
 {
@@ -103,7 +104,7 @@ static int instance_files_set_clock(struct instance *inst, const char *name)
 	int err = id < CLOCK_ID_COUNT ? instance_save(inst, SETTING_CLOCK, "trace_clock", name)
 				      : -EINVAL;
 
-	if (err || inst->model->restoring)	/* the records are of that clock */
+	if (err || inst->model->restoring)	/* the records have that clock already */
 		return err;
 	instance_set_clock(inst, id);
 	instance_restart_time(inst);
@@ -120,7 +121,7 @@ static ssize_t write_trace_clock(struct tree_file *f, const char *buf, size_t si
 
 static int print_timestamp_mode(struct tree_file *f, FILE *out)
 {
-	/* Relaxed: only the server stores them. */
+	/* Relaxed: only the server stores the flags. */
 	bool absolute = atomic_load_explicit(&f->at.inst->state->flags, memory_order_relaxed) &
 			INSTANCE_ABSOLUTE_TIME;
 
@@ -168,7 +169,7 @@ static ssize_t write_option(struct tree_file *f, const char *buf, size_t size)
 
 	if (!err && v > 1)
 		err = -EINVAL;
-	/* One that is restored is saved as before, also where its tracer has set it meanwhile. */
+	/* A restored option is saved again, even if a tracer has set it meanwhile. */
 	if (!err &&
 	    (options_test(inst->options, f->at.option) != (v != 0) || inst->model->restoring))
 		err = option_set(inst, f->at.option, v);
@@ -188,7 +189,7 @@ static int print_total_size(struct tree_file *f, FILE *out)
 
 	for (uint32_t cpu = 0; cpu < inst->model->nr_cpus; cpu++) {
 		sum += inst->buffer_bytes[cpu] >> 10;
-		/* what was asked for, not whole sub-buffers */
+		/* the size that was asked for, not rounded to sub-buffers */
 		full += inst->model->default_buffer_bytes >> 10;
 	}
 	if (inst->expanded)
@@ -276,7 +277,7 @@ static bool ends_group(char c)
 	return c == ',' || text_is_space(c);
 }
 
-/* One group of at most eight hexadecimal digits, read from its end; *end goes in front of it. */
+/* Parses a group of at most eight hexadecimal digits, from its end. Moves *end before the group. */
 static int parse_group(const char *start, const char **end, uint32_t *group)
 {
 	const char *s = *end;
@@ -296,8 +297,8 @@ static int parse_group(const char *start, const char **end, uint32_t *group)
 }
 
 /*
- * The text's first line: groups with commas or spaces between them, the lowest last; none is an
- * empty mask.
+ * Parses the text's first line: groups with commas or spaces between them, the lowest bits last. A
+ * line without a group is an empty mask.
  */
 static int parse_cpumask(const char *start, size_t len, uint32_t nr_cpus, uint64_t *mask)
 {
@@ -340,8 +341,8 @@ static ssize_t write_cpumask(struct tree_file *f, const char *buf, size_t size)
 	if (err)
 		return err;
 	/*
-	 * Each word is stored at once; a hit that sees half of a new mask records as by one of the
-	 * two.
+	 * Each word is stored by one instruction. A hit may see words of both masks; for its own
+	 * CPU it obeys one of the two.
 	 */
 	memcpy(inst->state->cpumask, mask, sizeof(mask));
 	instance_cpumask_changed(inst);
@@ -431,7 +432,7 @@ static int print_error_log(struct tree_file *f, FILE *out)
 	return 0;
 }
 
-/* Writing anything is taken and forgotten: it is the truncation that clears. */
+/* A write is accepted and ignored; opening with O_TRUNC is what clears the log. */
 static ssize_t write_error_log(struct tree_file *f, const char *buf, size_t size)
 {
 	return (ssize_t)size;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * marker.c - what is written to trace_marker and trace_marker_raw goes through hit() like any event
+ * marker.c - makes events of writes to trace_marker and trace_marker_raw; they go through hit()
+ * like any event
  *
- * The event's triggers see the text before the newline that is added to it.
+ * A newline is added to a text. The event's triggers see the text without it.
  */
 #include <errno.h>
 #include <sched.h>
@@ -20,16 +21,16 @@ enum {
 	PRINT_ID	= 5,		/* ftrace:print */
 	RAW_ID		= 18,		/* ftrace:raw_data */
 	PRINT_TEXT	= 16,		/* offset of print's buf */
-	/* offset of raw_data's id, which is what a raw text begins with */
+	/* offset of raw_data's id: a raw text begins with the id */
 	RAW_DATA	= 8,
-	/* a page's largest record; larger sub-buffers do not raise it */
+	/* the largest record of a page; larger sub-buffers do not raise it */
 	RECORD_MAX	= 4072,
-	/* a record has room for as much text, however short the text is */
+	/* a record has room for at least so many bytes of text */
 	SHORTEST	= 9,
 	RAW_HEADER	= 12,		/* the id is counted twice */
 };
 
-/* Where print events say they come from; a session without a kernel's symbols gets these. */
+/* The addresses in print events. A session without a kernel's symbols gets symbols for them. */
 static const uint64_t marker_address = 0xffffffffff600000ull,
 		      snapshot_address = 0xffffffffff600400ull;
 
@@ -71,7 +72,10 @@ static void marker_name_of(int pid, char comm[LAYOUT_COMM_LEN])
 	fclose(in);
 }
 
-/* Sends a record through hit() as the writing task's; `seen`: how much of it triggers see. */
+/*
+ * Sends a record through hit() as a record of the writing task. `seen`: how many bytes triggers
+ * see.
+ */
 static int marker_emit(struct instance *inst, pid_t writer, char *record, size_t size, size_t seen,
 		       uint16_t id)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * readme.h - the text of the file README; tools look in it for what is supported
- */
+/* readme.h - the text of the file README; tools search it for features */
 #ifndef TRACEFUSE_TRACEFS_README_H
 #define TRACEFUSE_TRACEFS_README_H
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * tracer_files.c - which tracer is current, and what tracers are told: thresholds, depths
- */
+/* tracer_files.c - current_tracer, and the settings of tracers: thresholds, depths */
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -27,7 +25,7 @@ static int print_tracer(struct tree_file *f, FILE *out)
 }
 
 /*
- * What is longer than a name can be is cut off; the rings get their size even when there is no such
+ * A text longer than any name is cut. The rings get their full size even if there is no such
  * tracer.
  */
 static ssize_t write_tracer(struct tree_file *f, const char *buf, size_t size)
@@ -73,7 +71,7 @@ static void take_sections(struct model *m)
 
 static int print_thresh(struct tree_file *f, FILE *out)
 {
-	/* Relaxed: a number of its own. */
+	/* Relaxed: the number is independent of other data. */
 	return print_usecs(
 		atomic_load_explicit(&f->tree->model->tracing_thresh, memory_order_relaxed), out);
 }
@@ -86,15 +84,16 @@ static ssize_t write_thresh(struct tree_file *f, const char *buf, size_t size)
 
 	if (err)
 		return err;
-	take_sections(f->tree->model);		/* what has ended was as long as it had to be */
-	/* Relaxed: a number of its own. */
+	/* Sections that have ended count by the old threshold */
+	take_sections(f->tree->model);
+	/* Relaxed: the number is independent of other data. */
 	atomic_store_explicit(&f->tree->model->tracing_thresh, v * NS_PER_US, memory_order_relaxed);
 	err = save_number(f->at.inst, SETTING_THRESH, "tracing_thresh", v);
 	if (!err)
 		err = ftrace_graph_publish(f->tree->model);
 	if (!err && t->update_thresh)
 		err = t->update_thresh(f->at.inst);
-	/* programs are told, whatever the instance is that has such a tracer */
+	/* publishes the threshold to programs, whichever instance has a latency tracer */
 	take_sections(f->tree->model);
 	return taken(err, size);
 }
@@ -102,7 +101,8 @@ static ssize_t write_thresh(struct tree_file *f, const char *buf, size_t size)
 static int print_max_latency(struct tree_file *f, FILE *out)
 {
 	/*
-	 * Relaxed: a number of its own; a source's thread raises it any time, in latency_report().
+	 * Relaxed: the number is independent of other data. A source's thread may raise it at any
+	 * time, in latency_report().
 	 */
 	return print_usecs(atomic_load_explicit(&f->at.inst->max_latency, memory_order_relaxed),
 			   out);
@@ -115,8 +115,9 @@ static ssize_t write_max_latency(struct tree_file *f, const char *buf, size_t si
 	int err = text_to_u64_len(buf, size, 10, &v);
 
 	if (!err) {
-		take_sections(f->tree->model);	/* what was longest until now was so before */
-		/* Relaxed: of this and what a source's thread stores the later one counts. */
+		/* Sections that have ended count by the old maximum */
+		take_sections(f->tree->model);
+		/* Relaxed: a source's thread may store it, too; the later store counts. */
 		atomic_store_explicit(&f->at.inst->max_latency, v * NS_PER_US,
 				      memory_order_relaxed);
 		if (t->update_max)
@@ -134,7 +135,7 @@ static int print_depth(struct tree_file *f, FILE *out)
 	return 0;
 }
 
-/* As in the kernel the upper half of the number is lost. */
+/* As in the kernel, the upper half of the number is lost. */
 static ssize_t write_depth(struct tree_file *f, const char *buf, size_t size)
 {
 	uint64_t v;

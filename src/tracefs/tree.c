@@ -68,7 +68,7 @@ static int file_at(struct place *p, const struct file_kind *kind)
 	return 0;
 }
 
-/* In the order of the directory. */
+/* The tables in the order of the directory. */
 const struct root_kinds tree_root_kinds[] = {
 	{ top_kinds, true },	  { dynamic_kinds, true },
 	{ ftrace_top_kinds, true }, { profile_kinds, true },
@@ -256,7 +256,7 @@ int tree_stat(struct tree *t, const char *path, struct tree_stat *out)
 /* ---- Open files ---- */
 
 /* An event may be removed while files of its directory are open. */
-static void keep_place(const struct place *p)
+static void get_place(const struct place *p)
 {
 	if (p->event)
 		event_get(p->event);
@@ -264,7 +264,7 @@ static void keep_place(const struct place *p)
 		system_get(p->system);
 }
 
-static void drop_place(const struct place *p)
+static void put_place(const struct place *p)
 {
 	if (p->event)
 		event_put(p->event);
@@ -273,8 +273,8 @@ static void drop_place(const struct place *p)
 }
 
 /*
- * As in the kernel the id can still be read, and of a system that lost its last event only `filter`
- * minds.
+ * As in the kernel: if the event is removed, its id can still be read. If a system has lost its
+ * last event, only its file `filter` refuses writes.
  */
 static bool is_removed(const struct place *p, bool writes)
 {
@@ -283,7 +283,7 @@ static bool is_removed(const struct place *p, bool writes)
 	return writes && p->system && p->system->removed && p->kind->command;
 }
 
-/* All running programs obey what was written before the writer goes on. */
+/* Waits until all running programs obey what was written. */
 static void tree_settle(const struct model *m)
 {
 	if (m->settle)
@@ -313,7 +313,7 @@ int tree_open(struct tree *t, const char *path, int flags, struct tree_file **ou
 		return err;
 	}
 	p.inst->refs++;
-	keep_place(&p);
+	get_place(&p);
 	*out = f;
 	return 0;
 }
@@ -337,7 +337,7 @@ static int tree_print(struct tree_file *f)
 	return err;
 }
 
-/* Behind the lines of the header. */
+/* Returns the offset behind the lines of the header. */
 static size_t body_of(const char *text, size_t len)
 {
 	size_t at = 0;
@@ -348,9 +348,8 @@ static size_t body_of(const char *text, size_t len)
 }
 
 /*
- * Somebody stands at the end of a text that grows. What came since is added
- * where the old records are still there; one who reads on at once has the end,
- * so that cat comes to one.
+ * A reader is at the end of a text that grows (tail -f). If the old records are still there, the
+ * new ones are added. A reader that reads again within FOLLOW_MS gets the end, so that cat ends.
  */
 static void follow(struct tree_file *f)
 {
@@ -406,7 +405,7 @@ ssize_t tree_read(struct tree_file *f, char *buf, size_t size, off_t off)
 	return (ssize_t)size;
 }
 
-/* Whether the text ends in backslash-newline: the command goes on in the next write (R30). */
+/* Whether the text ends in backslash-newline: the command continues in the next write (R30). */
 static bool continues(const char *buf, size_t size)
 {
 	return size >= 2 && buf[size - 1] == '\n' && buf[size - 2] == '\\';
@@ -430,8 +429,8 @@ static bool in_word(char c)
 }
 
 /*
- * Joins the lines of a command: backslash, newline and blanks around them vanish. One blank stays
- * before "if", and where blanks kept two words apart ("name \ u64 field").
+ * Joins the lines of a command: removes each backslash and newline, and the blanks around them. One
+ * blank remains before "if", and where blanks separated two words ("name \ u64 field").
  */
 static char *tree_join(const char *s, size_t len)
 {
@@ -464,7 +463,7 @@ static char *tree_join(const char *s, size_t len)
 	return out;
 }
 
-/* Without a backslash in it the text may hold zeros, which end a line. */
+/* A text without a backslash may contain zeros, which end a line. */
 static int run_lines(struct tree_file *f, const char *buf, size_t size)
 {
 	bool joined = memmem(buf, size, "\\\n", 2);
@@ -565,14 +564,14 @@ int tree_release(struct tree_file *f)
 {
 	int err = 0;
 
-	/* the last line of a command promised another one */
+	/* the last line ended in a backslash, and no other came */
 	if (f->begun && !is_removed(&f->at, true))
 		err = run_command(f, f->begun, f->begun_len);
 	if (f->at.kind && f->at.kind->release)
 		f->at.kind->release(f);
 	tree_settle(f->tree->model);
 	f->at.inst->refs--;
-	drop_place(&f->at);
+	put_place(&f->at);
 	free(f->begun);
 	free(f->text);
 	free(f->pending);
@@ -586,8 +585,8 @@ bool tree_is_pipe(const struct tree_file *f)
 }
 
 /*
- * As in the kernel buffer_percent counts for the files of one CPU only, and option block makes all
- * ready.
+ * As in the kernel, buffer_percent applies only to the files of one CPU, and option block makes all
+ * files ready.
  */
 unsigned int tree_poll(struct tree_file *f)
 {

@@ -2,10 +2,10 @@
 /*
  * tree.h - the tracing directory as a table of nodes, without FUSE or sockets
  *
- * FUSE, the control socket and the command line call these functions. A path
- * is relative to the tracing directory, without a leading slash; "" is the root. All calls are made
- * under the server's control lock; the only ones that may have to wait (trace_pipe) say so with
- * -EAGAIN and the caller waits with tree_poll().
+ * FUSE, the control socket and the command line call these functions. A path is relative to the
+ * tracing directory, without a leading slash; "" is the root. All calls are made under the server's
+ * control lock. No call waits: a read of trace_pipe returns -EAGAIN if it would have to, and the
+ * caller waits with tree_poll().
  *
  *   lookup/list -> open (O_TRUNC clears here) -> read at any offset of what was
  *   fixed at open -> write (parses here, errors here) -> release
@@ -32,7 +32,7 @@ void tree_destroy(struct tree *t);
 
 /* 0, -ENOENT, -ENOTDIR */
 int tree_stat(struct tree *t, const char *path, struct tree_stat *out);
-/* Calls fn for each name of a directory, in ftrace's order; stops at non-zero. */
+/* Calls fn for each name of a directory, in ftrace's order. Stops when fn returns non-zero. */
 int tree_list(struct tree *t, const char *path, int (*fn)(void *arg, const char *name, bool is_dir),
 	      void *arg);
 int tree_mkdir(struct tree *t, const char *path);
@@ -40,22 +40,29 @@ int tree_rmdir(struct tree *t, const char *path);
 
 /* flags: O_RDONLY, O_WRONLY, O_RDWR, O_TRUNC, O_APPEND, O_NONBLOCK. */
 int tree_open(struct tree *t, const char *path, int flags, struct tree_file **out);
-/* Bytes, 0 at the end, -EAGAIN when a pipe is empty, -errno. */
+/* Returns the number of bytes, 0 at the end, -EAGAIN if a pipe is empty, or -errno. */
 ssize_t tree_read(struct tree_file *f, char *buf, size_t size, off_t off);
-/* What the kernel's write(2) would return: may be short; offsets do not matter. */
+/*
+ * Returns what the kernel's write(2) would return, which may be a short count. Offsets do not
+ * matter.
+ */
 ssize_t tree_write(struct tree_file *f, const char *buf, size_t size);
-/* The same for a task, 0: the one that calls; what is written to trace_marker says who wrote it. */
+/*
+ * The same for a task; 0: the calling one. An event of trace_marker has the number of its writer.
+ */
 ssize_t tree_write_by(struct tree_file *f, pid_t writer, const char *buf, size_t size);
 /*
- * A descriptor of the file was closed, maybe the last one: what the file's
- * release would do with what was written is done now, where that changes nothing later.
+ * A descriptor of the file was closed, maybe the last one. Does the part of the file's release that
+ * has the same effect now as later.
  */
 void tree_flush(struct tree_file *f);
-/* Returns what close(2) would have had to say; nothing is parsed here but what R30 held back. */
+/*
+ * Returns what close(2) would return. It parses only a command that waited for its next line (R30).
+ */
 int tree_release(struct tree_file *f);
 /* POLLIN / POLLOUT bits that are ready now. */
 unsigned int tree_poll(struct tree_file *f);
-/* A file whose reads may have to wait for events. */
+/* Whether reads of the file may have to wait for events. */
 bool tree_is_pipe(const struct tree_file *f);
 
 /* A source may add files at the root (replay control); see sources/. */

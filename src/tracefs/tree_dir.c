@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * tree_dir.c - what a directory of the tree holds; instances come and go with mkdir and rmdir
- */
+/* tree_dir.c - the content of directories; mkdir and rmdir of instances */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,7 +133,7 @@ int tree_list(struct tree *t, const char *path, int (*fn)(void *arg, const char 
 	}
 }
 
-/* instances/NAME: the name, or NULL for a path that is elsewhere. */
+/* The name of instances/NAME; NULL: the path is another one. */
 static const char *instance_name(const char *path)
 {
 	const char *name;
@@ -146,7 +144,7 @@ static const char *instance_name(const char *path)
 	return *name && !strchr(name, '/') ? name : NULL;
 }
 
-/* Why there can be no new directory at a path outside instances/. */
+/* The error of mkdir at a path outside instances/. */
 static int mkdir_refused(struct tree *t, const char *path)
 {
 	const char *slash = strrchr(path, '/');

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tree_state.h - inside the tree: places, kinds of files, open files
+ * tree_state.h - private to this folder: places, kinds of files, open files
  *
- * Nothing of the tree is kept: a path is taken apart each time it is used, so
- * that events and instances may come and go.
+ * The tree has no nodes in memory. A path is parsed each time it is used, so events and instances
+ * may be added and removed at any time.
  *
  *     path -> place { instance, system, event, cpu, option, kind } -> file_kind -> tree_file
  */
@@ -22,35 +22,37 @@ struct ftrace_edit;
 
 enum { TREE_NAME_MAX = 255 };
 
-/* One kind of file. What is NULL does as the kernel: reads EINVAL, writes EINVAL. */
+/*
+ * One kind of file. If a function is NULL, the read or write fails with EINVAL, as in the kernel.
+ */
 struct file_kind {
 	const char	*name;
 	mode_t		mode;
-	int		(*open)(struct tree_file *f);		/* O_TRUNC clears here */
-	/* the content, fixed at open */
+	int		(*open)(struct tree_file *f);		/* O_TRUNC takes effect here */
+	/* Prints the content. */
 	int		(*print)(struct tree_file *f, FILE *out);
-	/* instead of print */
+	/* Instead of print. */
 	ssize_t		(*read)(struct tree_file *f, char *buf, size_t size, off_t off);
-	/* One write(2): returns what was taken. */
+	/* One write(2). Returns how many bytes were taken. */
 	ssize_t		(*write)(struct tree_file *f, const char *buf, size_t size);
-	/* The same where it matters which task writes. Instead of write. */
+	/* Instead of write, if it matters which task writes. */
 	ssize_t (*write_by)(struct tree_file *f, pid_t writer, const char *buf, size_t size);
-	/* A whole command without the newline, 0-terminated: 0 or -errno. Instead of write. */
+	/* Instead of write: one whole command without its newline, 0-terminated. 0 or -errno. */
 	int		(*command)(struct tree_file *f, char *text);
 	/*
-	 * Several commands, a line each, with their newlines; text[len] is 0 and all of it may be
-	 * changed. Instead of write.
+	 * Instead of write: several commands, one a line, with their newlines. text[len] is 0; the
+	 * function may change the text.
 	 */
 	int		(*lines)(struct tree_file *f, char *text, size_t len);
 	void		(*flush)(struct tree_file *f);
 	void		(*release)(struct tree_file *f);
-	bool		outlives;	/* can be read when its event is gone */
+	bool		outlives;	/* can be read after its event is removed */
 	bool		pipe;
-	/* who waits at its end and reads on gets what came since (tail -f) */
+	/* A reader at its end that reads again gets the new text (tail -f). */
 	bool		follows;
-	/* there for who knows it: the kernel's directory has none, so none is listed */
+	/* It can be opened but is not listed, because the kernel has no such file. */
 	bool		hidden;
-	/* not in this directory */
+	/* True: the file is not in this directory. */
 	bool		(*absent)(const struct instance *inst, const struct event *e);
 };
 
@@ -69,7 +71,7 @@ enum place_type {
 
 struct place {
 	enum place_type	type;
-	enum place_type	dir;		/* of a file: what its directory is */
+	enum place_type	dir;		/* of a file: the type of its directory */
 	struct instance	*inst;
 	struct system	*system;
 	struct event	*event;
@@ -89,11 +91,11 @@ struct tree_file {
 	struct tree	*tree;
 	struct place	at;
 	int		flags;
-	char		*text;		/* content, fixed when it was first read */
+	char		*text;		/* the content as of the first read */
 	size_t		len;
 	bool		printed;
-	int64_t		printed_ms;	/* when; CLOCK_MONOTONIC */
-	char		*begun;		/* R30: what a write with a backslash at its end left */
+	int64_t		printed_ms;	/* time of that, by CLOCK_MONOTONIC */
+	char		*begun;		/* R30: the text of writes that ended in a backslash */
 	size_t		begun_len;
 	struct ring_consumer *consumer;	/* pipes */
 	struct show	*show;		/* trace_pipe */
@@ -102,16 +104,16 @@ struct tree_file {
 	size_t		pending_len, pending_off;
 	bool		paused;		/* pause-on-trace */
 	bool		took;		/* pipes: something was read */
-	struct ftrace_edit *edit;	/* filters of functions: the copy that is written to */
+	struct ftrace_edit *edit;	/* filters of functions: the copy that writes change */
 };
 
 /* ---- tree.c ---- */
-/* Takes a path apart. 0, -ENOENT, -ENOTDIR, -ENAMETOOLONG */
+/* Parses a path. 0, -ENOENT, -ENOTDIR, -ENAMETOOLONG */
 int tree_resolve(struct tree *t, const char *path, struct place *out);
 /* The tables of an instance's directory; ends with kinds NULL. */
 struct root_kinds {
 	const struct file_kind	*kinds;
-	bool			of_top;		/* the top has them alone */
+	bool			of_top;		/* only the top instance has them */
 };
 
 extern const struct root_kinds tree_root_kinds[];
@@ -126,9 +128,9 @@ extern const struct file_kind events_kinds[], system_kinds[], event_kinds[];	/* 
 extern const struct file_kind option_kind;
 extern const struct file_kind tracer_kinds[], top_tracer_kinds[];	/* tracer_files.c */
 extern const struct file_kind dynamic_kinds[];				/* dynamic_files.c */
-/* trace_stat.c: of the top; of trace_stat */
+/* trace_stat.c: for the top; for trace_stat/ */
 extern const struct file_kind profile_kinds[], stat_kind;
-/* ftrace_files.c: of an instance, of the top */
+/* ftrace_files.c: for an instance; for the top */
 extern const struct file_kind ftrace_kinds[], ftrace_top_kinds[];
 
 #endif

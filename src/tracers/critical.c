@@ -5,12 +5,12 @@
  *     irq_disable ... irq_enable          irqsoff, where preemption does not count or is on
  *     preempt_disable ... preempt_enable  preemptoff, where interrupts do not count or are on
  *
- * A section belongs to a CPU: what begins inside it does not count. Idle tasks
- * sleep with interrupts off; the kernel takes that time out without telling, so
- * power:cpu_idle has to tell, and without that event idle tasks do not count.
+ * A section belongs to a CPU; a section that begins inside another one does not count. Idle tasks
+ * sleep with interrupts off. The kernel does not count that time and records nothing about it, so
+ * power:cpu_idle marks it. Without that event, sections of idle tasks do not count.
  *
- * In running programs a section belongs to a thread, which finds both ends
- * itself (agent/emit/section.c): signals blocked, locks held.
+ * In running programs a section belongs to a thread: signals blocked, locks held. The thread itself
+ * finds both ends (agent/emit/section.c).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 
 enum { FLAG_IRQS_OFF = 1, PREEMPT_MASK = 15, IDLE_LEAVES = -1 };
 
-/* An event preemptirq:*, and where its addresses are. */
+/* An event preemptirq:*, and the offsets of its addresses. */
 struct switch_event {
 	uint16_t	id;
 	uint16_t	caller_at, parent_at;
@@ -29,18 +29,18 @@ struct switch_event {
 
 struct critical_cpu {
 	bool		on;
-	bool		tracing;	/* at the record that is looked at */
-	bool		tells_idle;	/* cpu_idle was seen */
+	bool		tracing;	/* tracing_on at the present record */
+	bool		tells_idle;	/* a cpu_idle record came */
 	uint64_t	sequence;
 	struct section	*section;
 };
 
 struct critical {
 	unsigned int	kinds;
-	uint64_t	text;		/* _stext, which addresses in the events count from */
+	uint64_t	text;		/* _stext: the events have offsets from it */
 	struct switch_event irq_off, irq_on, preempt_off, preempt_on;
 	uint16_t	idle_id, idle_state_at;
-	/* Functions of the tracer itself, called where a section ends; 0: unknown. */
+	/* Functions of the kernel's tracer, which are called where a section ends; 0: unknown. */
 	uint64_t	own, own_of_idle;
 	uint64_t	idle_ip, idle_parent;
 	uint32_t	nr_cpus;
@@ -196,8 +196,8 @@ static void idle(struct latency *l, struct critical_cpu *cpu, const struct hit *
 }
 
 /*
- * What the other kind says at this moment: with both kinds a section has to be begun and ended by
- * the outer one.
+ * Whether interrupts are off, if they count. If both kinds count, the outer one begins and ends a
+ * section.
  */
 static bool irqs_count(const struct critical *c, const struct hit *h)
 {
@@ -226,7 +226,7 @@ static void critical_step(struct latency *l, const struct hit *h, bool recorded,
 	struct critical *c = l->data;
 	struct critical_cpu *cpu = &c->cpus[h->cpu < c->nr_cpus ? h->cpu : 0];
 	const uint16_t id = ((const struct record_common *)h->record)->type;
-	/* an idle task that does not say when it sleeps */
+	/* An idle task, and no event marks its sleep. */
 	const bool quiet = !critical_word_at(h, 4) && !cpu->tells_idle;
 	const bool irqs = irqs_count(c, h) && !preemption_counts(c, h);
 	const bool preemption = preemption_counts(c, h) && !irqs_count(c, h);
@@ -235,8 +235,8 @@ static void critical_step(struct latency *l, const struct hit *h, bool recorded,
 	if (quiet)
 		cpu->on = false;	/* it sleeps with preemption off, too */
 	/*
-	 * The kernel tells its tracer of irq_disable before it records it, and of the others after
-	 * that.
+	 * The kernel calls its tracer before it records irq_disable, but after it records the
+	 * others.
 	 */
 	if (!is_event(&c->irq_off, id))
 		critical_keep(l, cpu, h, recorded);
@@ -270,7 +270,7 @@ static void critical_begins(struct latency *l, struct section *s, const struct h
 	latency_add_function(l, s, h, r->start.ip, r->start.parent);
 }
 
-/* Of the tracer itself, which the kernel calls there, nothing runs in a program. */
+/* A program calls no function of the tracer at the end, so only the program's function is added. */
 static void ends(struct latency *l, struct section *s, const struct hit *h,
 		 const struct section_report *r)
 {

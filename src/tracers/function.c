@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * function.c - the tracer function, and how tracers get calls of functions
+ * function.c - the tracer function; functions_enable() for all tracers that record functions
  *
- * What a hit makes of the tracer's options is the plane's (ARM_STACK,
- * ARM_NO_REPEATS); its records print like any event. On a recording that has no
- * functions an ops that is enabled traces nothing.
+ * The plane implements the tracer's options (ARM_STACK, ARM_NO_REPEATS). The records print like any
+ * event. On a recording without functions, enabled ops trace nothing.
  */
 #include <errno.h>
 
@@ -21,7 +20,7 @@ int functions_enable(struct instance *inst, enum ftrace_ops_kind kind, uint32_t 
 
 	if (!fi)
 		return -ENOMEM;
-	/* What was recorded of an entry is told in a word with a bit an instance (hit.mask). */
+	/* hit.mask is one word with a bit for each instance that recorded the entry. */
 	if (kind == FTRACE_OPS_GRAPH && inst->index >= LAYOUT_GRAPH_INSTANCES)
 		return -ENOSPC;
 	functions_disable(inst);
@@ -42,7 +41,9 @@ static int function_init(struct instance *inst)
 	return functions_enable(inst, FTRACE_OPS_FUNCTION, 0, ftrace_function_callback(inst));
 }
 
-/* As in the kernel tracing that is switched on again begins anew. What a recording has stays. */
+/*
+ * As in the kernel, switching tracing on again empties the buffer. The records of a recording stay.
+ */
 static void function_start(struct instance *inst)
 {
 	const data_ref buffer = instance_buffer(inst, 0);

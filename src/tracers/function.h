@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * function.h - tracers that want calls of functions
+ * function.h - for tracers that record calls of functions
  *
  * Included by tracers.
  */
@@ -11,11 +11,10 @@
 #include "model/tracer.h"
 
 /*
- * The instance's functions (set_ftrace_filter, set_ftrace_notrace) are recorded
- * from now on: as ftrace:function, or as funcgraph_entry and funcgraph_exit.
- * section: ARM_SECTION, with ARM_WAKEUP or without: only there; 0. The callback is what
- * enabled_functions prints. An earlier choice of the instance ends.
- * 0, -ENOMEM, -ENOSPC
+ * Begins to record the instance's functions (set_ftrace_filter, set_ftrace_notrace): as
+ * ftrace:function, or as funcgraph_entry and funcgraph_exit. `section`: 0, or ARM_SECTION with or
+ * without ARM_WAKEUP to record only in sections. `callback`: the name that enabled_functions
+ * prints. An earlier call for the instance loses its effect. 0, -ENOMEM, -ENOSPC
  */
 int functions_enable(struct instance *inst, enum ftrace_ops_kind kind, uint32_t section,
 		     const char *callback);

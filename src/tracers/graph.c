@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * graph.c - the tree of calls, drawn record by record
+ * graph.c - draws the tree of calls, record by record
  *
- * An entry whose return is the CPU's very next record is a leaf: both make one
- * line, and the return is taken from the reader. Everything else is drawn when
- * it comes, with what was seen before on its CPU.
+ * An entry whose return is the CPU's very next record is a leaf: both make one line, and the return
+ * is taken from the reader. Every other record makes its own line, which depends on earlier records
+ * of its CPU.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,12 +25,12 @@ enum {
 	DURATION_WIDTH = 7
 };
 
-/* What was drawn of one CPU. */
+/* The state of one CPU's drawing. */
 struct graph_cpu {
-	int32_t		pid;		/* of its last line, -1: none yet */
-	int		depth;		/* where a comment stands */
-	int		irq_depth;	/* of the interrupt that is not shown, -1: in none */
-	/* functions whose entry was drawn and whose return was not */
+	int32_t		pid;		/* the thread of its last line; -1: none yet */
+	int		depth;		/* the depth of a comment */
+	int		irq_depth;	/* depth of an interrupt that is not shown; -1: in none */
+	/* By depth: functions whose entry was drawn, but not yet the return. */
 	uint64_t	entered[REMEMBERED];
 };
 
@@ -100,7 +100,7 @@ static void cpu_column(struct show *s, uint32_t cpu)
 	text_printf(&s->text, " %*u) ", g->cpu_digits, cpu);
 }
 
-/* comm-pid in the middle of its column. */
+/* Prints comm-pid in the middle of its column. */
 static void proc_column(struct show *s, int32_t pid)
 {
 	const char *comm = cmdlines_find(s->model->cmdlines, pid);
@@ -132,7 +132,7 @@ static void flags_column(struct show *s, const struct show_record *r)
 	text_puts(&s->text, " | ");
 }
 
-/* Seven characters of microseconds, as many decimals as fit. */
+/* Prints microseconds in seven characters, with as many decimals as fit. */
 static void duration_text(struct show *s, uint64_t ns)
 {
 	char usecs[24], decimals[8];
@@ -218,7 +218,7 @@ static void another_task(struct show *s, const struct show_record *r)
 	text_putc(&s->text, '\n');
 }
 
-/* An arrow where an interrupt begins and where it ends. */
+/* Draws an arrow where an interrupt begins or ends. */
 static void irq_arrow(struct show *s, unsigned int style, const struct show_record *r,
 		      uint64_t func, const char *arrow)
 {
@@ -240,7 +240,7 @@ static void line_start(struct show *s, unsigned int style, const struct show_rec
 	s->mark = s->text.len;
 }
 
-/* ---- what is in interrupts, where they are not shown ---- */
+/* ---- functions in interrupts that are not shown ---- */
 
 static bool hides_entry(struct show *s, unsigned int style, const struct show_record *r,
 			uint64_t func, int depth)
@@ -257,7 +257,10 @@ static bool hides_entry(struct show *s, unsigned int style, const struct show_re
 	return true;
 }
 
-/* A return at or above the interrupt's own depth ends it, even if some before it were lost. */
+/*
+ * A return at or above the interrupt's own depth ends the interrupt, even if earlier returns were
+ * lost.
+ */
 static bool hides_return(struct show *s, unsigned int style, const struct show_record *r, int depth)
 {
 	struct graph_cpu *c = cpu_of(s, r);
@@ -279,7 +282,7 @@ static void func_name(struct show *s, uint64_t func)
 	}
 }
 
-/* A record may have any number there; what is too deep for a line is so at this depth as well. */
+/* The record may contain any number. DEPTH_MAX is already too deep for a line. */
 static int depth_of(const struct show_event *e, const struct show_record *r)
 {
 	int32_t depth = (int32_t)record_load(r, e->at[GRAPH_AT_DEPTH], 4);
@@ -299,7 +302,7 @@ static struct graph_return return_of(const struct show_event *e, const struct sh
 	};
 }
 
-/* A negative errno, of 32 or 64 bits; 0: none. */
+/* The value as a negative errno, of 32 or 64 bits; 0: it is none. */
 static int64_t error_of(uint64_t value)
 {
 	enum { ERRNO_MAX = 4095 };
@@ -318,7 +321,7 @@ static void return_value(struct show *s, unsigned int style, uint64_t value)
 		text_printf(&s->text, " = 0x%llx */\n", (unsigned long long)value);
 }
 
-/* The return that comes next on the entry's CPU and is its own. */
+/* If the next record of the CPU is the entry's own return, takes it from the reader. */
 static bool take_leaf(struct show *s, const struct show_record *entry, uint64_t func,
 		      struct graph_return *out)
 {
@@ -348,7 +351,7 @@ static void leaf_line(struct show *s, unsigned int style, const struct show_reco
 {
 	struct graph_cpu *c = cpu_of(s, r);
 
-	c->depth = depth - 1;	/* a comment that follows stands where the function did */
+	c->depth = depth - 1;	/* the next comment has the function's indentation */
 	graph_forget(c, depth);
 	duration_column(s, style, ret->duration);
 	indent(s, depth);
@@ -395,7 +398,7 @@ static void entry_line(struct show *s, unsigned int style, const struct show_eve
 		open_line(s, style, r, func, depth);
 }
 
-/* Names the function where its entry was not seen. */
+/* Prints a closing brace; with the function's name if its entry was not drawn. */
 static void closing(struct show *s, unsigned int style, const struct graph_return *ret, bool known)
 {
 	if (style & GRAPH_RETVAL) {

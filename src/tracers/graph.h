@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * graph.h - functions drawn as a tree of calls, for function_graph and for latency tracers with
+ * graph.h - draws functions as a tree of calls, for function_graph and for latency tracers with
  * display-graph
  *
  *      0)               |  outer() {
@@ -30,13 +30,13 @@ enum graph_style {
 	GRAPH_RETVAL_HEX = 1 << 10,
 };
 
-/* As the options of function_graph have it, enum graph_style. */
+/* The style by the options of function_graph, of enum graph_style. */
 unsigned int graph_style(const struct show *s);
-/* A reader's place in the tree of each CPU, in show->tracer_data. 0, -ENOMEM */
+/* Makes the state of a reader, in show->tracer_data. 0, -ENOMEM */
 int graph_open(struct show *s);
 void graph_close(struct show *s);
 void graph_print_header(struct show *s, unsigned int style, bool empty);
-/* False: stacks and plain functions, which print like events. */
+/* Draws a record. False: stacks and plain functions, which print like events. */
 bool graph_print_line(struct show *s, unsigned int style, const struct show_event *e,
 		      const struct show_record *r);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * latency.c - tracers that keep the longest section that they have seen
+ * latency.c - tracers that show the longest section
  *
- * What they have in common: options, which of them may be current together,
- * the maximum, and how it prints. What a section is: critical.c, wakeup.c.
+ * The common part of the latency tracers: options, which tracers may be current together, the
+ * maximum, and its printing. critical.c and wakeup.c define what a section is.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,19 +14,19 @@
 #include "tracers/graph.h"
 #include "tracers/latency.h"
 
-/* How display-graph draws here. */
+/* The style of display-graph. */
 static const unsigned int style = GRAPH_CPU | GRAPH_PROC | GRAPH_RELTIME | GRAPH_DURATION;
 
 /*
- * Options that a latency tracer sets, and gives back; the last one only where nothing may come
- * while it is read.
+ * Options that a latency tracer sets, and restores at its end. Only the critical tracers use the
+ * last one, which stops recording while the trace is read.
  */
 static const enum trace_option forced[] = { OPTION_OVERWRITE, OPTION_LATENCY_FORMAT,
 					   OPTION_PAUSE_ON_TRACE };
 
 enum { NR_FORCED = sizeof(forced) / sizeof(forced[0]) };
 
-/* A record of funcgraph_entry, one of funcgraph_exit. */
+/* A record of funcgraph_entry. That of funcgraph_exit is in add_graph(). */
 struct graph_entry_record {
 	struct record_common common;
 	uint64_t	func;
@@ -38,7 +38,7 @@ static struct latency *latency_of(const struct instance *inst)
 	return inst->tracer_state;
 }
 
-/* ---- what is seen; under watch_lock ---- */
+/* ---- records that pass; under watch_lock ---- */
 
 static void observe(struct model *m, const struct hit *h, uint64_t recorded)
 {
@@ -49,7 +49,7 @@ static void observe(struct model *m, const struct hit *h, uint64_t recorded)
 		const struct instance_state *state = l->inst->state;
 		uint32_t index = l->inst->index;
 
-		/* Relaxed: a trigger that switches it off does so in this thread. */
+		/* Relaxed: if a trigger switches it off, that happens in this thread. */
 		l->watch->step(l, h, index < LAYOUT_GRAPH_INSTANCES && recorded >> index & 1,
 			       atomic_load_explicit(&state->tracing_on, memory_order_relaxed));
 	}
@@ -67,7 +67,7 @@ static void take_all(struct model *m)
 
 bool latency_counts(const struct latency *l, uint64_t ns)
 {
-	/* Relaxed: numbers of their own. */
+	/* Relaxed: the two numbers are independent of other data. */
 	uint64_t thresh =
 		atomic_load_explicit(&l->inst->model->tracing_thresh, memory_order_relaxed);
 
@@ -88,7 +88,8 @@ struct section *latency_show(struct latency *l, struct section *s, uint64_t ns)
 struct section *latency_report(struct latency *l, struct section *s, uint64_t ns)
 {
 	/*
-	 * Relaxed: a number of its own; of a recording it is compared and stored under watch_lock.
+	 * Relaxed: the number is independent of other data. For a recording it is compared and
+	 * stored under watch_lock.
 	 */
 	atomic_store_explicit(&l->inst->max_latency, ns, memory_order_relaxed);
 	section_put(latency_show(l, s, ns));
@@ -116,7 +117,7 @@ static struct record_common common_of(const struct hit *h, uint16_t id)
 	return common;
 }
 
-/* In the graph a function of the tracer's own is a call that takes no time. */
+/* In the graph, a function of the tracer itself is a call that takes no time. */
 static void add_graph(const struct latency *l, struct section *s, const struct hit *h, uint64_t ip)
 {
 	const struct graph_entry_record entry = { .common = common_of(h, l->graph_entry_id),
@@ -143,7 +144,7 @@ void latency_add_function(const struct latency *l, struct section *s, const stru
 
 /* ---- control ---- */
 
-/* 0 where the event's fields are not where this file puts them. */
+/* The event's id; 0 if its last field is not at the offset that this file uses. */
 static uint16_t event_id(struct model *m, const char *name, const char *last, uint16_t offset)
 {
 	struct event *e = model_find_event(m, "ftrace", name);
@@ -158,7 +159,7 @@ static void latency_enter(struct latency *l)
 
 	pthread_mutex_lock(&m->watch_lock);
 	list_add_tail(&l->node, &m->watchers);
-	/* Relaxed: a reader that misses it now sees it with the next record. */
+	/* Relaxed: a source that misses it now sees it at its next record. */
 	atomic_store_explicit(&m->observe, observe, memory_order_relaxed);
 	pthread_mutex_unlock(&m->watch_lock);
 	m->take_sections = take_all;
@@ -173,7 +174,10 @@ static void latency_leave(struct latency *l)
 	pthread_mutex_lock(&m->watch_lock);
 	list_del(&l->node);
 	if (list_empty(&m->watchers)) {
-		/* Relaxed: who still calls it finds no watcher, behind the lock. */
+		/*
+		 * Relaxed: a source that still calls observe() finds no watcher when it has the
+		 * lock.
+		 */
 		atomic_store_explicit(&m->observe, NULL, memory_order_relaxed);
 		m->take_sections = NULL;
 	}
@@ -181,8 +185,8 @@ static void latency_leave(struct latency *l)
 }
 
 /*
- * Functions of running programs that are called in a section, in the form that the options say. 0,
- * -ENOMEM, -ENOSPC
+ * Records the functions that running programs call in a section, in the form that the options
+ * choose. 0, -ENOMEM, -ENOSPC
  */
 static int choose_functions(struct latency *l)
 {
@@ -273,13 +277,14 @@ static int init(struct instance *inst, const struct tracer *t, const struct late
 		return -ENOMEM;
 	inst->tracer_state = l;
 	inst->tracer_free = state_free;
-	/* Relaxed: nobody compares with it before latency_enter(). */
+	/* Relaxed: nothing compares with it before latency_enter(). */
 	atomic_store_explicit(&inst->max_latency, 0, memory_order_relaxed);
 	latency_enter(l);
 	err = choose_functions(l);
 	/*
-	 * What has begun since latency_enter() has not all of its functions; programs of the server
-	 * before had them all along.
+	 * A section that has begun since latency_enter() lacks some of its functions, so it is
+	 * dropped. If this server restores a session, programs have recorded functions all the
+	 * time.
 	 */
 	if (!inst->model->restoring)
 		running_restart(l);
@@ -334,8 +339,8 @@ static void forget_all(struct latency *l)
 }
 
 /*
- * As in the kernel a critical section goes on meanwhile, and counts when tracing is on at both its
- * ends.
+ * As in the kernel, a critical section continues while tracing is off; it counts if tracing is on
+ * at both ends.
  */
 static void stop(struct instance *inst)
 {
@@ -375,13 +380,16 @@ static struct section *longest(struct instance *inst)
 	return s;
 }
 
-/* It starts anew. What it has stays, in the form in which it was recorded. */
+/*
+ * Changes the form of functions. The maximum begins at 0 again; the section that is shown stays in
+ * the form in which it was recorded.
+ */
 static void draw(struct latency *l, bool on)
 {
 	forget_all(l);
 	pthread_mutex_lock(&l->inst->model->watch_lock);
 	l->draws = on;
-	/* Relaxed: under the lock, as in latency_report(). */
+	/* Relaxed: stored under the lock, as in latency_report(). */
 	atomic_store_explicit(&l->inst->max_latency, 0, memory_order_relaxed);
 	pthread_mutex_unlock(&l->inst->model->watch_lock);
 	running_limit(l);
@@ -392,7 +400,10 @@ static int set_flag(struct instance *inst, int option, bool on)
 	struct latency *l = latency_of(inst);
 	int err = 0;
 
-	/* A buffer that keeps the old records would hold the wrong end of a section. */
+	/*
+	 * Without overwrite the buffer would have the first records of a section and lack the last
+	 * ones.
+	 */
 	if (option == OPTION_OVERWRITE && !on)
 		return -EINVAL;
 	if (option == OPTION_DISPLAY_GRAPH)
@@ -403,7 +414,7 @@ static int set_flag(struct instance *inst, int option, bool on)
 		l->functions = on;
 		pthread_mutex_unlock(&inst->model->watch_lock);
 	}
-	/* What began in between has its functions in two forms, or not all. */
+	/* A section that began meanwhile has functions in two forms, or lacks some. */
 	if (option == OPTION_FUNCTION_TRACE || option == OPTION_DISPLAY_GRAPH) {
 		err = choose_functions(l);
 		running_restart(l);
@@ -432,7 +443,7 @@ static bool latency_print_line(struct show *s, const struct show_event *e,
 	return draws(s) && graph_print_line(s, style, e, r);
 }
 
-/* Recorded while it was drawn, and as function_graph would print it now. */
+/* Prints a record of the graph as function_graph prints it now. */
 static bool print_text(struct show *s, const struct show_event *e, const struct show_record *r)
 {
 	const uint16_t id = record_type(r);
@@ -449,7 +460,7 @@ unsigned int critical_kinds(const struct tracer *t)
 	       (t != &tracer_irqsoff ? CRITICAL_PREEMPT : 0);
 }
 
-/* Running programs have their threads' waits. */
+/* Whether the session has wakeups. In running programs these are the waits of threads. */
 static bool has_wakeups(struct model *m)
 {
 	return (model_find_event(m, "sched", "sched_switch") &&

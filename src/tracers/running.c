@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * running.c - latency tracers over running programs: what they are to watch for, and the sections
- * that they report
+ * running.c - latency tracers on running programs: publishes what to watch for, and takes the
+ * reported sections
  *
  *     init, options, thresholds --> config: section_control        (programs look there:
  *                                                                  agent/emit/section.c)
  *     newest section  <-- data: instance_state.live, section_log.reports, and the instance's buffer
  *     of that time
  *
- * Programs swap the instance's buffers when they report, so what was recorded
- * in the newest section lies in the one that does not record, until the next.
- * So only the newest is looked at, and what was read of it counts when it still
- * is the newest after that. When others come too fast for that, what is shown
- * is the last one that was read as a whole, until somebody reads the file trace:
- * then nobody reports (pause-on-trace), and the newest is there. The same
- * holds when the programs have ended: nothing is skipped. The rings go on meanwhile: a
+ * A program that reports a section swaps the instance's buffers. So the records of the newest
+ * section are in the buffer that does not record, until the next report. The server therefore reads
+ * only the newest section, and uses it only if it is still the newest one after reading. If reports
+ * come too fast for that, the last section that was read completely is shown. While somebody reads
+ * the file trace, nobody reports (pause-on-trace), so the newest section can be read; the same
+ * holds when the programs have ended. No section is missed then. The rings record meanwhile, so a
  * section that lasts longer than the reading has all its records.
  *
- * The data region is not trusted (R2): a report is a copy, and its numbers are
- * checked before they are used.
+ * The data region is not trusted (R2): the server copies a report, and checks its numbers before it
+ * uses them.
  */
 #include <errno.h>
 #include <sched.h>
@@ -51,13 +50,16 @@ static struct section_log *log_of(const struct latency *l)
 	return tables ? &tables->sections[l->watch->number] : NULL;
 }
 
-/* Pairs with the release in win() (agent/emit/section.c): the report that it names is there. */
+/*
+ * Acquire: the report that `live` names is complete. Pairs with the release in win()
+ * (agent/emit/section.c).
+ */
 static uint32_t live_of(const struct latency *l)
 {
 	return atomic_load_explicit(&l->inst->state->live, memory_order_acquire);
 }
 
-/* ---- What programs are told: numbers of their own, so relaxed ---- */
+/* ---- Published to programs: independent numbers, so relaxed ---- */
 
 static uint32_t generation_of(const struct latency *l)
 {
@@ -71,20 +73,17 @@ static void tell_generation(const struct latency *l)
 	atomic_fetch_add_explicit(&watch_of(l)->generation, 1, memory_order_release);
 }
 
-/*
- * Of the sections that there are the last one has been told: the next one has to be longer than
- * that.
- */
+/* Publishes the maximum. All sections up to now count as taken; the next one has to be longer. */
 static void tell_longest(struct latency *l)
 {
-	/* Relaxed: of running programs it is stored under the control lock alone. */
+	/* Relaxed: for running programs it is stored only under the control lock. */
 	uint64_t ns = atomic_load_explicit(&l->inst->max_latency, memory_order_relaxed);
 	struct section_log *log = log_of(l);
 
 	l->counted = live_number(live_of(l));
 	/*
-	 * Pairs with the acquires in longest_at() (agent/emit/section.c): who meets this number
-	 * sees `live` have it.
+	 * Release: a thread that finds this number also sees `live` with the same number. Pairs
+	 * with the acquires in longest_at() (agent/emit/section.c).
 	 */
 	if (log)
 		atomic_store_explicit(&log->longest, section_longest(ns, l->counted),
@@ -92,14 +91,14 @@ static void tell_longest(struct latency *l)
 }
 
 /*
- * As tracing_thresh has it, which may be written at any time; while somebody reads no section is
- * long enough.
+ * Publishes tracing_thresh, which may be written at any time. While somebody reads the trace, no
+ * section is long enough.
  */
 static void tell_thresh(const struct latency *l)
 {
 	/*
-	 * Relaxed: numbers of their own; a section that goes by the old one ended before that was
-	 * known.
+	 * Relaxed: independent numbers. A section that uses the old one ended before the new one
+	 * was visible.
 	 */
 	uint64_t thresh =
 		atomic_load_explicit(&l->inst->model->tracing_thresh, memory_order_relaxed);
@@ -109,17 +108,18 @@ static void tell_thresh(const struct latency *l)
 }
 
 /*
- * The log may have been another instance's. What is being written there is left to who writes it.
+ * Frees the reports, which may be another instance's. A report that is being written is left to its
+ * writer.
  */
 static void free_reports(struct section_log *log)
 {
 	for (int i = 0; i < SECTION_REPORTS; i++) {
-		/* Relaxed: it is looked at, not into. */
+		/* Relaxed: only the state is read, not the report. */
 		uint64_t state = atomic_load_explicit(&log->reports[i].state, memory_order_relaxed);
 
 		/*
-		 * Relaxed: report()'s release stays with what replaces it in one step, for who
-		 * claims it next.
+		 * Relaxed: a compare-and-swap continues the release sequence of report(), so the
+		 * next report_claim() still pairs with that release.
 		 */
 		if (!(state & 1))
 			atomic_compare_exchange_strong_explicit(&log->reports[i].state, &state, 0,
@@ -129,20 +129,20 @@ static void free_reports(struct section_log *log)
 }
 
 /*
- * The server before this one watched for the same: the newest section is there, and programs went
- * on.
+ * Whether the previous server had the same watch. Then programs have continued, and the newest
+ * section is there.
  */
 static bool goes_on(const struct latency *l)
 {
-	/* Relaxed: servers alone store these, and the one before is gone. */
+	/* Relaxed: only servers store these, and the previous one is gone. */
 	return l->inst->model->restoring &&
 	       atomic_load_explicit(&control_of(l)->kinds, memory_order_relaxed) &&
 	       atomic_load_explicit(&watch_of(l)->instance, memory_order_relaxed) == l->inst->index;
 }
 
 /*
- * Who reads trace stops the reports, not the rings: a section that is on has all its records when
- * it ends.
+ * With `live`, a reader of trace stops only the reports, not the rings. So a section that is in
+ * progress has all its records when it ends.
  */
 static void tell_rings(const struct latency *l, bool live)
 {
@@ -165,12 +165,12 @@ void running_open(struct latency *l)
 		running_forget(l);
 	} else {
 		/*
-		 * Before and after: who meets the other instance has another generation, at its
-		 * section's begin or end.
+		 * The generation is raised before and after. A thread that sees the new instance
+		 * therefore finds another generation at its section's beginning or end.
 		 */
 		tell_generation(l);
 		/*
-		 * Release: behind the first. Pairs with the acquire in instance_of() of
+		 * Release: after the first generation. Pairs with the acquire in instance_of() of
 		 * agent/emit/section.c.
 		 */
 		atomic_store_explicit(&watch_of(l)->instance, l->inst->index, memory_order_release);
@@ -180,9 +180,9 @@ void running_open(struct latency *l)
 	}
 	tell_thresh(l);
 	/*
-	 * Release: the rest is there before. Pairs with no acquire, programs look with one relaxed
-	 * load (agent_section_kinds_of()): who sees this without the rest drops what he has by its
-	 * generation.
+	 * Release: the rest is stored before. It pairs with no acquire, because programs look with
+	 * one relaxed load (agent_section_kinds_of()). A thread that sees this store but not the
+	 * rest drops its section, because the generation differs.
 	 */
 	atomic_fetch_or_explicit(&control_of(l)->kinds, l->watch->kinds(l->tracer),
 				 memory_order_release);
@@ -190,12 +190,12 @@ void running_open(struct latency *l)
 
 void running_close(struct latency *l)
 {
-	/* The next server goes on with it. */
+	/* If the server ends, the next one continues with the watch. */
 	if (!l->live || l->inst->model->closing)
 		return;
 	/*
-	 * Relaxed: what begins before it is seen is over with its generation, which is raised
-	 * behind it.
+	 * Relaxed: a section that begins before a thread sees this is dropped, because the
+	 * generation is raised afterwards.
 	 */
 	atomic_fetch_and_explicit(&control_of(l)->kinds, ~l->watch->kinds(l->tracer),
 				  memory_order_relaxed);
@@ -207,14 +207,14 @@ void running_close(struct latency *l)
 
 static void copy_words(uint64_t *to, const uint64_t *from, size_t nr)
 {
-	/* Relaxed: somebody may be writing, which `state` tells; whole words. */
+	/* Relaxed, in whole words: a program may be writing. `state` shows that afterwards. */
 	for (size_t i = 0; i < nr; i++)
 		to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
 }
 
 /*
- * Copies the report that `live` names. `before`: the generation of sections that
- * have ended by now, or the present one. false: there is none, or there is a newer one by now.
+ * Copies the report that `live` names. `before`: the generation of sections that have ended by now,
+ * or the present one. False: there is none, or there is a newer one by now.
  */
 static bool copy_report(const struct latency *l, uint32_t live, uint32_t before,
 			struct section_report *out)
@@ -228,7 +228,8 @@ static bool copy_report(const struct latency *l, uint32_t live, uint32_t before,
 		return false;
 	copy_words((uint64_t *)out + 1, (const uint64_t *)r + 1, sizeof(*r) / sizeof(uint64_t) - 1);
 	/*
-	 * Pairs with the fence in report_claim(): what was copied while somebody wrote is not used.
+	 * Pairs with the fence in report_claim(): a copy that was made while a program wrote is not
+	 * used.
 	 */
 	atomic_thread_fence(memory_order_acquire);
 	return atomic_load_explicit(&r->state, memory_order_relaxed) == state;
@@ -250,7 +251,10 @@ static bool is_sane(const struct latency *l, const struct section_report *r)
 	       r->nr_stack <= SECTION_STACK && r->buffer < 2;
 }
 
-/* It is tracing_max_latency from the first look on, though its records may take another one. */
+/*
+ * Whether the report counts. It sets tracing_max_latency at the first look, even if its records can
+ * only be read later.
+ */
 static bool running_count(struct latency *l, const struct section_report *r, uint32_t number)
 {
 	if (!is_sane(l, r))
@@ -260,7 +264,7 @@ static bool running_count(struct latency *l, const struct section_report *r, uin
 	if (!latency_counts(l, running_length_of(r)))
 		return false;
 	l->counted = number;
-	/* Relaxed: a number of its own, under the control lock. */
+	/* Relaxed: the number is independent of other data, and stored under the control lock. */
 	atomic_store_explicit(&l->inst->max_latency, running_length_of(r), memory_order_relaxed);
 	return true;
 }
@@ -279,7 +283,7 @@ static void copy_comm(char *to, const char *from)
 	}
 }
 
-/* As the kernel has it of a task: the real user, by the server's numbers. */
+/* As in the kernel, the real user of a task, by the server's user name space. */
 static unsigned int uid_of(int pid, unsigned int told)
 {
 	unsigned int uid = told == SECTION_UNKNOWN ? getuid() : told;
@@ -297,7 +301,10 @@ static unsigned int uid_of(int pid, unsigned int told)
 	return uid;
 }
 
-/* Of a thread that could not say it itself; one that has gone has the usual. */
+/*
+ * Asks the kernel for a thread that could not report its own scheduling. A thread that has ended
+ * gets the defaults.
+ */
 static void ask_scheduler(struct section *s)
 {
 	int policy = sched_getscheduler(s->pid);
@@ -326,7 +333,7 @@ static void running_describe(struct section *s, const struct section_report *r)
 	s->nice = r->nice;
 }
 
-/* An end as a record of its thread would have been. */
+/* An end of a section as a hit with a record of its thread. */
 struct end_hit {
 	struct record_common common;
 	struct hit	hit;
@@ -356,7 +363,10 @@ static void add_stack(struct section *s, const struct section_report *r)
 			       r->nr_stack * sizeof(r->stack[0])));
 }
 
-/* Records are the thread's; a wakeup's those of all. */
+/*
+ * Whether the record is part of the section. A wakeup contains the records of all threads, other
+ * sections only those of their own thread.
+ */
 static bool belongs(const struct latency *l, const struct section_report *r,
 		    const struct ring_record *rec)
 {
@@ -368,7 +378,7 @@ static bool belongs(const struct latency *l, const struct section_report *r,
 	       latency_keeps(l, &h, true);
 }
 
-/* What was overrun before a record of the section may have been the section's. */
+/* Records that were overrun before a record of the section may have been part of it. */
 static void add_loss(struct section *s, const struct section_report *r,
 		     const struct ring_record *rec)
 {
@@ -376,7 +386,10 @@ static void add_loss(struct section *s, const struct section_report *r,
 		section_lost(s, rec->cpu, rec->lost);
 }
 
-/* Of CPUs whose oldest record comes after the section everything may have been. */
+/*
+ * If a CPU's oldest record is later than the section, all its lost records may have been part of
+ * it.
+ */
 static void add_losses_behind(struct section *s, const struct section_report *r,
 			      struct ring_iter *it, uint32_t cpus)
 {
@@ -387,7 +400,9 @@ static void add_losses_behind(struct section *s, const struct section_report *r,
 			add_loss(s, r, &rec);
 }
 
-/* Until there is a newer one: then it is of no use any more. */
+/*
+ * Adds the section's records. Stops if there is a newer report, because this one is useless then.
+ */
 static void add_records(struct latency *l, struct section *s, const struct section_report *r,
 			uint32_t live)
 {
@@ -427,15 +442,15 @@ static struct section *running_build(struct latency *l, const struct section_rep
 	return s;
 }
 
-/* What programs write after this load of `live` is of the next one. */
+/* Whether `live` is unchanged. What programs write after this load belongs to the next section. */
 static bool is_newest(const struct latency *l, uint32_t live)
 {
-	/* Pairs with the release in win(): of a buffer that records again all was read before. */
+	/* Pairs with the release in win(): all reads of the buffer come before it records again. */
 	atomic_thread_fence(memory_order_acquire);
 	return live_of(l) == live;
 }
 
-/* Whether there is nothing more to do: false: another one came meanwhile. */
+/* Takes the newest report if it was not taken yet. False: a newer one came meanwhile. */
 static bool take_newest(struct latency *l, uint32_t before)
 {
 	const uint32_t live = live_of(l), number = live_number(live);
@@ -472,7 +487,7 @@ void running_forget(struct latency *l)
 	if (!l->live)
 		return;
 	tell_generation(l);
-	/* What had ended by then counts. */
+	/* Sections that had ended by then count. */
 	running_take_in(l, before);
 	tell_longest(l);
 }
@@ -491,8 +506,8 @@ void running_take(struct latency *l)
 		return;
 	l->stopped = l->inst->stopped;
 	/*
-	 * Of those that end while somebody reads none is reported, so the newest is there as a
-	 * whole.
+	 * If somebody reads the trace, this stops the reports, so the newest section can be read
+	 * completely.
 	 */
 	tell_thresh(l);
 	running_take_in(l, generation_of(l));

@@ -16,7 +16,7 @@ static const struct tracer tracer_nop = {
 	.allow_instances = true,
 };
 
-/* The newest first. Ends with NULL. */
+/* The newest tracer first; ends with NULL. */
 static const struct tracer *const tracers[] = {
 	&tracer_function_graph, &tracer_wakeup_rt, &tracer_wakeup, &tracer_preemptirqsoff,
 	&tracer_preemptoff, &tracer_irqsoff, &tracer_function, &tracer_nop, NULL
@@ -62,7 +62,7 @@ static void make_current(struct instance *inst, const struct tracer *t)
 
 static int may_become(const struct instance *inst, const struct tracer *t)
 {
-	/* A hist with snapshot() decides what is in the other buffer. */
+	/* A hist with snapshot() decides what is in the snapshot. */
 	if (t->use_max_tr && inst->snapshot_hist)
 		return -EBUSY;
 	if (inst->name && !t->allow_instances)
@@ -70,7 +70,10 @@ static int may_become(const struct instance *inst, const struct tracer *t)
 	return inst->pipe_readers ? -EBUSY : 0;
 }
 
-/* What the server before this one left is what the tracer goes on with. */
+/*
+ * Empties the buffer for a new tracer. If the session is restored, the tracer continues with the
+ * records of the previous server.
+ */
 static void empty(struct instance *inst)
 {
 	data_ref buffer = instance_buffer(inst, 0);
@@ -90,7 +93,7 @@ void tracer_leave(struct instance *inst)
 		old->reset(inst);
 }
 
-/* Told before the tracer begins, and after it ended: hits take no snapshots meanwhile. */
+/* Called before the tracer begins and after it has ended. Hits take no snapshots meanwhile. */
 static void use_max(struct instance *inst, bool used)
 {
 	if (inst->max_used == used)

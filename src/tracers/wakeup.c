@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wakeup.c - from a task's wakeup to its run, of the task with the highest priority
+ * wakeup.c - the time from a task's wakeup to its run, for the task with the highest priority
  *
  *     sched_wakeup of T --start--> records of all CPUs, functions of T's CPU --sched_switch to T-->
  *     end
  *
- * Another wakeup takes over only when its task comes before the one that is
- * waited for and before the one that runs.
+ * Another wakeup replaces the present one only if its task has a higher priority than the task that
+ * is waited for and than the running task.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,8 +26,8 @@ struct wakeup {
 	bool		only_rt;
 	bool		on;
 	struct section	*section;
-	int		pid, prio;		/* of the task that is waited for */
-	uint32_t	task_cpu;		/* where it will run */
+	int		pid, prio;		/* of the woken task */
+	uint32_t	task_cpu;		/* the CPU that it will run on */
 
 	uint16_t	wakeup_id[2];		/* sched_wakeup, sched_wakeup_new; 0: none */
 	struct at	wakee[2], wakee_prio[2], wakee_cpu[2];
@@ -37,7 +37,7 @@ struct wakeup {
 	uint16_t	record_id, switch_record_id;	/* ftrace:wakeup, ftrace:context_switch */
 
 	uint32_t	nr_cpus;
-	int		running_prio[];		/* a CPU: of the task that runs there */
+	int		running_prio[];		/* by CPU: priority of its running task */
 };
 
 /* ftrace:wakeup and ftrace:context_switch */
@@ -156,7 +156,7 @@ static void add_switch(struct latency *l, const struct hit *h, struct switch_rec
 	struct wakeup *w = l->data;
 
 	r.common.flags = ((const uint8_t *)h->record)[2];
-	/* In the kernel this is made by a probe of the event, which itself holds preemption off. */
+	/* In the kernel a probe of the event makes this record, with preemption off by itself. */
 	r.common.preempt_count = (uint8_t)(((const uint8_t *)h->record)[3] + 1);
 	memcpy(&r.common.pid, (const char *)h->record + 4, 4);
 	if (r.common.type)
@@ -197,7 +197,7 @@ static void woken(struct latency *l, const struct hit *h, int i)
 	});
 }
 
-/* The number of a task's state in the letters "RSDTtXZPI". */
+/* The index of a task's state in the letters "RSDTtXZPI". */
 static uint8_t state_number(int64_t state)
 {
 	return state & 0xff ? (uint8_t)(32 - __builtin_clz((unsigned int)state & 0xff)) : 0;
@@ -275,7 +275,7 @@ static uint8_t prio_of(const struct section *s)
 				 : PRIO_DEFAULT + s->nice);
 }
 
-/* What runs instead of a thread that waits is not known. */
+/* The task that runs before the woken one is not known. */
 static void add_end(struct section *s, const struct hit *h, uint16_t id, uint32_t from,
 		    uint32_t cpu)
 {
