@@ -64,8 +64,9 @@ struct elf_symbols {
 
 /*
  * Reads the symbols of the file. If it has only those of .dynsym, and there is a debug file of its
- * build-id, reads the debug file's. 0, also if there are no symbols; -ESTALE: it is not the DSO that
- * is wanted; -ENOENT; -EINVAL: no ELF file; -ENOMEM. The caller frees with elf_symbols_free().
+ * build-id, reads the debug file's. 0, also if there are no symbols; -ESTALE: it is not the DSO
+ * that is wanted; -ENOENT; -EINVAL: no ELF file; -ENOMEM. The caller frees with
+ * elf_symbols_free().
  */
 int elf_symbols_read(const char *path, const struct elf_want *want, struct elf_symbols *out);
 int elf_symbols_of(struct elf_file *f, const struct elf_want *want, struct elf_symbols *out);
