@@ -8,19 +8,19 @@
  *
  *   a hit:  interposer or TRACE_EVENT -> agent_enter -> agent_emit -> hit() -> agent_leave
  *
- * A1  Nothing here takes a lock, allocates or makes a system call in a thread
- *     that has had its first hit. The first hit may: it runs with all signals
- *     blocked, and gives up (the hit is counted as missed) rather than wait
- *     longer than a second for a server that answers nobody (patience.c).
+ * A1  Nothing here takes a lock, allocates or makes a system call in a thread that
+ *     has had its first hit. The first hit may: it runs with all signals blocked.
+ *     Rather than wait longer than a second for a server that answers nobody
+ *     (patience.c), it gives up, and the hit is counted as missed.
  * A2  Nothing here changes errno.
- * A3  Nothing here calls a function of libc that somebody may interpose, but in
- *     the constructor; system calls are made by agent_syscall().
- * A4  The process may close, dup over and reuse any descriptor, change its root,
- *     ids and limits; its memory stays mapped. A descriptor is used only while
- *     fstat() says that it is the socket that it was.
- * A5  In a child of fork() a page that the kernel wipes says that it is not
- *     attached; its first hit attaches it anew.
- * A6  A hit that was left by siglongjmp is found by the next one: its frame lies
+ * A3  Nothing here calls a function of libc that may be interposed, except in the
+ *     constructor; agent_syscall() makes the system calls.
+ * A4  The process may close, replace (dup2) and reuse any descriptor, and change its
+ *     root, ids and limits; its memory stays mapped. A descriptor is used only while
+ *     fstat() shows that it is still the same socket.
+ * A5  A page that the kernel wipes in a child of fork() says whether the process is
+ *     attached. So a child is not, and its first hit attaches it again.
+ * A6  A hit that was left by siglongjmp is found by the next one: its frame is
  *     below the stack pointer of the same stack (agent_thread.frame[], stack.c).
  */
 #ifndef TRACEFUSE_AGENT_AGENT_H
@@ -33,98 +33,100 @@
 #include <stdint.h>
 #include "plane/plane.h"
 
-/* Between the two libraries; no part of the public interface. */
+/* Exported for the other library; not a part of the public interface. */
 #define AGENT_API __attribute__((visibility("default")))
 
 /* As in the kernel's records (common_flags, R26). */
 enum agent_flags {
-	/* all signals that can be are blocked: printed as irqs-off */
+	/* All signals that can be blocked are: printed as irqs-off. */
 	AGENT_SIGNALS_OFF = 0x01,
 	AGENT_HANDLER	= 0x08,		/* in a signal handler: printed as hardirq */
 };
 
 enum {
 	AGENT_STACK = 64,	/* frames of a stack trace at most */
-	/* no_rseq: a clone() runs beside the thread with its control block; it is not recorded */
+	/*
+	 * no_rseq: a clone() that shares the thread's control block runs too; it is not recorded.
+	 */
 	AGENT_SHARED = 255,
 };
 
-/* Where the last hit of an event went, to go there again (way.c). */
+/* Where the last hit of an event went, so that the next one goes there directly (way.c). */
 struct agent_way {
-	_Alignas(64) uint64_t seen;	/* while it is this one: way_seen() */
-	uint64_t	on;		/* the instance's tracing_on and live, as they were */
+	_Alignas(64) uint64_t seen;	/* way_seen(): valid while it is equal to that */
+	uint64_t	on;		/* the instance's tracing_on and live when it was made */
 	uint32_t	event;		/* id; 0: leads nowhere */
-	uint32_t	cpu;		/* whose ring it is */
+	uint32_t	cpu;		/* the CPU of the ring */
 	struct instance_state *inst;
 	struct ring	*ring;
 	uint64_t	mult, offset;	/* of the counter: struct clock_scale with a shift of 64 */
 	uint64_t	subbuf_size;
 	void		*rseq;		/* the thread's struct rseq_area */
-	uint64_t	bit;		/* the instance's, in struct hit.mask; 0: it has none */
-	uint32_t	type;		/* of the record */
+	uint64_t	bit;		/* the instance's in struct hit.mask; 0: it has none */
+	uint32_t	type;		/* common_type of the record */
 	/*
-	 * as event, where its group has no function event, and the graph tracer no settings; 0: it
-	 * is not so
+	 * Equal to event, if its group has no function event and the graph tracer has no settings;
+	 * else 0.
 	 */
 	uint32_t	plain;
-	/* the thread's, which stays where it is when that one has none any more */
+	/* The thread's slot; it stays here when the thread has none any more. */
 	struct slot	*slot;
-	/* of functions: bytes behind a record on a page where it is the first */
+	/* For functions: bytes behind a record that is the first one on a page. */
 	uint64_t	room;
-	uint64_t	epoch;		/* in which it was made */
+	uint64_t	epoch;		/* when it was made */
 };
 
 enum { AGENT_WAYS = 16 };
 
 /*
- * The same of a hit that one histogram counts and nothing else (shortcut.c). All addresses come of
- * the config region. Where `early` and `late` are 0, an integer of 4 or 8 bytes is the key and
+ * The same for a hit that one histogram counts and nothing else (shortcut.c). All addresses come
+ * from the config region. If `early` and `late` are 0, the key is an integer of 4 or 8 bytes and
  * there is no value.
  */
 struct agent_count {
 	_Alignas(256) uint64_t seen;	/* as in struct agent_way */
 	uint32_t	event;		/* entry; 0: leads nowhere */
 	uint8_t		key, key2, value;	/* enum count_load */
-	uint8_t		shift;		/* of a hash: the number of its first place is left */
+	uint8_t		shift;		/* of a hash: what is left is its first place */
 	uint8_t		early, late;	/* enum count_early, enum count_late */
 	uint16_t	key_off, key2_off, value_off;	/* in the record */
-	uint32_t	size;		/* bytes of a record that are looked at */
+	uint32_t	size;		/* bytes of a record that are read */
 	uint32_t	last;		/* number of the last elt */
-	const void	*soft;		/* a word that is 0 while the event is recorded, too */
-	const void	*paused;	/* one that is not 0 while the histogram counts nothing */
+	const void	*soft;		/* a word; not 0: the event is soft disabled */
+	const void	*paused;	/* a word; not 0: the histogram is paused */
 	char		*entries, *elts;
-	/* a cache line */
+	/* The next cache line. */
 	uint64_t	elt_size;
 	char		*sums;
 	uint64_t	stride;		/* bytes of an elt's sums */
 	uint64_t	column_size;
 	void		*rseq;		/* the thread's struct rseq_area */
 	struct slot	*slot;		/* as in struct agent_way */
-	uint32_t	nr_plain, mask;	/* columns; numbers of places */
-	uint64_t	taken;		/* hits that it was good for */
-	/* a cache line: COUNT_FILTER, COUNT_CALL, COUNT_TIME */
+	uint32_t	nr_plain, mask;	/* CPUs with a column; mask of place numbers */
+	uint64_t	taken;		/* hits that took this shortcut */
+	/* The next cache line: COUNT_FILTER, COUNT_CALL, COUNT_TIME. */
 	uint64_t	filter_low, filter_span;	/* `if`: field - low is at most span */
 	uint16_t	filter_off;
 	uint8_t		filter;		/* enum count_load */
 	uint8_t		usecs;		/* 1: the variable is in microseconds */
 	uint32_t	var;		/* offset of the variable in an elt */
-	const void	*clock;		/* the instance's, while it is */
+	const void	*clock;		/* the instance's clock; the shortcut holds while it is */
 	uint32_t	clock_id;	/* this one */
-	/* the entry that count_make() was asked for last, in this epoch */
+	/* The last entry that count_make() was called for, in this epoch. */
 	uint32_t	asked;
 	uint64_t	mult, offset;	/* as in struct agent_way */
-	/* What is no assembly. False: it has done nothing. Under the guard. */
+	/* A shortcut in C. False: it has done nothing. Under the guard. */
 	bool		(*call)(struct agent_count *c, void *record, uint32_t size);
-	/* a cache line: for that */
+	/* The next cache line: for call(). */
 	const struct plan *plan;
 	const struct code *code;
 	struct agent_thread *thread;
 	uint32_t	shortcut;	/* enum shortcut */
 	uint32_t	turns;		/* other entries that wanted the place */
-	uint64_t	epoch;		/* in which count_make() was asked */
+	uint64_t	epoch;		/* when count_make() was called */
 };
 
-/* How a field is loaded; the first three by the shortest way. */
+/* How a field is loaded; the first three are the fastest. */
 enum count_load {
 	COUNT_U32,
 	COUNT_S32,
@@ -136,22 +138,22 @@ enum count_load {
 	COUNT_NONE
 };
 
-/* What is done before the key is looked for, and after it was counted. */
+/* What is done before the key is looked up, and after the hit was counted. */
 enum count_early {
 	COUNT_TWO	= 1 << 0,	/* there are two keys */
-	COUNT_OTHER	= 1 << 1,	/* a key that none of the first three loads */
+	COUNT_OTHER	= 1 << 1,	/* the first three loads cannot load a key */
 	COUNT_LOG2	= 1 << 2,	/* the key is the field's .log2 */
 	COUNT_FILTER	= 1 << 3,	/* there is an `if` */
 	COUNT_CALL	= 1 << 4,	/* call() does the rest */
-	COUNT_TIMED	= 1 << 5,	/* the time is taken */
+	COUNT_TIMED	= 1 << 5,	/* the time is read */
 	COUNT_PARENT	= 1 << 6,	/* of a function: the first key is parent_ip */
-	/* of a function: entry.S has the keys, and nothing else is asked */
+	/* Of a function: entry.S has the keys in registers, and nothing else is needed. */
 	COUNT_IPS	= 1 << 7,
 };
 
 enum count_late {
 	COUNT_VALUE	= 1 << 0,	/* there is a value */
-	COUNT_TIME	= 1 << 1,	/* the time is what a variable is set to */
+	COUNT_TIME	= 1 << 1,	/* a variable is set to the time */
 };
 
 /* Shortcuts of threads, in the order of the table in shortcut.c. */
@@ -160,7 +162,7 @@ enum shortcut {
 	SHORTCUT_TEXT, SHORTCUT_ANY, SHORTCUTS
 };
 
-/* The same of the function profile's map, on one CPU (profile.c). */
+/* The same for the function profile's map, on one CPU (profile.c). */
 struct agent_profile {
 	_Alignas(64) uint64_t seen;	/* as in struct agent_way */
 	const char	*entries;	/* of the map */
@@ -171,12 +173,12 @@ struct agent_profile {
 	uint64_t	mult, offset;	/* of the counter: struct clock_scale with a shift of 64 */
 	void		*rseq;		/* the thread's struct rseq_area */
 	struct slot	*slot;
-	char		*shared;	/* of elt 0, in the column of those that add atomically */
+	char		*shared;	/* of elt 0, in the column that threads add to atomically */
 	uint32_t	cpu;
-	uint32_t	mask;		/* of places in the table */
-	uint32_t	shift;		/* from a hash of 64 bits to its first place */
+	uint32_t	mask;		/* of place numbers in the table */
+	uint32_t	shift;		/* of a hash of 64 bits: leaves its first place */
 	uint32_t	tried;		/* entry: it was looked for, found or not */
-	uint64_t	epoch;		/* then */
+	uint64_t	epoch;		/* when it did */
 };
 
 enum { AGENT_PROFILES = 4 };
@@ -184,30 +186,30 @@ enum { AGENT_PROFILES = 4 };
 #define GRAPH_LONG (1ull << 63)
 
 /*
- * What a thread is in of the functions that are hooked (graph.c); slots are where their return
- * addresses lie.
+ * The hooked functions that a thread is in (graph.c). A slot is the place of a return address on
+ * the stack.
  */
 struct agent_graph {
 	/*
-	 * The short way: slots of the thread's own stack that lie in the piece that was looked up
-	 * last; 0: none.
+	 * For the short way: the slots of the thread's own stack that are in the piece that was
+	 * looked up last. size 0: none.
 	 */
 	uintptr_t	low;
 	uintptr_t	size;
 	struct graph_piece *piece;
 	uintptr_t	top;		/* the innermost slot on the thread's own stack; 0: none */
-	/* of who is called below it: its depth, or what does not go the short way */
+	/* State of a function below it: its depth, or a value that does not go the short way. */
 	uint64_t	state;
 	uint32_t	overrun;	/* functions that could not be hooked */
-	uint32_t	turn;		/* raised whenever `piece` is another */
+	uint32_t	turn;		/* raised whenever `piece` changes */
 };
 
 /* Critical sections of a thread. */
 struct agent_section {
-	/* in one that is watched: what functions with ARM_SECTION ask */
+	/* In a section that is watched: functions with ARM_SECTION test this. */
 	bool		on;
-	uint16_t	locks, own;	/* since somebody watched */
-	uint32_t	state;		/* enum section_kind: what holds */
+	uint16_t	locks, own;	/* counted since the watch began */
+	uint32_t	state;		/* enum section_kind: what is on */
 	uint32_t	generation;
 	struct section_mark mark;
 };
@@ -215,49 +217,49 @@ struct agent_section {
 /* A thread that has had a hit. Private memory of the process, one for each slot, never freed. */
 struct agent_thread {
 	struct slot	*slot;
-	/* Eight bytes that one load takes; flags, locks and pid as in struct record_common. */
-	/* children of vfork() that run on this thread's slot, or AGENT_SHARED */
+	/* Eight bytes that one load reads; flags, locks and pid as in struct record_common. */
+	/* Number of children of vfork() that use this thread's slot, or AGENT_SHARED. */
 	uint8_t		no_rseq;
 	uint8_t		zero;
-	uint8_t		flags;		/* enum agent_flags, kept by providers/signal/signal.c */
-	uint8_t		locks;		/* locks held, of lock/lock.c: common_preempt_count */
+	uint8_t		flags;		/* enum agent_flags, set by providers/signal/signal.c */
+	uint8_t		locks;		/* held, as lock/lock.c counts: common_preempt_count */
 	uint32_t	pid;		/* as the server sees it */
 	uint32_t	tid;		/* in the process's own name space */
 	uint32_t	tgid;		/* the process, as the server sees it */
-	uint8_t		busy;		/* in an interposer: what it calls is not recorded */
-	/* the CPU it runs on: libc's rseq area, or a negative number */
+	uint8_t		busy;		/* in an interposer: calls that it makes are not recorded */
+	/* The CPU that it runs on: in libc's rseq area; or a negative number. */
 	const volatile int32_t *cpu;
 	char		comm[LAYOUT_COMM_LEN];
 	uintptr_t	stack_low, stack_high;	/* the thread's own stack; 0: not known */
-	/* where the guard leaves the hit that is on its way; 0: there is none */
+	/* Where the guard continues when it leaves the current hit; 0: there is none. */
 	uintptr_t	resume;
-	uintptr_t	frame[LAYOUT_HIT_LEVELS];	/* A6: by level, where its hit() runs */
-	/* the DSO that was looked up last: addresses in its code */
+	uintptr_t	frame[LAYOUT_HIT_LEVELS];	/* A6: of hit(), by level */
+	/* The DSO that was looked up last: bounds of its code. */
 	uintptr_t	code_start, code_end;
-	uint64_t	dso_delta;		/* plus this are the session's */
-	uint32_t	dso_age;		/* how many had gone then */
-	/* large records that are being filled, inside each other */
+	uint64_t	dso_delta;		/* address in the session = address + this */
+	uint32_t	dso_age;		/* agent_dso_age then */
+	/* Number of large records that are being filled, inside each other. */
 	uint32_t	nr_large;
-	/* LAYOUT_HIT_LEVELS pages for them; NULL: none yet */
+	/* LAYOUT_HIT_LEVELS pages for them; NULL: not mapped yet. */
 	char		*large;
 	uintptr_t	large_frame[LAYOUT_HIT_LEVELS];	/* A6 */
-	/* of the DSO that had a hit last (sites/hit.h); NULL: none yet */
+	/* The table of the DSO that had a hit last (sites/hit.h); NULL: none yet. */
 	const struct site_table *sites;
 	struct agent_way ways[AGENT_WAYS];	/* by entry */
 	struct agent_graph graph;
 	struct agent_section section;
-	/* raised whenever code_start to dso_age are another DSO's */
+	/* Raised whenever code_start to dso_age change. */
 	uint32_t	code_turn;
 	struct agent_count counts[AGENT_WAYS];	/* by entry */
 	struct agent_profile profiles[AGENT_PROFILES];	/* by entry */
-	/* call_any() of shortcut.c stores some of it, the rest is 0 */
+	/* For call_any() of shortcut.c: it stores some of it, the rest is 0. */
 	struct hit	hit;
-	uint64_t	taken[SHORTCUTS];	/* hits of shortcuts that are in counts[] no more */
+	uint64_t	taken[SHORTCUTS];	/* by shortcuts that are no longer in counts[] */
 };
 
 /*
- * The thread's slot now. NULL: it has none, or any more: where the session's memory is damaged, a
- * fault of this thread or of another one takes it (guard.c), between any two looks at it.
+ * The thread's slot. NULL: it has none, or no longer one: if the session's memory is damaged, a
+ * fault of this thread or of another one takes the slot away (guard.c), at any time.
  */
 static inline struct slot *agent_slot(const struct agent_thread *t)
 {
@@ -265,8 +267,8 @@ static inline struct slot *agent_slot(const struct agent_thread *t)
 }
 
 /*
- * What is to be added to an address in the code of the DSO that was looked up
- * last. False: it is not in there, or a handler has looked up another one just now.
+ * *delta: address in the session minus addr, if addr is in the code of the DSO that was looked up
+ * last. False: it is not, or a handler has just looked up another DSO.
  */
 static inline bool agent_code_delta(const struct agent_thread *t, uintptr_t addr, uint32_t age,
 				    uint64_t *delta)
@@ -281,27 +283,31 @@ static inline bool agent_code_delta(const struct agent_thread *t, uintptr_t addr
 	return is_in && turn == *(const volatile uint32_t *)&t->code_turn;
 }
 
-/* Memory that the program has not asked for, but which the kernel counts and locks as its own. */
+/*
+ * Memory that the program did not ask for, but that the kernel counts and locks as the program's.
+ */
 enum { AGENT_REGIONS = 3 };
 struct agent_region {
 	uintptr_t	start;
 	uint64_t	size;
 };
 
-/* The calling thread, as the library keeps it: initial-exec, so reading it calls nothing. */
+/* The calling thread's variables: initial-exec, so that reading them calls no function. */
 struct agent_self {
 	struct agent_thread *thread;
-	uint64_t	retry;		/* counter: no slot was to be had, not again before */
-	uint64_t	signals;	/* blocked before the slow path */
+	uint64_t	retry;		/* counter: no slot could be had; no attempt before this */
+	uint64_t	signals;	/* the mask before the slow path */
 	uint8_t		first;		/* in the slow path */
-	uint8_t		leaving;	/* rounds of destructors */
+	uint8_t		leaving;	/* rounds of destructors so far */
 	struct agent_region alternate;	/* agent_alternate() */
-	/* agent_here.lost of the process in which it is counted in losses.threads */
+	/* agent_here.lost of the process in which losses.threads has counted this thread. */
 	uint32_t	lost;
-	/* tasks.c */
-	/* the thread whose creator is known, in its own name space: not that of a raw clone() */
+	/*
+	 * For tasks.c. Number of the thread, in its own name space, whose creator is known; a raw
+	 * clone() has another number.
+	 */
 	uint32_t	born;
-	bool		forks;		/* `forking` is of the fork() that is on its way */
+	bool		forks;		/* `forking` belongs to the fork() that is being made */
 	const struct pids_family *family;	/* while agent_born() runs */
 	struct pids_family forking;
 };
@@ -311,21 +317,21 @@ AGENT_API extern __thread struct agent_self agent_self
 
 /* ---- Emitting: async-signal-safe ---- */
 
-/* Where agent_thread() finds none. */
+/* For agent_thread(), if the thread has no slot. */
 AGENT_API struct agent_thread *agent_thread_first(void);
 
 /*
- * The calling thread; its first call takes a slot. NULL: the process is not
- * attached, or in a slow path of the agent, or no slot is to be had (counted).
+ * The calling thread; its first call takes a slot. NULL: the process is not attached, or the thread
+ * is in a slow path of the agent, or it gets no slot (counted).
  */
 static inline struct agent_thread *agent_thread(void)
 {
-	/* Without a slot: a child of fork(), where what it points to was wiped (A5). */
+	/* Without a slot: in a child of fork() the memory that it points to was wiped (A5). */
 	return __builtin_expect(agent_self.thread && agent_slot(agent_self.thread), 1) ?
 	       agent_self.thread : agent_thread_first();
 }
 
-/* The same without a first hit: NULL where there was none. */
+/* The same without a first hit: NULL if it has had none. */
 AGENT_API struct agent_thread *agent_thread_known(void);
 
 /*
@@ -345,25 +351,25 @@ AGENT_API void agent_emit(struct agent_thread *t, uint32_t id, void *record, uin
 			  const void *frame);
 
 /*
- * How many hits of the thread a shortcut was taken for, and its name; NULL: there is none. For
- * tests.
+ * The number of the thread's hits that took a shortcut, and the shortcut's name; NULL: there is
+ * none. For tests.
  */
 AGENT_API uint64_t agent_shortcut_taken(const struct agent_thread *t, unsigned int shortcut);
 AGENT_API const char *agent_shortcut_name(unsigned int shortcut);
 
 /*
- * The same where one histogram counts the hit, looks at no more than the first `size` bytes of the
- * record, and nothing else wants it. false: nothing has been done, and agent_emit() is to be given
- * the whole record. So what nobody looks at need not be found out.
+ * The same, if one histogram counts the hit and reads only the first `size` bytes of the record,
+ * and nothing else wants it. False: nothing has been done, and the caller has to give the whole
+ * record to agent_emit(). So a field that nothing reads need not be computed.
  */
 AGENT_API bool agent_count(struct agent_thread *t, uint32_t id, const void *record, uint32_t size);
 
-AGENT_API extern _Atomic uint32_t agent_dso_age;	/* raised when a DSO has gone */
+AGENT_API extern _Atomic uint32_t agent_dso_age;	/* raised when a DSO was unloaded */
 AGENT_API uint64_t agent_address_long(struct agent_thread *t, const void *addr);
 
 /*
- * An address of this process as one of the session (R19); addresses in no DSO stay as they are. A
- * label of graph.S stands for another address: dso.c notes no DSO that has labels.
+ * The address in the session of an address of this process (R19); an address in no DSO stays as it
+ * is. A label of graph.S stands for another address: dso.c notes no DSO that has labels.
  */
 static inline uint64_t agent_address(struct agent_thread *t, const void *addr)
 {
@@ -392,13 +398,13 @@ static inline bool provider_armed(unsigned int nr)
 
 /* ---- Sections that latency tracers watch for (section.c) ---- */
 
-/* struct section_control's kinds, or a 0. */
+/* The kinds of struct section_control, or a word of 0. */
 AGENT_API extern const _Atomic uint32_t *agent_section_kinds;
 
-/* Which of these somebody watches for: one load behind a pointer. */
+/* The kinds among these that are watched: one load behind a pointer. */
 static inline uint32_t agent_section_kinds_of(uint32_t kinds)
 {
-	/* Relaxed: what is seen late is seen with the next one. */
+	/* Relaxed: a change may take effect at the next call only. */
 	return atomic_load_explicit(agent_section_kinds, memory_order_relaxed) & kinds;
 }
 
@@ -408,15 +414,15 @@ static inline bool agent_section_watched(uint32_t kinds)
 }
 
 /*
- * Signals of the thread have been blocked (on), or will be unblocked now; it has
- * one lock more, or will have one less. ip: the function that did it, parent:
- * its caller, frame as of agent_emit(). Only while that kind is watched.
+ * With `on`: the thread has blocked its signals, or has taken a lock. Without: it will
+ * unblock them, or give a lock back. ip: the function that does it; parent: its caller;
+ * frame: as for agent_emit(). Called only while that kind is watched.
  */
 AGENT_API void agent_section_change(struct agent_thread *t, uint32_t kind, bool on, const void *ip,
 				    const void *parent, const void *frame);
 /*
- * A section of its own: where it began, which may be in another thread; false: not now. And its
- * end.
+ * A section by itself, which may begin in one thread and end in another. Begin: false: not recorded
+ * now.
  */
 AGENT_API bool agent_section_begin(struct agent_thread *t, unsigned int watch,
 				   struct section_mark *m, const void *ip, const void *parent);
@@ -425,103 +431,110 @@ AGENT_API void agent_section_end(struct agent_thread *t, unsigned int watch,
 				 const void *frame);
 
 /*
- * Whether a thread of this process has been woken and does not run yet: functions with ARM_WAKEUP
- * are recorded meanwhile. A child of fork() has none. It may be told of another process, by its
- * index.
+ * Whether a thread of this process has been woken and does not run yet: meanwhile functions with
+ * ARM_WAKEUP are recorded. A child of fork() has none. agent_wakeup_tell() may be called for
+ * another process, by its index.
  */
 AGENT_API void agent_wakeup_tell(uint32_t process, bool pending);
 AGENT_API bool agent_wakeup_pending(void);
 /*
- * Threads that wait, by slot: *nr places of struct program_tables, of which those in front of *end
- * have been used.
+ * Threads that wait, by slot: *nr places of struct program_tables; those before *end have been
+ * used.
  */
 AGENT_API struct waiter *agent_waiters(uint32_t *nr, _Atomic uint32_t **end);
 /* The process's index. */
 AGENT_API uint32_t agent_process(void);
-/* Of the thread's slot; UINT32_MAX: it has none. */
+/* Index of the thread's slot; UINT32_MAX: it has none. */
 AGENT_API uint32_t agent_slot_index(const struct agent_thread *t);
 
 /*
- * Defined by libtracefuse-providers.so and nobody else: its provider_table_version().
- * Called in the first constructor, so it may use nothing that a constructor makes.
+ * Defined by libtracefuse-providers.so only: its provider_table_version(). Called in the first
+ * constructor, so it may use nothing that a constructor makes.
  */
 AGENT_API uint64_t agent_providers_table(void) __attribute__((weak));
 
 /*
- * The same (signal.c): t->flags with AGENT_HANDLER as it is now, at the caller's frame.
- * Asked at a thread's first hit, and at each in a handler, which may have been left by siglongjmp.
+ * Also defined there (signal.c): t->flags with AGENT_HANDLER as it is now, at the caller's frame.
+ * Called at a thread's first hit, and at each hit in a handler, which siglongjmp may have left.
  */
 AGENT_API uint8_t agent_signal_flags(const struct agent_thread *t, const void *frame)
 	__attribute__((weak));
 
 /*
- * SIGBUS, SIGSEGV or SIGFPE that comes of a session whose memory is damaged: it has been seen to.
+ * SIGBUS, SIGSEGV or SIGFPE. True: the cause was a session whose memory is damaged, and the guard
+ * has handled it.
  */
 AGENT_API bool agent_guard_takes(int sig, const siginfo_t *info, void *context);
 typedef void (*agent_guard)(int sig, siginfo_t *info, void *context);
-/* The handler that is set for a signal while the program has none; NULL: there is none of ours. */
+/* Our handler for a signal while the program has set none; NULL: there is none. */
 AGENT_API agent_guard agent_guard_handler(int sig);
 
-/* Whether a static event of this process is armed, or one with an id between theirs. */
+/*
+ * Whether a static event of this process is armed, or one with an id between those of its events.
+ */
 AGENT_API bool agent_events_armed(void);
-/* Functions of this process are traced. */
+/* Whether functions of this process are traced. */
 AGENT_API bool agent_functions_on(void);
 /*
- * The program is about to make these bytes writable by `prot`, which may be code with sites
- * (pages.c) or sleds that XRay is about to patch.
+ * The program is about to give these bytes the permissions `prot`, which make them writable. They
+ * may be code with sites (pages.c), or sleds that XRay is about to patch.
  */
 AGENT_API void agent_code_written(const void *at, uint64_t size, int prot);
 
 /*
- * A sandbox has been entered: the struct sock_fprog of a seccomp filter, which is looked at, or
- * NULL for the strict mode. Makes no system call.
+ * The program has entered a sandbox. filter: the struct sock_fprog of a seccomp filter, which is
+ * analysed, or NULL for the strict mode. Makes no system call.
  */
 AGENT_API void agent_sandboxed(const void *filter);
-/* Since then: no system calls that the program did not ask for. */
+/* Whether that forbids calls of a first hit: then the agent makes no system call by itself. */
 AGENT_API bool agent_restricted(void);
-/* Files may be looked at, before they are executed. */
+/* Whether files may be examined before they are executed. */
 AGENT_API bool agent_may_look(void);
-/* As the program sees them; in a sandbox that forbids to ask what is known without, or 0. */
+/* The ids as the program sees them. In a sandbox that forbids the calls: what is known, or 0. */
 AGENT_API int32_t agent_own_pid(void);
 AGENT_API int32_t agent_own_tid(void);
-/* The calling thread makes no hit any more (it may not read the time stamp counter). */
+/* The calling thread makes no hits any more (it may not read the time stamp counter). */
 AGENT_API void agent_thread_silence(void);
 
-/* The program has set a system call filter of its own since it began. */
+/* Whether the program has set a system call filter of its own since it began. */
 AGENT_API bool agent_filtered(void);
-/* The thread's scheduling and user may be asked for: what few need, and a sandbox may kill for. */
+/*
+ * Whether the agent may ask for the thread's scheduling and user: a sandbox may kill it for that.
+ */
 AGENT_API bool agent_may_ask(void);
 
 /*
- * The alternate stack that handlers of this thread run on now, size 0: none. signal.c sets it. It
- * may be too small for what is slow, and may lie within the thread's own stack. Async-signal-safe.
+ * The alternate stack that handlers of this thread run on now; size 0: none. signal.c sets it. It
+ * may be too small for a slow hit, and may be part of the thread's own stack. Async-signal-safe.
  */
 AGENT_API struct agent_region *agent_alternate(void);
 
 /*
- * The session's and what belongs to it, by ascending addresses; -> how many, 0 where the process
- * has not been attached.
+ * The mappings of the session and what belongs to it, by ascending addresses. -> how many; 0: the
+ * process has not been attached
  */
 AGENT_API unsigned int agent_regions(struct agent_region out[AGENT_REGIONS]);
-/* By how much RLIMIT_AS was raised for all that is the agent's. */
+/* The amount by which RLIMIT_AS was raised for all of the agent's memory. */
 AGENT_API uint64_t agent_mapped(void);
 
 /*
- * Before vfork(): a ring for the child that runs on the thread's slot. Waits for the server, a
+ * Before vfork(): gets a ring for the child that uses the thread's slot. Waits for the server, a
  * second at most.
  */
 AGENT_API void agent_thread_lend(struct agent_thread *t);
 /* The thread has a new name (prctl, pthread_setname_np). */
 AGENT_API void agent_thread_renamed(struct agent_thread *t);
 /*
- * Another thread of the process has: `tid` in the process's name space; nothing where it has had no
- * hit.
+ * Another thread of the process has a new name. `tid` is in the process's name space. Does nothing
+ * if that thread has had no hit.
  */
 AGENT_API void agent_other_renamed(uint32_t tid, const char *name);
 /*
- * New tasks and the sets of pids of who makes them (tasks.c). The creator: false: nobody asks. The
- * new thread, before it does anything else, with its number in the process's own name space and
- * what its creator found, NULL where nobody asked; the new process; the child of vfork() on its
+ * New tasks and the sets of pids of their creators (tasks.c).
+ * agent_family(), in the creator. False: no instance follows new tasks.
+ * agent_born(), in the new thread before it does anything else: its number in the process's own
+ * name space, and what agent_family() returned in its creator, or NULL.
+ * agent_forked(), in the new process; agent_vforked(), in a child of vfork(), which has its
  * parent's memory.
  */
 AGENT_API bool agent_family(struct pids_family *out);
@@ -529,23 +542,23 @@ AGENT_API void agent_born(uint32_t tid, const struct pids_family *family);
 AGENT_API void agent_forked(const struct pids_family *family);
 AGENT_API void agent_vforked(void);
 /*
- * Around a call that wants a process without a task of ours, or changes what
- * its threads may do. false: there was none to end, and none is to begin.
+ * Before and after a call that needs a process without the agent's task, or that changes
+ * what threads may do. False: there was no task to end, and none is to begin.
  */
 AGENT_API bool agent_task_end(void);
 AGENT_API void agent_task_again(void);
-/* Whether a call by syscall() wants that; its first two arguments. */
+/* Whether a call by syscall() needs that; a and b are its first two arguments. */
 AGENT_API bool agent_call_wants_alone(long nr, uint64_t a, uint64_t b);
 /* The program is about to drop capabilities from its bounding set. */
 AGENT_API void agent_task_unbind(void);
 /*
- * On the way to exec, by whom a program is executed that will not be traced: whether the session is
- * out of its reach, UNTRACED_REASONS: it is not; and one more (1), or one less that could not be
- * executed (-1).
+ * For interposers of exec and its kin. agent_exec_reach(): why the program that the call executes
+ * cannot reach the session; UNTRACED_REASONS: it can. agent_exec_untraced(): counts one more
+ * untraced program (1), or one less because it could not be executed (-1).
  */
 AGENT_API enum untraced agent_exec_reach(void);
 AGENT_API void agent_exec_untraced(enum untraced why, int nr);
-/* A DSO has gone: what was looked up is looked up again. */
+/* A DSO was unloaded: what was looked up is looked up again. */
 AGENT_API void agent_dso_closed(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * context.h - where a handler's context is, and that it goes on elsewhere
+ * context.h - reads the context of a signal handler, and makes it continue elsewhere
  */
 #ifndef TRACEFUSE_AGENT_CONTEXT_H
 #define TRACEFUSE_AGENT_CONTEXT_H
@@ -19,7 +19,7 @@ static inline uintptr_t context_ip(const ucontext_t *context)
 	return (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
 }
 
-/* With this stack pointer, at this instruction, with this result of a function. */
+/* Continues at instruction ip with stack pointer sp; `result` is the result of a function. */
 static inline void context_go(ucontext_t *context, uintptr_t sp, uintptr_t ip, uintptr_t result)
 {
 	context->uc_mcontext.gregs[REG_RSP] = (greg_t)sp;

@@ -8,9 +8,9 @@
  *     | connection            |            | threads[] by slot            |
  *     +-----------------------+            +------------------------------+
  *
- * A child of fork() has the struct as its parent left it and the mapping empty,
- * so nothing of it has to be reset: not attached, unlocked, no slot, and each
- * pointer to a thread leads to one without slot.
+ * A child of fork() has a copy of the struct, and the mapping is empty. So nothing
+ * of it has to be reset: the child is not attached, the locks are free, it has no slot,
+ * and each pointer to a thread leads to one without a slot.
  *
  * Included by the C files of src/agent only.
  */
@@ -24,48 +24,48 @@
 enum agent_state {
 	AGENT_OFF,		/* no session */
 	AGENT_ON,
-	AGENT_DETACHED,		/* its memory is damaged; for good */
+	AGENT_DETACHED,		/* the session's memory is damaged; stays so */
 };
 
 /*
- * Nobody waits longer than AGENT_WAIT_MS for a server that answers nobody. While it answers
- * others a thread waits up to AGENT_ROUNDS times as long, at the program's begin without a limit.
+ * A thread waits AGENT_WAIT_MS for a server that answers nobody. While the server answers others
+ * the thread waits up to AGENT_ROUNDS times as long, and without a limit when the program begins.
  */
 enum { AGENT_WAIT_MS = 1000, AGENT_ROUNDS = 30, AGENT_PATH = 4096 };
 
-#define AGENT_WAIT_TICKS (1ull << 31)	/* of the counter: about as long */
+#define AGENT_WAIT_TICKS (1ull << 31)	/* of the counter: about AGENT_WAIT_MS */
 
-/* Wiped by fork(). */
+/* A child of fork() finds it wiped. */
 struct agent_here {
 	_Atomic uint32_t attached;	/* this process has said HELLO; stored last, with release */
 	_Atomic uint32_t lock;		/* futex: 0 free, 1 taken, 2 taken and waited for */
 	_Atomic uint32_t sites_lock;	/* the same */
-	_Atomic int32_t	task;		/* the one that switches sites; 0: none */
+	_Atomic int32_t	task;		/* the task that switches sites; 0: none */
 	bool		refused;	/* it could not join, which was counted; it tries again */
-	/* the server is not to look for who made this process: HELLO */
+	/* For HELLO: the server need not find out who made this process. */
 	bool		is_known;
 	uint32_t	no_membarrier;
 	uint32_t	pid;		/* as the server sees it */
 	int32_t		own_pid;	/* as the program sees it */
 	uint32_t	process;	/* 1 + index in the process table */
-	uint32_t	other_pids;	/* the server sees other pids than we do */
-	_Atomic uint64_t retry;		/* counter: attaching failed, not again before */
-	/* a number of its own once it is counted in losses.processes; 0: it is not */
+	uint32_t	other_pids;	/* the server sees other pids than this process */
+	_Atomic uint64_t retry;		/* counter: attaching failed; no attempt before this */
+	/* Not 0 once losses.processes has counted the process: a number of its own. */
 	_Atomic uint32_t lost;
-	/* this process's of struct program_tables; set with `attached` */
+	/* This process's word of struct program_tables; set with `attached`. */
 	_Atomic uint32_t *woken;
 	uint32_t	nr_given;
 	uint16_t	given[LAYOUT_MAX_SLOTS];
 	struct agent_thread threads[];	/* config_header.nr_slots */
 };
 
-/* One that waits for the server: how long it has, and what the server had answered then. */
+/* The state of a thread that waits for the server: how long, and the server's count of answers. */
 struct agent_patience {
 	uint32_t	served;		/* config_header.served */
 	uint32_t	rounds;
 };
 
-/* A descriptor that the process may have closed or taken for something else since (A4). */
+/* The connection. The program may have closed its descriptor or reused the number (A4). */
 struct agent_conn {
 	int		fd;		/* -1: none */
 	uint64_t	dev, ino;
@@ -73,14 +73,14 @@ struct agent_conn {
 	struct agent_patience patience;	/* since it was sent */
 };
 
-/* Of RLIMIT_AS (room.c). */
+/* How RLIMIT_AS was changed (room.c). */
 struct agent_room {
-	uint64_t	bytes;		/* what the agent takes of it; 0: nothing yet */
-	uint64_t	soft, hard;	/* what there was before */
+	uint64_t	bytes;		/* what the agent takes; 0: nothing yet */
+	uint64_t	soft, hard;	/* the limits before */
 };
 
 struct agent {
-	/* set once, before state is stored */
+	/* Set once, before state is stored. */
 	struct plane	plane;
 	uint64_t	data_spare;	/* bytes of addresses behind the data region */
 	struct agent_room room;
@@ -88,38 +88,38 @@ struct agent {
 	uint64_t	here_size;	/* bytes */
 	uint64_t	image;		/* attach_request.image */
 	_Atomic uint32_t state;		/* enum agent_state */
-	/* a filter would not let a first hit make its system calls */
+	/* A filter does not permit the system calls of a first hit. */
 	_Atomic bool	sandbox;
-	_Atomic bool	joins_not;	/* nor those of joining the session */
-	_Atomic bool	looks_not;	/* nor those that look at a file */
-	/* the program has entered a filter of its own, or the strict mode */
+	_Atomic bool	joins_not;	/* nor those that join the session */
+	_Atomic bool	looks_not;	/* nor those that look at a file before exec */
+	/* The program has entered a filter of its own, or the strict mode. */
 	_Atomic bool	filtered;
-	/* a filter that was there before would kill who asks (agent_may_ask()) */
+	/* A filter from before the program's start does not permit what agent_may_ask() is for. */
 	bool		asks_not;
-	bool		starting;	/* attach_start() runs: the program does not, yet */
-	bool		late;		/* the program asked to be attached: it has run before */
-	bool		all_said;	/* in HELLO: it has no static events and no sites */
+	bool		starting;	/* attach_start() runs: the program does not yet */
+	bool		late;		/* attached by tf_attach(): the program has run before */
+	bool		all_said;	/* HELLO is all: there are no static events and no sites */
 	uint32_t	verbose;
 	char		dir[AGENT_PATH];	/* the session's directory */
-	uint32_t	owner;			/* its user, the program's own when it attached */
-	const char	*exe;			/* what was executed: AT_EXECFN */
-	uintptr_t	main_stack;		/* where the first thread's stack ends */
-	/* thread-specific data: its destructor gives a slot back; -1: none */
+	uint32_t	owner;			/* its user: the program's when it attached */
+	const char	*exe;			/* the executed file: AT_EXECFN */
+	uintptr_t	main_stack;		/* the upper end of the first thread's stack */
+	/* Thread-specific data: its destructor frees the thread's slot; -1: none. */
 	int		key;
 
-	/* under here->lock */
+	/* Under here->lock. */
 	struct agent_conn conn;
 };
 
 extern struct agent agent;
 
-/* agent_wakeup_pending(), where the process is attached. */
+/* agent_wakeup_pending(), if the process is attached. */
 static inline bool section_wakeup_pending(void)
 {
 	const struct section_watch *watch =
 		&plane_header(&agent.plane)->sections.watch[SECTION_WATCH_WAKEUP];
 	const _Atomic uint32_t *own = agent.here->woken;
-	/* Relaxed: numbers of their own; a call more or less. */
+	/* Relaxed: each is a number of its own; one call more or less does not matter. */
 	uint32_t woken = own ? atomic_load_explicit(own, memory_order_relaxed) : 0;
 
 	return woken && woken == atomic_load_explicit(&watch->generation, memory_order_relaxed) + 1;
@@ -127,72 +127,73 @@ static inline bool section_wakeup_pending(void)
 
 static inline bool agent_attached(void)
 {
-	/* Both pairs with the releases in attach.c. */
+	/* Both pair with the releases in start() and attach_again() (attach.c). */
 	return atomic_load_explicit(&agent.state, memory_order_acquire) == AGENT_ON &&
 	       atomic_load_explicit(&agent.here->attached, memory_order_acquire);
 }
 
 /* ---- attach.c ---- */
 
-/* Joins the session `name` (or a directory); in the constructor and by tf_attach(). 0, -errno */
+/* Joins the session `name` (or a directory): in the constructor, or by tf_attach(). 0, -errno */
 int attach_start(const char *name, const char *runtime_dir);
-/* In a child of fork(), under the lock with signals blocked: HELLO for itself. 0, -errno */
+/* In a child of fork(), under the lock with signals blocked: it says HELLO itself. 0, -errno */
 int attach_again(void);
 /* More slots, under the lock: 0, -errno */
 int attach_more(void);
-/* The slots that a reply brings: 0, -errno where the process has none. Under the lock. */
+/* Takes the slots that a reply brings. 0, or -errno: the process has none. Under the lock. */
 int attach_slots(const struct attach_reply *reply);
 /* The thread's number as the server sees it. */
 uint32_t attach_pid(uint32_t tid);
-/* The memory is gone: no hit any more. Async-signal-safe. */
+/* The memory is gone: there will be no more hits. Async-signal-safe. */
 void attach_detach(void);
+/* Prints a message, with TRACEFUSE_VERBOSE. */
 void agent_say(const char *what, int err);
 
 /* ---- place.c ---- */
 
 /*
- * The session's directory, by its name or path, as agent.dir; runtime_dir: $XDG_RUNTIME_DIR. A
- * descriptor;
- * -EACCES: it is not of this program's user alone, and other -errno
+ * Opens the session's directory, by its name or path, and sets agent.dir. runtime_dir:
+ * $XDG_RUNTIME_DIR. -> a descriptor; -EACCES: other users than the program's may have access; other
+ * -errno
  */
 int place_open(const char *name, const char *runtime_dir);
-/* One of its files. A descriptor, or -errno */
+/* Opens one of its files. -> a descriptor, or -errno */
 int place_open_file(int dir, const char *name, int flags, uint64_t *size);
 
 /* ---- room.c ---- */
 
 /* Before `bytes` are mapped: raises RLIMIT_AS. 0, -ENOMEM */
 int room_make(uint64_t bytes);
-/* All of it, after it was unmapped. */
+/* Undoes that, after all was unmapped. */
 void room_give_back(void);
 
 /* ---- patience.c ---- */
 
 struct agent_patience patience_begin(void);
-/* AGENT_WAIT_MS have passed: whether to wait as long again. */
+/* Called after AGENT_WAIT_MS: whether to wait as long again. */
 bool patience_goes_on(struct agent_patience *p);
 
 /* ---- request.c: one question and its answer on the connection ---- */
 
-/* Connects to the session's socket; what connection there was is closed then. 0, -errno */
+/* Connects to the session's socket, and closes an old connection. 0, -errno */
 int request_connect(void);
-/* In a child of fork() that cannot: a connection by way of the parent's. 0, -errno */
+/* In a child of fork() that cannot do that: makes a connection by way of the parent's. 0, -errno */
 int request_inherit(void);
-/* The connection is there and ours. */
+/* Whether the connection is there and still ours. */
 bool request_usable(void);
 void request_close(void);
-/* Nothing more is asked for now: a connection that has a low number is closed. */
+/* Nothing more is asked for now: closes a connection that has a low number. */
 void request_rest(void);
 /* Numbers q and sends it with `extra` bytes from `more` behind it. 0, -errno */
 int request_send(struct attach_request *q, const void *more, size_t extra);
 /*
- * The reply to q, of at most `size` bytes; late ones to requests before it are thrown away. wait_ms
- * 0: waits until the connection ends. Bytes, or -errno
+ * Receives the reply to q, of at most `size` bytes; ignores late ones to earlier requests. wait_ms
+ * 0: waits until the connection ends. -> bytes, or -errno
  */
 long request_answer(const struct attach_request *q, void *reply, size_t size, unsigned int wait_ms);
-/* Sends a request with a plain reply. 0, -errno */
+/* Sends a request that has a plain reply. 0, -errno */
 int request_begin(struct attach_request *q);
-/* Waits for that reply. 0, -errno, the reply's err */
+/* Waits for that reply. 0, -errno, or the reply's err */
 int request_end(const struct attach_request *q, struct attach_reply *reply);
 /* Both. */
 int request_ask(struct attach_request *q, struct attach_reply *reply);
@@ -202,17 +203,16 @@ int request_ask(struct attach_request *q, struct attach_reply *reply);
 int thread_key_create(void);
 uint64_t signals_block(void);
 void signals_restore(uint64_t old);
-/* The lock of all slow paths, with signals blocked. false: not within the limit (A1). */
+/* Takes the lock of all slow paths and blocks signals. False: not within the limit (A1). */
 bool thread_lock(void);
 void thread_unlock(void);
 
 /* ---- tasks.c ---- */
 
-/* At load, before anybody else asks to be told of forks. */
+/* At load, before any other handler of fork() is registered. */
 void tasks_start(void);
 /*
- * The calling thread has its slot now: it joins the sets of pids of who made it. With signals
- * blocked.
+ * The calling thread has its slot now: it joins its creator's sets of pids. With signals blocked.
  */
 void tasks_join(struct agent_thread *t);
 
@@ -220,87 +220,90 @@ void tasks_join(struct agent_thread *t);
 
 void stack_bounds(struct agent_thread *t);
 /*
- * How many of the levels with these frames go on when the stack pointer is `sp`: what ran in the
- * first of the others, and so in all behind it, was left (A6).
+ * How many of the `nr` levels with these frames are still running when the stack pointer is `sp`.
+ * The first one that is not was left, and so were all behind it (A6).
  */
 uint32_t stack_levels(const struct agent_thread *t, const uintptr_t *frames, uint32_t nr,
 		      uintptr_t sp);
-/* The callers of the function with this frame, as addresses of the session. -> how many */
+/* The callers of the function with this frame, as addresses in the session. -> how many */
 uint32_t stack_walk(struct agent_thread *t, const void *frame, uint64_t *out, uint32_t max);
 
-/* Whether it lies on the alternate stack that handlers run on now. Async-signal-safe. */
+/* Whether it is on the alternate stack that handlers run on now. Async-signal-safe. */
 static inline bool stack_alternate(uintptr_t addr)
 {
 	return addr - agent_self.alternate.start < agent_self.alternate.size;
 }
 
 /*
- * Whether there are so many bytes below sp, as far as one knows: of alternate stacks, the small
- * ones. Async-signal-safe.
+ * Whether there are that many bytes of stack below sp, as far as is known: it is for small
+ * alternate stacks. Async-signal-safe.
  */
 bool stack_has_room(uintptr_t sp, size_t bytes);
 
 /* ---- dso.c ---- */
 
 void dso_start(void);
-/* Whether addr lies in the code of a DSO; *out: as an address of the session. */
+/* Whether addr is in the code of a DSO; *out: its address in the session. */
 bool dso_code(struct agent_thread *t, uintptr_t addr, uint64_t *out);
 /*
- * A number for the contents of the DSO there, by its build-id and headers. 0: it has none, or is
- * not known.
+ * A number for the contents of the DSO at addr, by its build-id and headers. 0: it has no build-id,
+ * or it is not known.
  */
 uint64_t dso_contents(uintptr_t addr);
 
 struct dso_place {
 	uintptr_t	code, code_end;	/* from the first to the last byte that can be executed */
-	uint64_t	delta;		/* an address plus this is the session's */
+	uint64_t	delta;		/* address in the session = address + delta */
 	uint32_t	number;		/* UINT32_MAX: none */
 };
 
 /*
- * Of a DSO mapped from start to end, which the dynamic linker need not have told of yet.
- * path: as its link map has it. false: the session's table has no place.
+ * For a DSO mapped from start to end, which dl_iterate_phdr() need not know yet. path: as in its
+ * link map. False: the session's table has no room.
  */
 bool dso_place(uintptr_t start, uintptr_t end, const char *path, struct dso_place *out);
 
 /* ---- sites.c ---- */
 
-/* Whether none of the DSOs has some, as far as the session knows. */
+/* Whether no DSO has sites, as far as the session knows. */
 bool sites_none(void);
 /*
- * Prepares the sites of all DSOs that are loaded, and enters those into the session's table. Asks
- * the server nothing. At load, before READY.
+ * At load, before READY: prepares the sites of all DSOs that are loaded, and enters these DSOs into
+ * the session's table. Asks the server nothing.
  */
 void sites_start(void);
-/* What sites_start() found, to the server: the process has joined. */
+/* The process has joined: reports to the server what sites_start() found. */
 void sites_tell(void);
-/* The process could not join: as before sites_start(). At load. */
+/* The process could not join: undoes sites_start(). At load. */
 void sites_stop(void);
-/* Does what the server says, and has a task do so from now on. Under the lock, or at load. */
+/*
+ * Does what the server commands, and begins a task that goes on with it. Under the lock, or at
+ * load.
+ */
 void sites_begin(void);
-/* In a child of fork(): its own task. Under the lock. */
+/* The same in a child of fork(). Under the lock. */
 void sites_again(void);
 /* The program has entered a sandbox: nothing is switched any more. Makes no system call. */
 void sites_forbidden(void);
 
 /* ---- sites/static.c ---- */
 
-/* At load, attached or not: whose place mcount and __fentry__ have taken. */
+/* At load, attached or not: finds the real mcount and __fentry__. */
 void static_start(void);
 
 /* ---- events.c ---- */
 
-/* Whether there are static events that the server has not been told of. */
+/* Whether there are static events that the server does not know yet. */
 bool events_any(void);
-/* Tells the server of the static events of all DSOs that are loaded. */
+/* Sends the server the static events of all DSOs that are loaded. */
 void events_start(void);
 
 /* ---- section.c ---- */
 
-/* Attached, and not any more: where agent_section_watched() looks. */
+/* The process is attached, or no longer: sets what agent_section_watched() reads. */
 void section_start(void);
 void section_stop(void);
-/* The process has its index. */
+/* The process has got its index. */
 void section_attached(void);
 /* struct tf_ops */
 void section_own(int on, const void *ip, const void *parent, const void *frame);
@@ -308,15 +311,15 @@ void section_own(int on, const void *ip, const void *parent, const void *frame);
 /* ---- sandbox.c ---- */
 
 /*
- * Whether the calls of attaching and of first hits get an answer in the sandbox that the process
- * began in.
+ * Whether the sandbox that the process began in permits the calls of attaching and of first hits.
  */
 bool sandbox_permits(void);
 
 /* ---- guard.c ---- */
 
-/* Before the session's memory is touched for the first time; when it could not be attached. */
+/* Before the first access to the session's memory. */
 void guard_start(void);
+/* The session could not be attached. */
 void guard_stop(void);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attach.c - the process joins its session (R20), and a child of fork() joins it anew (R22)
+ * attach.c - the process joins its session (R20), and a child of fork() joins it again (R22)
  *
  *     constructor -> find the directory, connect, map, HELLO, EVENTS, READY -> AGENT_ON
  *     child's first hit -> connect, HELLO                                (the maps are inherited)
  *
- * Whatever fails leaves the program untraced; TRACEFUSE_VERBOSE says why.
+ * If any step fails the program runs untraced; with TRACEFUSE_VERBOSE it prints why.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,13 +23,13 @@
 
 struct agent agent = { .conn.fd = -1, .key = -1 };
 
-/* No event here is armed. Not const: so it takes no place in the file. */
+/* No event here is armed. It is not const, so that it takes no place in the file. */
 static struct event_entry never[4096];
 
 const struct event_entry *agent_provider_events = never;
 uint32_t agent_provider_id;
 
-/* ---- Saying ---- */
+/* ---- Messages ---- */
 
 static size_t say_add(char *out, size_t at, size_t room, const char *text)
 {
@@ -64,9 +64,9 @@ void agent_say(const char *what, int err)
 /* ---- Memory ---- */
 
 /*
- * Behind the data region: up to the next power of two, for plane_data() cuts
- * offsets to that, and once more as much, for an element's number times its
- * size is added to them.
+ * Bytes of addresses behind the data region. They go up to the next power of two,
+ * because plane_data() masks offsets to that size, and once more as far, because an
+ * element's number times its size is added to the offset.
  */
 static uint64_t spare_of(uint64_t size, int prot)
 {
@@ -80,11 +80,12 @@ static uint64_t spare_of(uint64_t size, int prot)
 }
 
 /*
- * With `spare` bytes of addresses behind it where nothing is.
+ * Maps the file with `spare` bytes of addresses behind it.
  *
- * Where the program has called mlockall(MCL_FUTURE), what is mapped is filled
- * at once, and a sparse file with it. So it comes without a permission, which
- * keeps it empty, and gets that when it is locked no more. At load nobody has.
+ * If the program has called mlockall(MCL_FUTURE), the kernel fills what is mapped
+ * at once, and with it a sparse file. So the mapping is made without permissions,
+ * which prevents that, then unlocked, and then gets its permissions. At load the
+ * program has not called it yet.
  */
 static long map_spared(long fd, int prot, uint64_t size, uint64_t spare)
 {
@@ -187,10 +188,10 @@ static void here_wipe(void)
 		memset(agent.here, 0, sizeof(*agent.here));
 }
 
-/* Threads that most programs have no more than: what they write is there with the rest. */
+/* The thread memory that is made writable at once: most programs have no more threads than that. */
 enum { HERE_PAGE = 4096, HERE_THREADS = 16 };
 
-/* So many threads at most, and what stands before them. */
+/* Bytes of the mapping with that many threads, or with as many as there are slots. */
 static size_t here_bytes(uint32_t threads)
 {
 	const uint32_t most = plane_header(&agent.plane)->nr_slots;
@@ -200,7 +201,8 @@ static size_t here_bytes(uint32_t threads)
 }
 
 /*
- * Bytes of it that are to be used: what nobody may write is not counted for RLIMIT_DATA. 0, -errno
+ * Makes part of the mapping writable. The rest is not, so that it does not count for RLIMIT_DATA.
+ * 0, -errno
  */
 static int here_open(const void *from, size_t size)
 {
@@ -211,8 +213,8 @@ static int here_open(const void *from, size_t size)
 }
 
 /*
- * The mapping that a child finds empty. Kernels before 4.14 leave that to us, and then only fork()
- * itself tells us.
+ * The mapping that is empty in a child. Kernels before 4.14 cannot wipe it; then only a handler of
+ * fork() does.
  */
 static int map_here(void)
 {
@@ -235,7 +237,10 @@ static int map_here(void)
 		return err;
 	}
 	agent.here = (struct agent_here *)at;
-	/* A page that is read first is touched twice. Relaxed: nobody else has it yet. */
+	/*
+	 * Written first: reading it first would take two page faults. Relaxed: nobody else has it
+	 * yet.
+	 */
 	atomic_store_explicit(&agent.here->attached, 0, memory_order_relaxed);
 	agent_syscall(SYS_madvise, at, agent.here_size, MADV_DONTDUMP);
 	if (agent_syscall(SYS_madvise, at, agent.here_size, MADV_WIPEONFORK))
@@ -262,8 +267,8 @@ int attach_slots(const struct attach_reply *reply)
 			break;
 		h->given[h->nr_given] = (uint16_t)slot;
 		/*
-		 * Release: pairs with the acquires in attach_detach(), in another thread's guard,
-		 * and in thread.c.
+		 * Release: pairs with the acquires in attach_detach(), which may run in another
+		 * thread's guard, and in agent_other_renamed().
 		 */
 		__atomic_store_n(&h->nr_given, h->nr_given + 1, __ATOMIC_RELEASE);
 	}
@@ -271,10 +276,10 @@ int attach_slots(const struct attach_reply *reply)
 }
 
 /*
- * Of what exec has begun: all copies of the agent (dlmopen()) and all children of fork() have the
- * same. libc makes its guards of the kernel's 16 random bytes, so only 15 bits are told of them:
- * once in 32,768 times an exec behind an open connection is not seen, and slots stay until the
- * process ends.
+ * A number for the program that exec has started: the same in all copies of the agent (dlmopen())
+ * and in all children of fork(). libc makes its stack guard from the kernel's 16 random bytes, so
+ * the number has only 15 bits of them. So one exec in 32,768 with an open connection is not seen;
+ * then slots stay until the process ends.
  */
 static uint64_t image_of_process(void)
 {
@@ -286,7 +291,7 @@ static uint64_t image_of_process(void)
 	return (words[0] * 0x9e3779b97f4a7c15ull ^ words[1] * 0xc2b2ae3d27d4eb4full) >> 48 | 1;
 }
 
-/* meanwhile: what the process does while the server answers; NULL: it waits. */
+/* meanwhile: called while the server prepares its answer; NULL: the process only waits. */
 static int greet(struct attach_reply *reply, void (*meanwhile)(void))
 {
 	struct attach_request q = {
@@ -320,22 +325,22 @@ static int greet(struct attach_reply *reply, void (*meanwhile)(void))
 	agent.here->own_pid = (int32_t)agent_syscall(SYS_getpid);
 	agent.here->other_pids = reply->pid && reply->pid != (uint32_t)agent.here->own_pid;
 	err = attach_slots(reply);
-	/* Relaxed: what this thread has touched; another one's fault makes it so for later. */
+	/* Relaxed: this thread's own accesses; a later fault of another thread detaches then. */
 	return !err && atomic_load_explicit(&agent.state, memory_order_relaxed) == AGENT_DETACHED
 		       ? -EPROTO
 		       : err;
 }
 
 /*
- * While the server looks at the process, the kernel takes it for one of several threads: then it
- * registers within milliseconds only. It is done before the server knows of the process, and again
- * where the answer counts.
+ * Registers before the server knows of the process. While the server looks at the process, the
+ * kernel treats it as one with several threads, and the call takes milliseconds. The call is made
+ * again where its result counts.
  */
 static void register_early(void)
 {
 	agent_syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
 	/*
-	 * A filter of the program's own need not allow more than attach_again() has always called.
+	 * A filter of the program need not allow more calls than those of attach_again().
 	 */
 	if (agent.starting && !agent_syscall(SYS_prctl, PR_GET_SECCOMP))
 		agent_syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE,
@@ -382,8 +387,8 @@ static enum untraced untraced_reason(int err)
 }
 
 /*
- * The session's memory is there, but the process cannot join: that is all that it can say of
- * itself.
+ * The session's memory is mapped, but the process cannot join: this count is all that it can
+ * report.
  */
 static void untraced_count(int err)
 {
@@ -444,7 +449,7 @@ uint32_t attach_pid(uint32_t tid)
 	return reply.pid;
 }
 
-/* Waits until the setup has been applied, without a limit; q has had its first answer. */
+/* Waits until the setup has been applied, without a limit. q has had its first answer. */
 static void wait_at_barrier(const struct attach_request *q)
 {
 	struct attach_reply reply;
@@ -452,7 +457,7 @@ static void wait_at_barrier(const struct attach_request *q)
 	request_answer(q, &reply, sizeof(reply), 0);
 }
 
-/* Everything is said. */
+/* Sends READY, unless HELLO has said so already. */
 static void ready(void)
 {
 	struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_READY };
@@ -471,7 +476,9 @@ static void publish(const struct attach_reply *reply)
 				 plane_event(&agent.plane, reply->provider_id), __ATOMIC_RELEASE);
 }
 
-/* What asks the server nothing where there are no static events and no sites. */
+/*
+ * The part of the start that asks the server nothing, if there are no static events and no sites.
+ */
 static void start_silently(void)
 {
 	tasks_start();
@@ -485,7 +492,9 @@ static int join_session(struct attach_reply *reply, int connected)
 	agent.all_said = !events_any() && sites_none();
 	if (!err)
 		err = connected;
-	/* Later other threads load and unload, and nothing of it could be taken back. */
+	/*
+	 * Not if the agent is late: other threads load and unload then, and it could not be undone.
+	 */
 	if (!err)
 		err = greet(reply, agent.all_said && !agent.late ? start_silently : NULL);
 	if (err) {
@@ -497,7 +506,7 @@ static int join_session(struct attach_reply *reply, int connected)
 	return err;
 }
 
-/* The server takes the connection while the rest is mapped. */
+/* The server accepts the connection while the rest is mapped. */
 static int map_and_join(int dir, struct attach_reply *reply)
 {
 	int err = map_config(dir, &agent.plane), connected = err ? err : connect_server(false);
@@ -526,7 +535,7 @@ static int start(const char *name, const char *runtime_dir)
 	if (err) {
 		unmap(&agent.plane);
 		guard_stop();
-		/* Relaxed: nobody has seen that it was on. */
+		/* Relaxed: the state was never AGENT_ON. */
 		atomic_store_explicit(&agent.state, AGENT_OFF, memory_order_relaxed);
 		return err;
 	}
@@ -539,16 +548,17 @@ static int start(const char *name, const char *runtime_dir)
 	ready();
 	publish(&reply);
 	/*
-	 * Both pair with the acquires in agent_attached(). Nobody else uses the connection before.
+	 * Both pair with the acquires in agent_attached(). Until then no other thread uses the
+	 * connection.
 	 */
 	atomic_store_explicit(&agent.here->attached, 1, memory_order_release);
 	if (!atomic_compare_exchange_strong_explicit(&agent.state, &state, AGENT_ON,
 						     memory_order_release, memory_order_relaxed)) {
-		/* it was damaged meanwhile: what has just been published goes, too */
+		/* The memory was damaged meanwhile: what has just been published is withdrawn. */
 		attach_detach();
 		return -EPROTO;
 	}
-	events_start();		/* of DSOs that came meanwhile */
+	events_start();		/* of DSOs that were loaded meanwhile */
 	sites_begin();
 	section_start();
 	if (thread_lock())	/* other threads may have begun */
@@ -568,12 +578,15 @@ int attach_start(const char *name, const char *runtime_dir)
 
 void attach_detach(void)
 {
-	/* Release, though it pairs with nothing: never[] has been zeros since load. */
+	/* Release, though it needs no partner: never[] has been zeros since load. */
 	__atomic_store_n(&agent_provider_events, never, __ATOMIC_RELEASE);
 	section_stop();
-	/* Relaxed: the hits of other threads that are on their way find zeros. */
+	/* Relaxed: hits of other threads that have begun find zeros. */
 	atomic_store_explicit(&agent.state, AGENT_DETACHED, memory_order_relaxed);
-	/* Pairs with the fence in thread_begin(): it sees the state, or its slot is seen here. */
+	/*
+	 * Pairs with the fence in thread_begin(): either that thread sees the state, or this one
+	 * sees its slot.
+	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (!agent.here)
 		return;
@@ -611,8 +624,8 @@ static __attribute__((constructor)) void agent_load(int argc, char **argv, char 
 	agent.key = thread_key_create();
 	static_start();
 	/*
-	 * A program with more rights than its user is not told by the user's environment what to
-	 * map.
+	 * If a program has more rights than its user, the user's environment must not decide what
+	 * it maps.
 	 */
 	if (!name || !*name || getauxval(AT_SECURE))
 		return;
@@ -625,7 +638,7 @@ AGENT_API int tf_attach(const char *session)
 {
 	int err;
 
-	/* Relaxed: only this function and the constructor make it AGENT_ON. */
+	/* Relaxed: only this function and the constructor change it to AGENT_ON. */
 	if (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_OFF)
 		return -EBUSY;
 	/* As at load. */

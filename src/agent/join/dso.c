@@ -6,13 +6,13 @@
  *             its headers: build-id, code -> the session's table: number
  *
  * D1  A cache entry is written by one thread at a time (CAS on `seq`, odd
- *     meanwhile) and read with a look at seq before and after. Who cannot have
- *     it looks everything up himself.
+ *     meanwhile), and a reader looks at seq before and after. A thread that cannot
+ *     use the entry looks everything up itself.
  * D2  dlclose() raises the age; entries of an older age are looked up again.
- * D3  An entry of the session's table is found by its id. It is taken free ->
- *     writing -> ready. Who finds one being written looks at it for a moment
- *     longer, because it may be the same DSO, and then passes over it: its
- *     writer may be dead. All such entries together have one moment.
+ * D3  An entry of the session's table is found by its id. Its state goes free ->
+ *     writing -> ready. A thread that finds one being written waits for a moment,
+ *     because it may be the same DSO, and then skips it: its writer may be dead.
+ *     All such entries together get one moment.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -37,7 +37,7 @@ extern int _dl_find_object(void *, struct dl_find_object *) __attribute__((weak)
 
 struct dso {
 	uintptr_t	start, end;		/* mapped bytes */
-	/* the executable ones among them, from the first to the last */
+	/* From the first to the last byte that can be executed. */
 	uintptr_t	code, code_end;
 	uint32_t	number;			/* in the session's table */
 };
@@ -48,10 +48,10 @@ struct cached {
 	struct dso	dso;
 };
 
-/* The process's own; a child of fork() has the same DSOs and may keep it. */
+/* The process's own. A child of fork() has the same DSOs, so its copy is valid. */
 static struct cached cache[CACHE];
 
-/* Where there is no _dl_find_object(): the DSOs at attach. */
+/* Without _dl_find_object(): the DSOs at attach. */
 static struct listed {
 	uintptr_t	start, end;
 	const char	*path;
@@ -60,7 +60,7 @@ static uint32_t nr_listed;
 
 _Atomic uint32_t agent_dso_age;
 
-/* What the dynamic linker says of an address. */
+/* What the dynamic linker knows of an address. */
 struct found {
 	uintptr_t	start, end;
 	const char	*path;
@@ -108,7 +108,7 @@ static bool find(uintptr_t addr, struct found *out)
 	return true;
 }
 
-/* ---- Its headers ---- */
+/* ---- A DSO's headers ---- */
 
 static uint64_t hash_add(uint64_t h, const void *data, size_t size)
 {
@@ -119,7 +119,7 @@ static uint64_t hash_add(uint64_t h, const void *data, size_t size)
 	return h;
 }
 
-/* Without a build-id: what the file is called, how large it is and when it was written. */
+/* For a DSO without a build-id: a hash of the file's path, size and time. */
 static void id_make(struct dso_entry *e)
 {
 	struct stat st = { 0 };
@@ -134,21 +134,21 @@ static void id_make(struct dso_entry *e)
 	e->id_len = sizeof(h);
 }
 
-/* The dynamic linker keeps a path as it was given; the server has another working directory. */
+/* The dynamic linker has the path as it was given; the server has another working directory. */
 static void path_copy(const char *path, char *out, size_t room)
 {
 	size_t at = 0, len = strlen(path);
 	long n = *path == '/' || agent_restricted() ? 0 : agent_syscall(SYS_getcwd, out, room);
 
 	if (n > 1 && *out == '/' && (size_t)n + len < room) {
-		at = (size_t)n;		/* with its 0, which becomes the slash */
+			at = (size_t)n;		/* with its 0, which the slash replaces */
 		out[at - 1] = '/';
 	}
 	memcpy(out + at, path, len < room - at ? len + 1 : room - at);
 	out[room - 1] = 0;
 }
 
-/* Of the program itself. Asked for here, for it is dear and most programs end without a hit. */
+/* The program's own path. It is read only now: that is slow, and most programs have no hit. */
 static void path_of_program(char *out, size_t room)
 {
 	long n = agent_restricted() ? 0 :
@@ -179,7 +179,7 @@ static void describe_notes(const struct found *f, const Elf64_Phdr *p, unsigned 
 	}
 }
 
-/* What is to be added to its addresses: the first one that it loads lies at its start. */
+/* An address in memory is this plus the one in the file: its first segment is at its start. */
 static uintptr_t bias_of(const struct found *f, const Elf64_Phdr *p, unsigned int nr)
 {
 	for (unsigned int i = 0; i < nr; i++)
@@ -227,13 +227,13 @@ static bool is_entry(const struct dso_entry *e, const struct dso_entry *want)
 	       !memcmp(e->id, want->id, sizeof(e->id));
 }
 
-/* D3. *looks: how many are left. */
+/* D3. *looks: how many looks are left. */
 static uint32_t state_settled(struct dso_entry *e, int *looks)
 {
 	uint32_t state;
 
 	do
-		/* Pairs with the release in number_take(): READY has the rest with it. */
+		/* Pairs with the release in number_take(): with DSO_READY the rest is there. */
 		state = atomic_load_explicit(&e->state, memory_order_acquire);
 	while (state == DSO_WRITING && --*looks > 0);
 	return state;
@@ -258,8 +258,8 @@ static uint32_t number_take(struct dso_entry *table, const struct dso_entry *wan
 		uint32_t free = DSO_FREE;
 
 		/*
-		 * Where it fails it pairs with the release below; a free one has nothing behind it
-		 * yet.
+		 * If it fails, it pairs with the release below. If it succeeds, the entry was free
+		 * and empty.
 		 */
 		if (!atomic_compare_exchange_strong_explicit(&table[i].state, &free, DSO_WRITING,
 							     memory_order_acquire,
@@ -275,7 +275,7 @@ static uint32_t number_take(struct dso_entry *table, const struct dso_entry *wan
 		table[i].id_len = want->id_len;
 		memcpy(table[i].id, want->id, sizeof(want->id));
 		memcpy(table[i].path, want->path, sizeof(want->path));
-		/* Pairs with the acquire in number_find() and the server's. */
+		/* Pairs with the acquire in state_settled() and with the server's. */
 		atomic_store_explicit(&table[i].state, DSO_READY, memory_order_release);
 		return i;
 	}
@@ -312,21 +312,21 @@ static bool cache_read(struct cached *c, uintptr_t start, uint32_t age, struct d
 		return false;
 	*d = c->dso;
 	/*
-	 * D1: pairs with the fence in cache_write(), so a copy of what was being written is seen to
-	 * be one.
+	 * D1: pairs with the fence in cache_write(): a copy of an entry that was being written is
+	 * recognised.
 	 */
 	atomic_thread_fence(memory_order_acquire);
 	return atomic_load_explicit(&c->seq, memory_order_relaxed) == seq;
 }
 
-/* A free or outdated place; none: it is not cached. */
+/* Stores it in a free or outdated place. If there is none, it is not cached. */
 static void cache_write(const struct dso *d, uint32_t age)
 {
 	for (unsigned int i = 0; i < CACHE_PROBES; i++) {
 		struct cached *c = cache_place(d->start, i);
 		uint32_t seq = atomic_load_explicit(&c->seq, memory_order_acquire);	/* D1 */
 
-		/* Acquire: pairs with the release below, of who wrote it before. */
+		/* Acquire: pairs with the release below, by the thread that wrote it before. */
 		if ((seq & 1) || (seq && c->age == age) ||
 		    !atomic_compare_exchange_strong_explicit(
 			    &c->seq, &seq, seq + 1, memory_order_acquire, memory_order_relaxed))
@@ -373,8 +373,8 @@ uint64_t dso_contents(uintptr_t addr)
 		return 0;
 	describe_notes(&f, p, nr, bias_of(&f, p, nr), &e);
 	/*
-	 * A build-id may be chosen by hand, or stay when sections are removed: the ELF header
-	 * tells.
+	 * Not the build-id alone: it may be chosen by hand, or stay when sections are removed. The
+	 * ELF header shows that.
 	 */
 	h = hash_add(HASH_BEGIN, (const void *)f.start, sizeof(Elf64_Ehdr));
 	h = hash_add(h, e.id, e.id_len);
@@ -399,15 +399,15 @@ bool dso_place(uintptr_t start, uintptr_t end, const char *path, struct dso_plac
 	return d.number != NO_NUMBER;
 }
 
-/* agent_address() takes a label that lies in the noted code for an address like others. */
+/* Code with our labels is never noted: agent_address() would take a label for a plain address. */
 static bool has_labels(const struct dso *d)
 {
 	return (uintptr_t)graph_returned - d->code < d->code_end - d->code;
 }
 
 /*
- * A handler that comes in between finds nothing, and may leave another DSO:
- * what is half of the one and half of the other is for none.
+ * A handler that runs in the middle of this finds nothing, and may note another
+ * DSO. If one did, nothing is noted, instead of a mixture of both.
  */
 static void code_note(struct agent_thread *t, const struct dso *d, uint32_t age)
 {
@@ -418,13 +418,13 @@ static void code_note(struct agent_thread *t, const struct dso *d, uint32_t age)
 		return;
 	mine = ++*turn;
 
-	/* These fences pair with those of agent_code_delta(), in a handler of this thread. */
+	/* These fences pair with those in agent_code_delta(), in a handler of this thread. */
 	t->code_start = t->code_end = 0;
 	atomic_signal_fence(memory_order_seq_cst);
 	t->dso_delta = dso_delta(d);
 	t->dso_age = age;
 	t->code_start = d->code;
-	/* The same: it pairs with them. */
+	/* As above. */
 	atomic_signal_fence(memory_order_seq_cst);
 	t->code_end = d->code_end;
 	atomic_signal_fence(memory_order_seq_cst);
@@ -464,8 +464,8 @@ uint64_t agent_address_long(struct agent_thread *t, const void *addr)
 void agent_dso_closed(void)
 {
 	/*
-	 * Release: what was unmapped before is not found under the new age; pairs with the acquires
-	 * above.
+	 * Release: under the new age nothing is found that was unmapped before. Pairs with the
+	 * acquires in dso_find(), dso_code() and agent_address().
 	 */
 	atomic_fetch_add_explicit(&agent_dso_age, 1, memory_order_release);
 }

@@ -2,15 +2,15 @@
 /*
  * patience.c - how long a thread waits for the server
  *
- * A server that has died closes the connection. One that hangs or is stopped
- * must not stop its programs: a thread that waits for it gives up after a second,
- * and what it would have recorded is counted as lost. But thousands of threads
- * that have their first hit at the same time wait for each other rather than for
- * the server, and longer than that. So the server counts its answers where
- * programs see them: as long as the count rises, the threads go on waiting. The
- * server raises it between the pieces of long work, too, such as the text of a
- * large trace. A program that begins waits for the end of that work, however
- * long it lasts: otherwise it would not be traced at all.
+ * A server that has died closes the connection. One that hangs or is stopped must
+ * not stop its programs: a thread that waits for it gives up after a second, and
+ * what it would have recorded is counted as lost. But if thousands of threads have
+ * their first hit at the same time, they wait for each other rather than for the
+ * server, and longer than that. So the server counts its answers where programs
+ * see the count. As long as it rises, the threads go on waiting. The server raises
+ * it between the pieces of long work, too, such as the text of a large trace. A
+ * program that starts waits for the end of that work, however long it lasts:
+ * otherwise it would not be traced at all.
  */
 #include "agent/state.h"
 

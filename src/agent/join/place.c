@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * place.c - where the session lies, and whether this program may join it
+ * place.c - where the session is, and whether this program may join it
  *
- * The config region says what each hit does, so a process that writes there
- * rules the program. What an environment names is not trusted: sudo -E, a cron job and a
- * helper with more rights keep the environment of somebody else.
+ * The config region decides what each hit does, so a process that writes there
+ * controls the program. The name of a session in the environment is not trusted:
+ * with sudo -E, in a cron job and in a helper with more rights, the environment is
+ * another user's.
  *
- * J1  The session is of the program's own user: its real and its effective one,
- *     which are the same. This holds for root, too.
- * J2  Directory, files and the directory above have this owner, and nobody else
- *     may enter or read them. A file has one name. They lie on a file system in
- *     memory: no user can mount one with files of somebody else.
- * J3  All is looked at by descriptor, and opened below it. So it does not
- *     matter who may rename what in the directories further up.
+ * J1  The session belongs to the program's own user: real and effective user are
+ *     the same. This holds for root, too.
+ * J2  The directory, its files and the directory above have this owner, and no
+ *     other user may enter or read them. A file has one name. They are on a file
+ *     system in memory: no user can mount one with another user's files.
+ * J3  Everything is checked by descriptor, and opened below it. So it does not
+ *     matter who may rename directories further up.
  * J4  The server that answers has the same user (request.c).
  */
 #include <errno.h>
@@ -61,7 +62,7 @@ static bool is_own_dir(int dir, const char *name)
 	       is_own(&st, S_IFDIR);
 }
 
-/* J3: agent.dir. A descriptor, or -errno */
+/* J3: opens agent.dir. -> a descriptor, or -errno */
 static int dir_open(void)
 {
 	long dir = agent_syscall(SYS_openat, AT_FDCWD, agent.dir,
@@ -95,7 +96,7 @@ static int dir_open_shared(const char *name)
 	return dir_join(middle, "", name) ? dir_open() : -ENAMETOOLONG;
 }
 
-/* J1. At load the kernel has compared them: AT_SECURE. */
+/* J1. At load the kernel has compared the users: AT_SECURE. */
 static bool is_one_user(void)
 {
 	agent.owner = (uint32_t)agent_syscall(SYS_geteuid);
@@ -114,7 +115,7 @@ int place_open(const char *name, const char *runtime_dir)
 		return -EINVAL;
 	if (runtime_dir && runtime_dir[0] == '/' && dir_join(runtime_dir, "/tracefuse/", name)) {
 		dir = dir_open();
-		/* No directory: the server was not there, either. */
+		/* Without the directory there is no server there, either. */
 		if (dir != -ENOENT && dir != -ENOTDIR)
 			return dir;
 	}
@@ -136,7 +137,7 @@ int place_open_file(int dir, const char *name, int flags, uint64_t *size)
 	return -EACCES;
 }
 
-/* As place_open() in the program that is executed next will find it. */
+/* Whether the next program can find the session, after exec, as place_open() would. */
 enum untraced agent_exec_reach(void)
 {
 	uint32_t real, effective;

@@ -2,10 +2,10 @@
 /*
  * request.c - the agent's end of the attach socket: one question and its answer (attach_wire.h)
  *
- * The descriptor is moved high, where programs seldom close or reuse it, and
- * looked at before each use, for they may (A4). Where the program may have none
- * that high it is closed when all is asked, and the next question connects again:
- * the program has few, and needs them all.
+ * The descriptor is moved to a high number, where programs seldom close or reuse
+ * one, and is checked before each use, because they may (A4). If the program may
+ * have no descriptor that high, it has few and needs them all. Then the connection
+ * is closed after the last question, and the next question connects again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -70,7 +70,7 @@ static void wait_at_most(int fd, int option, unsigned int ms)
 }
 
 /*
- * A path that is too long for a socket's address is named by way of a descriptor of its directory.
+ * A path may be too long for a socket's address: then a descriptor of its directory names it.
  */
 static long connect_dir(int fd)
 {
@@ -106,7 +106,7 @@ static void conn_set(int fd, const struct stat *st)
 	agent.conn.ino = st->st_ino;
 }
 
-/* Over the connection that fork() left us: the server shall serve `fd`, too. */
+/* By the connection that fork() has left: asks the server to serve `fd`, too. */
 static long pass_on(int fd)
 {
 	struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_CHILD };
@@ -143,7 +143,7 @@ int request_inherit(void)
 	return 0;
 }
 
-/* J4 of place.c: who serves it, as the kernel says. */
+/* J4 of place.c: the kernel says who serves the connection. */
 static long server_check(int fd)
 {
 	struct { int pid; uint32_t uid, gid; } peer;
@@ -153,7 +153,7 @@ static long server_check(int fd)
 	return err ? err : peer.uid == agent.owner ? 0 : -EACCES;
 }
 
-/* The queue of the socket may be full. */
+/* Waits while the queue of the socket is full. */
 static long connect_patiently(int fd)
 {
 	struct agent_patience patience = patience_begin();
@@ -196,7 +196,7 @@ int request_send(struct attach_request *q, const void *more, size_t extra)
 
 	q->number = ++agent.conn.asked;
 	agent.conn.patience = patience_begin();
-	/* Its functions are traced when the words are there: the program does not wait for that. */
+	/* A DSO's functions are traced when the words are there: the program waits no longer. */
 	if (q->kind == ATTACH_DSO && !agent.starting)
 		agent.conn.patience.rounds = AGENT_ROUNDS;
 	do
@@ -207,7 +207,7 @@ int request_send(struct attach_request *q, const void *more, size_t extra)
 	return (size_t)n == sizeof(*q) + extra ? 0 : -EPROTO;
 }
 
-/* One reply, to whatever request. */
+/* One reply, to any request. */
 static long receive_one(void *reply, size_t size)
 {
 	long n;
@@ -222,7 +222,9 @@ static long receive_one(void *reply, size_t size)
 	return n;
 }
 
-/* Slots that came too late for the thread that asked for them are the process's all the same. */
+/*
+ * Slots that came too late for the thread that asked for them belong to the process all the same.
+ */
 static bool is_late(const struct attach_request *q, const struct attach_reply *r)
 {
 	if (r->number == q->number || (!r->number && r->err))
@@ -246,7 +248,9 @@ long request_answer(const struct attach_request *q, void *reply, size_t size, un
 	return n;
 }
 
-/* A server that refuses a connection says why and closes it: the error of that comes first. */
+/*
+ * A server that refuses a connection sends the reason and closes it. The error of that comes first.
+ */
 static int refusal(int err)
 {
 	struct attach_reply reply;

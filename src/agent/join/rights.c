@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rights.c - calls that want a process without the agent's task, where no providers are preloaded
+ * rights.c - calls that need a process without the agent's task, where no providers are preloaded
  * (S5)
  *
- * A program that links libtracefuse joins by itself. These stand before libc's then. With the
- * providers theirs are called, which stand before these (syscalls/syscalls.c). S5 is in
- * sites/task.c.
+ * A program that links libtracefuse joins by itself. These functions then come before libc's. With
+ * the providers, theirs come before these (syscalls/syscalls.c). S5 is in sites/task.c.
  */
 #include <errno.h>
 #include <link.h>
@@ -28,7 +27,7 @@ typedef long (*rights_syscall_call)(long, long, long, long, long, long, long);
 extern char __libc_single_threaded __attribute__((weak));
 
 /*
- * By syscall() a thread changes its own user alone. Where it is the only one, it is the process's.
+ * By syscall() a thread changes only its own user. If it is the only thread, that is the process's.
  */
 static bool is_alone(void)
 {
@@ -40,7 +39,7 @@ bool agent_call_wants_alone(long nr, uint64_t a, uint64_t b)
 	switch (nr) {
 	case SYS_unshare:
 		/*
-		 * In a process whose children are in another pid name space no thread can be made.
+		 * A process whose children go into another pid name space cannot make threads.
 		 */
 		return a & ~(uint64_t)CLONE_NEWPID;
 	case SYS_setns:
@@ -74,8 +73,8 @@ static long without_task(rights_call real, long a, long b, long c)
 }
 
 /*
- * All take three arguments or fewer, where libc's functions find them: in registers. `alone` tells
- * of a and b.
+ * All of them take three arguments or fewer, in registers, where libc's functions find them.
+ * `alone` may use a and b.
  */
 #define STAND_BEFORE(name, alone)								\
 	REAL_FUNCTION_AS(name, rights_call);							\
@@ -148,7 +147,9 @@ static __attribute__((noinline)) long syscall_alone(long nr, const long *args)
 	return r;
 }
 
-/* Calls that return twice or never go on as they come: there is no frame of this function then. */
+/*
+ * Calls that return twice or never are passed on by a tail call: this function has no frame then.
+ */
 AGENT_API long rights_syscall(long, long, long, long, long, long, long) __asm__("syscall");
 long rights_syscall(long nr, long a, long b, long c, long d, long e, long f)
 {

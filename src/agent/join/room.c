@@ -2,22 +2,23 @@
 /*
  * room.c - addresses for the agent in a process whose RLIMIT_AS is limited
  *
- * The kernel counts what the agent maps, some GiB of which nearly nothing is
- * ever touched, as the program's. So the limit is raised by as much before
+ * The agent maps some GiB, of which it touches nearly nothing. The kernel counts
+ * all of that as the program's. So the agent raises the limit by that amount before
  * (providers/limits.c shows the program the limit without it):
  *
- *     soft limit   always; where it would pass a hard limit that may not be
- *                  raised, the program is not traced
- *     hard limit   where that is allowed
+ *     soft limit   always; if it would pass a hard limit that may not be raised,
+ *                  the program is not traced
+ *     hard limit   if that is allowed
  *
- * A program that began with a hard limit which stays sees it lower by as much.
+ * If the hard limit may not be raised, a program that began with one sees it lower
+ * by that amount.
  */
 #include <errno.h>
 #include <sys/resource.h>
 #include "agent/state.h"
 #include "agent/syscall.h"
 
-/* The two libraries with what they need of others, and pages for large records of a few threads. */
+/* For the two libraries, what they need of others, and large records of a few threads. */
 enum { OWN = 2 << 20 };
 
 static uint64_t raised(uint64_t limit, uint64_t bytes)

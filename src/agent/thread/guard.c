@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * guard.c - somebody damaged the session's memory: the program goes on, detached (R2)
+ * guard.c - the session's memory was damaged: the program goes on, detached (R2)
  *
- * An access to a page that the file does not have any more raises SIGBUS. Then
- * anonymous memory takes the place of the whole data region, no other hit
- * begins, and a hit that is on its way is left (x86_64/guarded.S). Outside of
- * one the access is repeated and finds zeros.
+ * An access to a page that is no longer in the file raises SIGBUS. Then anonymous
+ * memory replaces the whole data region, no other hit begins, and the current hit
+ * is left (x86_64/guarded.S). Outside of a hit the access is repeated and finds
+ * zeros.
  *
- * Nonsense in the region - offsets, sizes, counts - makes a hit fault anywhere,
- * or divide by zero. A fault of our own code inside a hit is the hit's: it is
- * left, and no other begins. Any other fault is the program's own. The short
- * way (x86_64/emit.S) is known by its instructions.
+ * Wrong values in the region - offsets, sizes, counts - make a hit fault anywhere,
+ * or divide by zero. If our own code faults inside a hit, the hit is left, and no
+ * other one begins. Any other fault is the program's own. The short way
+ * (x86_64/emit.S) is recognised by its instructions.
  *
- * The handlers are set by a system call, so that nobody who interposes
- * sigaction() sees them. A program that sets its own replaces them, but for
- * agent/providers/signal/signal.c, which asks agent_guard_takes() before it calls those, and
- * does not show the guard to a program that asks.
+ * The handlers are set by a system call, so that interposers of sigaction() do not
+ * see them. A program that sets its own handler replaces ours. But then
+ * agent/providers/signal/signal.c calls agent_guard_takes() before the program's
+ * handler. It does not show the guard to a program that asks for its handlers.
  */
 #include <signal.h>
 #include <string.h>
@@ -28,7 +28,7 @@
 #include "agent/syscall.h"
 #include "agent/emit/way.h"
 
-/* As the kernel has it. */
+/* The kernel's struct. */
 struct guard_action {
 	void		(*handler)(int sig, siginfo_t *info, void *context);
 	unsigned long	flags;
@@ -47,9 +47,9 @@ enum { SIGNALS = sizeof(signals) / sizeof(signals[0]) };
 /* By signal, in the order of signals[]. */
 static struct guard_action before[SIGNALS];
 static bool guarded[SIGNALS];
-static _Atomic bool replacing;		/* the data region, or it is replaced */
+static _Atomic bool replacing;		/* the data region is being replaced, or was */
 
-/* Where this library's code lies. */
+/* The bounds of this library's code. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char etext[] __attribute__((visibility("hidden")));
 
@@ -66,7 +66,7 @@ static int index_of(int sig)
 	return -1;
 }
 
-/* What was there before, or what would have happened without us. */
+/* Calls the handler that was there before, or does what would have happened without us. */
 static void pass_on(int sig, siginfo_t *info, void *context)
 {
 	const struct guard_action *b = &before[index_of(sig)];
@@ -78,8 +78,8 @@ static void pass_on(int sig, siginfo_t *info, void *context)
 	}
 	action(sig, &none, NULL);
 	/*
-	 * A fault comes again by itself and ends the program where it was; one that somebody sent
-	 * has to be sent.
+	 * A fault comes again by itself, and ends the program where it was. A signal that was sent
+	 * has to be sent again.
 	 */
 	if (info->si_code <= 0)
 		agent_syscall(SYS_tgkill, agent_syscall(SYS_getpid), agent_syscall(SYS_gettid),
@@ -94,17 +94,16 @@ static bool replace(const char *base, uint64_t size, int prot)
 }
 
 /*
- * The data region, by the addresses behind it, which are as many and have
- * nothing in them yet: what is mapped anew would be filled where the program
- * has called mlockall(MCL_FUTURE), and could pass its limits.
+ * Replaces the data region by the addresses behind it, which are as many and still
+ * empty. If the program has called mlockall(MCL_FUTURE), a new mapping would be
+ * filled, and could exceed the program's limits.
  */
 static bool replace_data(char *base, uint64_t size)
 {
 	char *spare = base + size;
 
 	/*
-	 * Relaxed: another thread is about it, and this one's access is repeated until that is
-	 * done.
+	 * Relaxed: another thread does it; this one's access is repeated until it is done.
 	 */
 	if (atomic_exchange_explicit(&replacing, true, memory_order_relaxed))
 		return true;
@@ -122,7 +121,8 @@ static bool replace_data(char *base, uint64_t size)
 }
 
 /*
- * The config region as a whole is needed to find out that nothing is armed any more: zeros say so.
+ * The config region is replaced as a whole: the agent needs it to find out that nothing is armed,
+ * and zeros say so.
  */
 static bool replaced(uintptr_t at)
 {
@@ -135,7 +135,7 @@ static bool replaced(uintptr_t at)
 	return false;
 }
 
-/* Inside a hit, on the same stack, and not far: a hit has its memory elsewhere. */
+/* Whether it is inside a hit: on the same stack, and near. A hit's memory is elsewhere. */
 static bool in_hit(const ucontext_t *context)
 {
 	const struct agent_thread *t = agent_self.thread;
@@ -143,7 +143,9 @@ static bool in_hit(const ucontext_t *context)
 	return t && t->resume && t->resume - context_sp(context) < HIT_STACK_MOST;
 }
 
-/* The short ways (way.h): where to go on from there, with the stack as it is; 0: it is in none. */
+/*
+ * Where to continue when the short way (way.h) is left; the stack stays. 0: it is in no short way.
+ */
 static uintptr_t short_left(const ucontext_t *context)
 {
 	const struct {
@@ -167,7 +169,7 @@ static bool in_short_hit(const ucontext_t *context)
 	return short_left(context) != 0;
 }
 
-/* A hit that went on would go astray: it returns to whom it was made for. */
+/* A hit must not continue: makes it return to its caller. */
 static void leave_hit(ucontext_t *context)
 {
 	if (in_short_hit(context))
@@ -188,7 +190,7 @@ bool agent_guard_takes(int sig, const siginfo_t *info, void *context)
 	if (!(sig == SIGBUS && replaced((uintptr_t)info->si_addr)) && !in_short_hit(context) &&
 	    !(in_our_code(context) && in_hit(context)))
 		return false;
-	/* Before the slots go: where to go on is in one of them. */
+	/* Before the slots are taken away: one of them says where to continue. */
 	leave_hit(context);
 	attach_detach();
 	return true;
@@ -215,7 +217,10 @@ void guard_start(void)
 	};
 
 	for (int i = 0; i < SIGNALS; i++) {
-		/* A program may ignore it as its parent does, and would see the change. */
+		/*
+		 * A signal may be ignored since the program's parent did; the program could see a
+		 * change.
+		 */
 		if (action(signals[i], NULL, &before[i]) || before[i].handler == (void *)SIG_IGN)
 			continue;
 		guarded[i] = !action(signals[i], &ours, NULL);
@@ -227,11 +232,11 @@ void guard_stop(void)
 	struct guard_action now;
 
 	for (int i = 0; i < SIGNALS; i++) {
-		/* The program's own by now, if it has threads. */
+		/* If the program has threads, they may have set its own handler by now. */
 		if (guarded[i] && !action(signals[i], NULL, &now) && now.handler == guard_fault)
 			action(signals[i], &before[i], NULL);
 		guarded[i] = false;
 	}
-	/* Relaxed: what it was about is not mapped any more. */
+	/* Relaxed: the region that it is about is not mapped any more. */
 	atomic_store_explicit(&replacing, false, memory_order_relaxed);
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * large.c - memory for records that would not be small on a program's stack
+ * large.c - memory for records that are too large for a program's stack
  *
- * One page for the thread and one for each nested signal handler, taken and
- * given back like a stack. A record that siglongjmp left half filled is found
- * as a hit is (A6): its frame lies below.
+ * One page for the thread and one for each nested signal handler, used like a stack. A
+ * record that siglongjmp left half filled is found as a hit is (A6): by its frame.
  */
 #include <sys/mman.h>
 #include "agent/emit/emit.h"
@@ -25,7 +24,7 @@ static char *large_map(struct agent_thread *t)
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if ((unsigned long)at > -4096ul)
 		return NULL;
-	if (t->large)	/* a handler was faster */
+	if (t->large)	/* a signal handler has mapped it meanwhile */
 		agent_syscall(SYS_munmap, at, LARGE * LAYOUT_HIT_LEVELS);
 	else
 		t->large = (char *)at;

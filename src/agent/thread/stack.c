@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stack.c - who called: return addresses by frame pointers, and which stack an address lies on
+ * stack.c - who called: return addresses by frame pointers, and which stack an address is on
  *
- * S1  Only memory that is certainly there is read: from the first frame upwards
+ * S1  Only memory that is certainly mapped is read: from the first frame upwards
  *     within the thread's own stack, or, on another one (an alternate stack, a
  *     coroutine), within the page of the first frame.
- * S2  A program need not keep frame pointers. Each return address has to lie in
- *     code of a DSO and each frame above the one before; the first that does not
+ * S2  A program need not have frame pointers. Each return address must be in the
+ *     code of a DSO, and each frame above the one before. The first that is not
  *     ends the stack.
- * S3  An alternate stack may lie within the thread's own, as an array of a
- *     function that is on its way. Its addresses are those of another stack
- *     while handlers run there, and only then (agent_alternate()).
- * S4  Where a function's return is caught, its true return address is elsewhere (graph.h).
+ * S3  An alternate stack may be part of the thread's own, as an array of a function
+ *     that has not returned. While handlers run there, and only then, its
+ *     addresses count as another stack's (agent_alternate()).
+ * S4  If a function's return is caught, its true return address is elsewhere (graph.h).
  */
 #include <string.h>
 #include "agent/graph/graph.h"
@@ -20,9 +20,9 @@
 #include <sys/resource.h>
 
 enum {
-	/* of struct pthread that are there in any glibc of this architecture */
+	/* These first bytes of struct pthread are in any glibc of this architecture. */
 	PTHREAD_BYTES	= 2048,
-	/* between the thread pointer and the end of the stack at most */
+	/* The largest distance between the thread pointer and the end of the stack. */
 	TOP_MOST	= 65536,
 	PAGE		= 4096,
 };
@@ -30,10 +30,10 @@ enum {
 #define MAIN_STACK_MOST	(128ul << 20)
 
 /*
- * glibc puts struct pthread on top of a thread's stack; the thread pointer
- * points to it. In it stand where the memory begins, how large it is, and how
- * much of it is the guard. Asking for them (pthread_getattr_np) would allocate,
- * so they are recognised by what they say.
+ * glibc puts struct pthread on top of a thread's stack, and the thread pointer points
+ * to it. It has the start of the memory, its size, and the size of the guard. To ask
+ * for them (pthread_getattr_np) would allocate, so these words are recognised by
+ * their values.
  */
 static bool bounds_of_thread(struct agent_thread *t, uintptr_t tp)
 {
@@ -52,7 +52,7 @@ static bool bounds_of_thread(struct agent_thread *t, uintptr_t tp)
 	return false;
 }
 
-/* The first thread's stack grows downwards from where the arguments are, as far as its limit. */
+/* The first thread's stack grows downwards from the arguments as far as its limit. */
 static void bounds_of_main(struct agent_thread *t, uintptr_t sp)
 {
 	struct rlimit r;
@@ -79,7 +79,7 @@ static bool on_own(const struct agent_thread *t, uintptr_t addr)
 }
 
 /*
- * Whether what ran with its frame at `frame` cannot run any more when the stack pointer is `sp`
+ * Whether a function with its frame at `frame` cannot be running when the stack pointer is `sp`
  * (A6).
  */
 static bool stack_left(const struct agent_thread *t, uintptr_t frame, uintptr_t sp)
@@ -87,13 +87,13 @@ static bool stack_left(const struct agent_thread *t, uintptr_t frame, uintptr_t 
 	bool other = stack_alternate(sp), own = on_own(t, sp);
 
 	if (other != stack_alternate(frame))
-		return !other && own;	/* S3: a handler there has begun: false; was left: true */
+		return !other && own;	/* S3: a handler there was left; false: has begun */
 	if (own != on_own(t, frame))
-		/* a handler on an alternate stack has ended; one has begun: false */
+		/* True: a handler on an alternate stack has ended; false: one has begun. */
 		return own;
 	if (!own && (frame ^ sp) / PAGE)
-		return false;	/* two stacks that nothing is known of */
-	/* a hit that is still going on lies above whatever interrupted it */
+		return false;	/* on two stacks of which nothing is known */
+	/* A hit that is still running is above a function that interrupted it. */
 	return frame <= sp;
 }
 
@@ -114,7 +114,7 @@ uint32_t stack_walk(struct agent_thread *t, const void *frame, uint64_t *out, ui
 
 	while (nr < max && !(fp % 8) && fp < end && end - fp >= 16) {
 		const uintptr_t *word = (const uintptr_t *)fp;
-		/* The first may be a copy (hooks.h). */
+		/* The first one may be a copy (hooks.h). */
 		uintptr_t ret = nr ? word[1] : graph_caller(t, word[1], fp);
 
 		if (!dso_code(t, (ret == word[1] ? graph_looked_up(&word[1]) : ret) - 1, &out[nr]))

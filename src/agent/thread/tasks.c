@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tasks.c - whose child a new thread or process is: it joins the sets of pids of who made it
+ * tasks.c - who has made a new thread or process: it joins the sets of pids of its creator
  * (event-fork, function-fork)
  *
  *     creator                              the new task
- *     agent_family(): notes what it is in
+ *     agent_family(): notes its sets
  *     pthread_create()   ---------------->  agent_born(): takes a slot and joins, before its first
  *                                           function
  *     fork()             ---------------->  the same, by way of agent_forked()
  *     vfork()            ---------------->  agent_vforked(): joins on its parent's slot
- *     anything else                         the server looks when what is executed, or makes its
- *                                           first hit, says HELLO
+ *     anything else                         the server finds out when the new program, or the
+ *                                           child's first hit, says HELLO
  *
- * N1  What the creator is in is noted by itself before the new task is there:
- *     it may end, and leave its sets, before that one runs.
- * N2  Of a thread that was made without our knowing (by libc itself, or in a
- *     program without our interposers) the first of its process counts as creator,
- *     at its first hit. Only once: who leaves its sets at its end does not come back.
- * N3  While no instance asks nothing of this is done, and who was made then
- *     joins nothing later.
+ * N1  The creator notes its sets itself, before the new task exists: it may end,
+ *     and leave its sets, before the new task runs.
+ * N2  If a thread was made without our knowledge (by libc itself, or in a program
+ *     without our interposers), the first thread of its process counts as its
+ *     creator, at the thread's first hit. This happens only once: a thread that
+ *     has left its sets at its end does not join them again.
+ * N3  While no instance has these options, nothing of this is done, and tasks that
+ *     are made then join nothing later.
  */
 #include <pthread.h>
 #include "agent/state.h"
 #include "agent/syscall.h"
 
-/* A child of vfork() has its parent's control block, and a number of its own. 0: not known */
+/* The number of the creator. A child of vfork() uses its parent's agent_thread. 0: not known */
 static uint32_t own_pid(const struct agent_thread *t)
 {
 	if (!t->no_rseq)
@@ -43,10 +44,10 @@ bool agent_family(struct pids_family *out)
 	t = agent_thread();
 	pid = t ? own_pid(t) : 0;
 	if (!pid)
-		return false;	/* the server looks */
+		return false;	/* the server finds out */
 	/*
-	 * Whose calls are filtered is not asked for more of them: at worst a set is read that is
-	 * being freed.
+	 * If the program's calls are filtered, the agent makes none: at worst it reads a set that
+	 * is being freed.
 	 */
 	if (agent_filtered()) {
 		pids_family_of(&agent.plane, NULL, pid, out);
@@ -79,8 +80,8 @@ void agent_born(uint32_t tid, const struct pids_family *family)
 }
 
 /*
- * Not attached yet: what was in agent_here is gone. What attaching calls may end a process in a
- * sandbox of its own: there it waits for a first hit, and the server looks.
+ * The child is not attached: agent_here is empty. If the process has a filter, the calls of
+ * attaching might end it. Then its first hit attaches it, and the server finds out.
  */
 void agent_forked(const struct pids_family *family)
 {
@@ -98,7 +99,7 @@ void tasks_join(struct agent_thread *t)
 	agent_self.born = t->tid;
 	if (known && agent_self.family)
 		pids_join(&agent.plane, agent_slot(t), agent_self.family, t->pid);
-	/* N2. What made a process is the server's to know. */
+	/* N2. For the first thread of a process the server finds out who made it. */
 	else if (!known && t->pid != t->tgid &&
 		 pids_family_of(&agent.plane, agent_slot(t), t->tgid, &family))
 		pids_join(&agent.plane, agent_slot(t), &family, t->pid);
@@ -114,7 +115,7 @@ void agent_vforked(void)
 	if (!t || t->no_rseq == AGENT_SHARED || agent.here->other_pids ||
 	    !pids_followed(&agent.plane) || agent_restricted() || agent_filtered())
 		return;
-	/* The child of a child of vfork(): that one is a process of one thread. */
+	/* In a child of a child of vfork(): its parent is a process of one thread. */
 	creator = t->no_rseq > 1 ? (uint32_t)agent_syscall(SYS_getppid) : t->pid;
 	old = signals_block();
 	if (pids_family_of(&agent.plane, agent_slot(t), creator, &family))
@@ -126,8 +127,8 @@ void agent_vforked(void)
 /* ---- fork() ---- */
 
 /*
- * What libc knows a library by that asks to be told of forks. The compiler's start files, which
- * have it, are left out; a test's program has them.
+ * libc identifies by it the library that registers handlers of fork(). The compiler's start files
+ * define it, but the libraries are linked without them; a test's program has them.
  */
 extern __attribute__((weak, visibility("hidden"))) void *__dso_handle;
 void *__dso_handle = &__dso_handle;

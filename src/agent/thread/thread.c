@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * thread.c - the calling thread: its slot, taken at its first hit, given back when it ends
+ * thread.c - the calling thread: takes a slot at its first hit, and gives it back when it ends
  *
- * T1  The slow path runs with all signals blocked: no handler of this thread
- *     comes in between, so agent_self is not looked at by two.
- * T2  here->lock keeps threads apart. It is waited for with a limit (A1).
- * T3  Slots that the server gave stay this process's until it ends. Those of
- *     dead threads are cleared by the server (MORE), which finishes what they
- *     left half done; only without a server the process takes them itself.
+ * T1  The slow path runs with all signals blocked: no handler of this thread runs in
+ *     between, so only one function at a time uses agent_self.
+ * T2  here->lock keeps threads apart. A thread waits for it with a limit (A1).
+ * T3  Slots that the server gave belong to this process until it ends. The server
+ *     clears those of dead threads (MORE), and finishes what they left half done.
+ *     Only without a server the process takes them itself.
  */
 #include <errno.h>
 #include <limits.h>
@@ -26,18 +26,18 @@
 
 enum { RETRY_TICKS = 1 << 28, LEASE_WAIT_SHORT_MS = 5, MAX_KEY = 32 };
 /*
- * Bytes of a handler's alternate stack for a first hit: as what graph.c has for it, less the
- * extended state.
+ * Bytes of a handler's alternate stack for a first hit: what graph.c requires, less the extended
+ * state.
  */
 enum { FIRST_ROOM = 1408 };
 
 __thread struct agent_self agent_self;
 
 /*
- * All but those that a fault raises: one that is blocked would end the program, and the guard could
- * not help. SIGSYS is one where the program handles system calls itself, and ours with them
- * (PR_SET_SYSCALL_USER_DISPATCH). What the program blocks stays so, these too: one that waits for
- * it would be delivered here.
+ * Blocks all signals but those that a fault raises: if one of these were blocked, it would end the
+ * program, and the guard could not help. A fault raises SIGSYS if the program handles system calls
+ * itself, and so also ours (PR_SET_SYSCALL_USER_DISPATCH). A signal that the program blocks stays
+ * blocked, also one of these: a pending one would be delivered here.
  */
 #define FAULT(sig) (1ull << ((sig) - 1))
 
@@ -59,8 +59,8 @@ void signals_restore(uint64_t old)
 /* ---- T2 ---- */
 
 /*
- * A thread that is woken in vain, by a signal or after a faster one, goes on with what is left
- * of the time.
+ * A thread that is woken in vain, by a signal or because another thread was faster, goes on waiting
+ * for the rest of the time.
  */
 static bool lock_take(_Atomic uint32_t *lock)
 {
@@ -73,7 +73,7 @@ static bool lock_take(_Atomic uint32_t *lock)
 	if (atomic_compare_exchange_strong_explicit(lock, &free, 1, memory_order_acquire,
 						    memory_order_relaxed))
 		return true;
-	patience = patience_begin();	/* its owner may wait for the server */
+	patience = patience_begin();	/* the lock's owner may wait for the server */
 	while (atomic_exchange_explicit(lock, 2, memory_order_acquire)) {
 		if (counter_read() >= end) {
 			if (!patience_goes_on(&patience))
@@ -102,7 +102,10 @@ static struct slot *slot_claim(uint32_t tid)
 		struct slot *slot = plane_slot(&agent.plane, h->given[i]);
 		uint32_t none = 0;
 
-		/* Pairs with the releases in slot_leave(), slot_recycle() and thread_finish(). */
+		/*
+		 * Pairs with the releases in slot_leave(), and in slot_recycle() and
+		 * thread_finish() of the server.
+		 */
 		if (atomic_compare_exchange_strong_explicit(
 			    &slot->owner, &none, tid, memory_order_acquire, memory_order_relaxed))
 			return slot;
@@ -115,14 +118,14 @@ static bool thread_gone(uint32_t tid)
 	return agent_syscall(SYS_tgkill, agent_syscall(SYS_getpid), tid, 0) == -ESRCH;
 }
 
-/* T3: there is no server that would do it. One that died inside a hit keeps its slot. */
+/* T3: without a server. A thread that died inside a hit keeps its slot. */
 static struct slot *slot_inherit(uint32_t tid)
 {
 	const struct agent_here *h = agent.here;
 
 	for (uint32_t i = 0; i < h->nr_given; i++) {
 		struct slot *slot = plane_slot(&agent.plane, h->given[i]);
-		/* Relaxed: the compare-and-swap finds out whether it still is. */
+		/* Relaxed: the compare-and-swap finds out whether it is still the owner. */
 		uint32_t owner = atomic_load_explicit(&slot->owner, memory_order_relaxed);
 
 		/* Relaxed: a dead thread stores no more. */
@@ -148,8 +151,8 @@ static struct slot *slot_take(uint32_t tid)
 }
 
 /*
- * Asks the server for a ring of the slot's own and waits for it. Once in vain
- * (there may be no server any more) it is not waited for long again, until one comes.
+ * Asks the server for a ring of the slot's own and waits for it. If that was in vain (there
+ * may be no server any more), later waits are short, until one succeeds.
  */
 static void lease_await(struct slot *slot, uint64_t lease)
 {
@@ -172,7 +175,7 @@ static void lease_await(struct slot *slot, uint64_t lease)
 	atomic_store_explicit(&in_vain, !got, memory_order_relaxed);
 }
 
-/* A thread without restartable sequences has rings of its own (R12), which the server makes. */
+/* A thread without restartable sequences needs rings of its own (R12), which the server makes. */
 static void lease_take(struct slot *slot)
 {
 	/* Acquire: pairs with the release in ring_lease_give(). */
@@ -198,17 +201,19 @@ static void task_note(const struct agent_thread *t)
 {
 	struct program_tables *tables =
 		plane_given(&agent.plane, plane_header(&agent.plane)->programs);
-	/* Relaxed: each gets another number; that the entry is there is said by its seq. */
+	/* Relaxed: each thread gets another number; the entry's seq says when it is complete. */
 	uint64_t nr = atomic_fetch_add_explicit(&tables->next_task, 1, memory_order_relaxed);
 	struct task_entry *e = &tables->tasks[nr % LAYOUT_TASKS];
 
-	/* The fence pairs with the one in read_entry() (program/names.c): its reader sees the 0. */
+	/*
+	 * The fence pairs with the one in read_entry() (program/names.c): that reader sees the 0.
+	 */
 	atomic_store_explicit(&e->seq, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
 	e->pid = t->pid;
 	e->tgid = t->tgid;
 	memcpy(e->comm, t->comm, sizeof(e->comm));
-	/* Pairs with the acquire of the server's reader. */
+	/* Pairs with the acquire in read_entry(). */
 	atomic_store_explicit(&e->seq, nr + 1, memory_order_release);
 }
 
@@ -222,7 +227,7 @@ void agent_other_renamed(uint32_t tid, const char *name)
 {
 	const struct agent_here *h = agent.here;
 
-	/* Not under the lock: pairs with the release in attach_slots(). */
+	/* Without the lock: pairs with the release in attach_slots(). */
 	for (uint32_t i = 0;
 	     agent_attached() && i < __atomic_load_n(&h->nr_given, __ATOMIC_ACQUIRE); i++) {
 		struct agent_thread *t = &agent.here->threads[h->given[i]];
@@ -230,8 +235,8 @@ void agent_other_renamed(uint32_t tid, const char *name)
 		if (!t->slot || t->tid != tid)
 			continue;
 		/*
-		 * It may be in a hit just now, and that have some of both names; so has the
-		 * kernel's.
+		 * That thread may be in a hit just now, which then has parts of both names. The
+		 * kernel does the same.
 		 */
 		for (unsigned int k = 0, end = 0; k < LAYOUT_COMM_LEN; k++) {
 			end |= k == LAYOUT_COMM_LEN - 1 || !name[end ? 0 : k];
@@ -244,7 +249,7 @@ void agent_other_renamed(uint32_t tid, const char *name)
 
 /* ---- First and last ---- */
 
-/* Where the kernel keeps this thread's CPU for libc; where it does not, a number that says so. */
+/* The word in which the kernel keeps this thread's CPU for libc. Without it: a negative number. */
 static const volatile int32_t *cpu_word(void)
 {
 	static const volatile int32_t none = -1;
@@ -262,7 +267,7 @@ static struct agent_thread *thread_make(struct slot *slot, uint32_t tid)
 	t->tid = tid;
 	t->pid = attach_pid(tid);
 	t->tgid = attach_pid((uint32_t)agent_syscall(SYS_getpid));
-	/* Relaxed: this thread's own now, and it is in no hit. */
+	/* Relaxed: the slot is this thread's own now, and it is in no hit. */
 	atomic_store_explicit(&slot->depth, 0, memory_order_relaxed);
 	t->cpu = cpu_word();
 	lease_take(slot);
@@ -286,8 +291,8 @@ static struct agent_thread *thread_begin(void)
 		return NULL;
 	t = thread_make(slot, tid);
 	/*
-	 * Pairs with the fence in attach_detach(): that has looked before this slot was there, or
-	 * takes it.
+	 * Pairs with the fence in attach_detach(): either that did not see this slot yet, and this
+	 * thread sees the state, or it takes the slot.
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_ON) {
@@ -295,15 +300,15 @@ static struct agent_thread *thread_begin(void)
 		return NULL;
 	}
 	/*
-	 * Small keys take no memory. With another one the server finds out that the thread has
-	 * gone.
+	 * Small keys take no memory. With a larger one, the server finds out that the thread has
+	 * ended.
 	 */
 	if (agent.key >= 0 && agent.key < MAX_KEY)
 		pthread_setspecific((pthread_key_t)agent.key, t);
 	return t;
 }
 
-/* All signals blocked but those that cannot be, and 32 and 33, which are libc's. */
+/* Whether all signals are blocked but those that cannot be, and 32 and 33, which libc uses. */
 static uint8_t thread_flags(const struct agent_thread *t, uint64_t mask)
 {
 	uint8_t flags = agent_signal_flags ? agent_signal_flags(t, __builtin_frame_address(0)) : 0;
@@ -313,8 +318,8 @@ static uint8_t thread_flags(const struct agent_thread *t, uint64_t mask)
 }
 
 /*
- * The process's number in agent_self.lost. It is counted when it gets one; no system call, a
- * sandbox may forbid it.
+ * The process's number for agent_self.lost. When it gets one the process is counted. No system call
+ * is made for it: a sandbox may forbid that.
  */
 static uint32_t process_lost(struct losses *l)
 {
@@ -329,13 +334,13 @@ static uint32_t process_lost(struct losses *l)
 }
 
 /*
- * A hit that finds no slot is counted in the session: the process may have no slot at all, and may
- * end at once.
+ * A hit without a slot is counted for the whole session: the process may have no slot at all, and
+ * may end at once.
  */
 static void thread_missed(void)
 {
 	struct losses *l = &((struct data_header *)agent.plane.data)->losses;
-	/* Relaxed, all of it: counts. */
+	/* Relaxed, all of them: counts. */
 	uint32_t lost = atomic_load_explicit(&agent.here->lost, memory_order_relaxed);
 
 	atomic_fetch_add_explicit(&l->hits, 1, memory_order_relaxed);
@@ -371,7 +376,7 @@ __attribute__((cold)) struct agent_thread *agent_thread_first(void)
 	struct agent_thread *t = NULL;
 
 	/*
-	 * Pairs with the release in attach_start(): what follows uses agent.here and the session.
+	 * Pairs with the release in attach_start(): the code below uses agent.here and the session.
 	 */
 	if (atomic_load_explicit(&agent.state, memory_order_acquire) != AGENT_ON ||
 	    agent_self.first)
@@ -410,11 +415,11 @@ static void slot_leave(struct agent_thread *t)
 	t->slot = NULL;
 	pids_leave(&agent.plane, slot, t->pid);
 	atomic_store_explicit(&slot->depth, 0, memory_order_relaxed);
-	/* Pairs with the acquire of the thread that takes it next. */
+	/* Pairs with the acquire in slot_claim(). */
 	atomic_store_explicit(&slot->owner, 0, memory_order_release);
 }
 
-/* Comes again until the last round, because destructors of others may still make hits. */
+/* Asks to be called again until the last round: other destructors may still make hits. */
 static void thread_end(void *arg)
 {
 	struct agent_thread *t = arg;
