@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * array.h - an array that grows by one element at a time, for all that runs outside a traced
- * program
+ * array.h - an array that grows by one element at a time; not for the traced program
  */
 #ifndef TRACEFUSE_SESSION_ARRAY_H
 #define TRACEFUSE_SESSION_ARRAY_H
@@ -10,9 +9,9 @@
 #include <stdlib.h>
 
 /*
- * Makes room behind the `nr` elements of an array that only this function allocates; `array` is the
+ * Makes room behind the `nr` elements of an array that only this function allocates. `array` is the
  * address of the pointer, which is NULL at first. The room is a power of two and follows from `nr`,
- * so nobody stores it. 0; -ENOMEM: all is as before.
+ * so it is stored nowhere. Returns 0, or -ENOMEM with everything unchanged.
  */
 static inline int array_room(void *array, size_t nr, size_t size)
 {

@@ -2,9 +2,8 @@
 /*
  * calibrate.c - the scale of the time stamp counter (R18)
  *
- * The kernel knows it exactly and shows it in the user page of any perf
- * event. Where perf is not to be had the counter is timed for some
- * milliseconds against CLOCK_MONOTONIC_RAW, which is the same counter.
+ * The kernel knows it exactly and shows it in the user page of any perf event. Without perf, the
+ * counter is timed for some milliseconds against CLOCK_MONOTONIC_RAW, which reads the same counter.
  */
 #include <linux/perf_event.h>
 #include <pthread.h>
@@ -31,7 +30,7 @@ static int perf_page_open(struct perf_event_mmap_page **page)
 	return *page == MAP_FAILED ? -1 : 0;
 }
 
-/* Multiplier and shift as the kernel has them; false: it does not say. */
+/* Multiplier and shift as the kernel has them. False: the kernel does not give them. */
 static bool scale_of_kernel(struct clock_scale *out)
 {
 	struct perf_event_mmap_page *page;
@@ -48,7 +47,7 @@ static bool scale_of_kernel(struct clock_scale *out)
 	return known;
 }
 
-/* Counter and clock of one moment: the pair with the shortest way there and back. */
+/* Counter and clock at one moment: the pair with the shortest time between the two reads. */
 static void read_pair(int clock, uint64_t *ticks, uint64_t *ns)
 {
 	uint64_t best = UINT64_MAX;
@@ -77,8 +76,8 @@ static void scale_by_time(struct clock_scale *out)
 }
 
 /*
- * The same scale with the shift that clock_scaled() is quickest at, where the counter is faster
- * than 1 GHz.
+ * The same scale with the shift for which clock_scaled() is fastest, if the counter is faster than
+ * 1 GHz.
  */
 static void scale_widen(struct clock_scale *out)
 {
@@ -88,7 +87,7 @@ static void scale_widen(struct clock_scale *out)
 	out->shift = 64;
 }
 
-/* The machine's, for as long as it runs: found out for the first session of a process. */
+/* The scale of the machine does not change while it runs, so it is measured once in a process. */
 static struct clock_scale scale;
 
 static void find_scale(void)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cgroup.c - what control groups leave of the machine's memory
+ * cgroup.c - how much of the machine's memory the control groups allow
  *
- *     /proc/self/cgroup    0::/a/b              of the second version
- *                          4:memory:/a/b        of the first one, where its controller is there
+ *     /proc/self/cgroup    0::/a/b              version 2
+ *                          4:memory:/a/b        version 1, if it has the memory controller
  *     /sys/fs/cgroup       /a/b/memory.max, /a/memory.max, /memory.max
  *                          /memory/a/b/memory.limit_in_bytes ...
  *
- * In a container the path may be the host's, of which nothing is there: then only the top is read.
+ * In a container the path may be the host's and not exist. Then only the top is read.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 #include "session/cgroup.h"
 
-/* "max", no file: no limit. */
+/* "max", or no file: there is no limit. */
 static uint64_t limit_in(const char *dir, const char *file)
 {
 	char path[PATH_MAX + 64], text[32] = "";
@@ -33,7 +33,7 @@ static uint64_t limit_in(const char *dir, const char *file)
 	return limit;
 }
 
-/* From the group up to the top: each limits those below it. */
+/* Goes from the group up to the top: each group limits those below it. */
 static uint64_t least_of(const char *top, const char *group, const char *file)
 {
 	char dir[PATH_MAX];
@@ -53,7 +53,7 @@ static uint64_t least_of(const char *top, const char *group, const char *file)
 	return least;
 }
 
-/* A line of three fields; the first version has a list of controllers in the second. */
+/* A line has three fields. In version 1 the second one lists controllers. */
 static uint64_t limit_of_line(char *line, const char *mounted)
 {
 	char *controllers = strchr(line, ':'),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cgroup.h - what control groups leave of the machine's memory
+ * cgroup.h - how much of the machine's memory the control groups allow
  */
 #ifndef TRACEFUSE_SESSION_CGROUP_H
 #define TRACEFUSE_SESSION_CGROUP_H
@@ -8,11 +8,11 @@
 #include <stdint.h>
 
 /*
- * Bytes that this process's control group, and those above it, may have at most; UINT64_MAX: no
+ * The most bytes that this process's control group and those above it may have; UINT64_MAX: no
  * limit is known.
  */
 uint64_t cgroup_memory(void);
-/* The same by another /proc/self/cgroup, and another place than /sys/fs/cgroup. */
+/* The same, from another file than /proc/self/cgroup and another directory than /sys/fs/cgroup. */
 uint64_t cgroup_memory_of(const char *file, const char *mounted);
 
 #endif

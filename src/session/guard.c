@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * guard.c - reads of a truncated session file give zeros, not SIGBUS; hits of the server end at
- * nonsense (R2)
+ * guard.c - reads of a truncated session file give zeros, not SIGBUS; a hit of the server ends at a
+ * wrong address (R2)
  *
- * The handler puts a page of zeros where the file has none any more and lets
- * the access happen again. The table is global because a signal handler has
- * nothing else to start from; entries are added before their memory is used.
+ * The handler maps a page of zeros where the file no longer has one, and the access happens again.
+ * The table is global because a signal handler gets no argument. Entries are added before their
+ * memory is used.
  *
- * Behind the data region lie addresses that only nonsense leads to. They get a
- * page in the same way, SPARE_PAGES of them at most. Then all of them go; an
- * address that is used again gets a new page.
+ * Behind the data region lie addresses that only wrong offsets lead to. They get a page in the same
+ * way, at most SPARE_PAGES of them. Then all these pages are unmapped; an address that is used
+ * again gets a new page.
  *
- * The plane believes what it finds in the data region: it has no time to check.
- * Where the server makes a hit itself, an address that is none takes it out of
- * the hit; nothing is held there that would have to be let go.
+ * The plane has no time to check what it finds in the data region. When the server makes a hit
+ * itself, a wrong address ends the hit by siglongjmp(). A hit holds no lock, so there is nothing to
+ * release.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -30,10 +30,11 @@ enum { GUARD_MAX = 128, SPARE_PAGES = 1024 };
 
 /* size and spare are stored under guard_lock before base. */
 static struct guard {
-	_Atomic uintptr_t base;		/* 0: free; stored last, pairs with the handler's acquire */
+	/* 0: free; stored last, pairs with the acquire in guard_of() */
+	_Atomic uintptr_t base;
 	_Atomic uintptr_t size;
-	_Atomic uintptr_t spare;	/* bytes behind it where nothing is */
-	_Atomic unsigned int pages;	/* that have been put there */
+	_Atomic uintptr_t spare;	/* bytes behind the region where no file is */
+	_Atomic unsigned int pages;	/* how many were mapped there */
 } guards[GUARD_MAX];
 
 static pthread_mutex_t guard_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -42,7 +43,7 @@ static struct sigaction guard_previous;
 static struct guard *guard_of(uintptr_t addr)
 {
 	for (int i = 0; i < GUARD_MAX; i++) {
-		/* Pairs with the release in guard_add(): size was stored before. */
+		/* Acquire: pairs with the release in guard_add(). size was stored before. */
 		uintptr_t base = atomic_load_explicit(&guards[i].base, memory_order_acquire);
 
 		/* Relaxed, both: stored before base. */
@@ -62,7 +63,10 @@ static void guard_pass_on(int sig, siginfo_t *info, void *context)
 	} else if (guard_previous.sa_handler != SIG_DFL && guard_previous.sa_handler != SIG_IGN) {
 		guard_previous.sa_handler(sig);
 	} else {
-		/* The access is repeated and ends the process as it would have. */
+		/*
+		 * The access happens again and ends the process, as it would have without the
+		 * handler.
+		 */
 		signal(sig, SIG_DFL);
 	}
 }
@@ -73,7 +77,7 @@ static bool page_put(uintptr_t addr)
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
 }
 
-/* False: it does not lie behind a region. */
+/* False: the address does not lie behind a region. */
 static bool spare_fault(uintptr_t addr)
 {
 	struct guard *g = guard_of(addr);
@@ -81,7 +85,7 @@ static bool spare_fault(uintptr_t addr)
 
 	if (!g)
 		return false;
-	/* Relaxed: behind the acquire in guard_of(); the number is a bound. */
+	/* Relaxed: loaded after the acquire in guard_of(). The number of pages is only a bound. */
 	spare = atomic_load_explicit(&g->base, memory_order_relaxed) +
 		atomic_load_explicit(&g->size, memory_order_relaxed);
 	if (addr < spare)
@@ -103,7 +107,7 @@ static void guard_fault(int sig, siginfo_t *info, void *context)
 	errno = saved;
 }
 
-/* Looks each time: a library of the process may have put its own handler there since. */
+/* Checked each time: a library of the process may have installed its own handler meanwhile. */
 static int guard_install(void)
 {
 	struct sigaction sa = { .sa_sigaction = guard_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK },
@@ -128,13 +132,13 @@ int guard_add(const void *base, size_t size, size_t spare)
 	err = guard_install();
 	escape_install();
 	for (int i = 0; !err && i <= GUARD_MAX; i++) {
-		/* Relaxed: base is stored under guard_lock only. */
+		/* Relaxed: base is stored only under guard_lock. */
 		if (i == GUARD_MAX) {
 			err = -EMFILE;
 		} else if (!atomic_load_explicit(&guards[i].base, memory_order_relaxed)) {
 			/*
-			 * Relaxed: in front of the release of base, which pairs with the acquire in
-			 * guard_of().
+			 * Relaxed: stored before the release of base, which pairs with the acquire
+			 * in guard_of().
 			 */
 			atomic_store_explicit(&guards[i].size, size, memory_order_relaxed);
 			atomic_store_explicit(&guards[i].spare, spare, memory_order_relaxed);
@@ -155,16 +159,16 @@ void guard_remove(const void *base)
 	pthread_mutex_lock(&guard_lock);
 	g = guard_of((uintptr_t)base);
 	if (g)
-		/* Relaxed: nobody uses the memory. */
+		/* Relaxed: the memory is no longer used. */
 		atomic_store_explicit(&g->base, 0, memory_order_relaxed);
 	pthread_mutex_unlock(&guard_lock);
 }
 
 /* ---- hits of the server ---- */
 
-static _Thread_local sigjmp_buf *escape;	/* NULL: this thread is in no hit */
+static _Thread_local sigjmp_buf *escape;	/* NULL: this thread is not in a hit */
 
-/* An address that is none; a division by a number of pages. */
+/* SIGSEGV: a wrong address. SIGFPE: a division by a number of pages that is 0. */
 static struct escape_signal {
 	int		sig;
 	struct sigaction previous;
@@ -186,7 +190,7 @@ static void escape_fault(int sig, siginfo_t *info, void *context)
 	else if (previous->sa_handler != SIG_DFL && previous->sa_handler != SIG_IGN)
 		previous->sa_handler(sig);
 	else
-		signal(sig, SIG_DFL);	/* it happens again and ends the process as it would have */
+		signal(sig, SIG_DFL);	/* the fault happens again and ends the process */
 }
 
 static void escape_install(void)

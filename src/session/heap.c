@@ -31,7 +31,7 @@ static int extents_room(struct extents *e)
 	return array_room(&e->v, e->nr, sizeof(*e->v));
 }
 
-/* The first extent that ends behind `off`. */
+/* The index of the first extent that ends behind `off`. */
 static size_t extents_find(const struct extents *e, uint64_t off)
 {
 	size_t lo = 0, hi = e->nr;
@@ -80,7 +80,7 @@ static int extents_add(struct extents *e, uint64_t off, uint64_t len)
 	return 0;
 }
 
-/* Cuts [off, off + len) out of extent i, which holds it. */
+/* Cuts [off, off + len) out of extent i, which contains it. */
 static int extents_cut(struct extents *e, size_t i, uint64_t off, uint64_t len)
 {
 	struct extent old = e->v[i];
@@ -123,7 +123,10 @@ void heap_destroy(struct heap *h)
 	extents_free(&h->restored);
 }
 
-/* Whether the next server finds room, if it ends there. What is being restored has no choice. */
+/*
+ * Whether the next server would find room if the heap ended there. What is being restored has a
+ * fixed place.
+ */
 static bool leaves_room(const struct heap *h, uint64_t end, uint64_t len)
 {
 	return !h->twice || h->inherited || end <= h->high || h->end - end >= h->used + len;
@@ -154,8 +157,8 @@ uint64_t heap_alloc(struct heap *h, size_t size)
 }
 
 /*
- * Nobody's any more, and so one of those that heap_restore_done() finds: programs may still run on
- * it.
+ * The piece has no user any more. heap_restore_done() then finds it among what was not restored:
+ * programs may still run on it.
  */
 static void heap_disown(struct heap *h, uint64_t off, uint64_t len)
 {
@@ -164,14 +167,16 @@ static void heap_disown(struct heap *h, uint64_t off, uint64_t len)
 	if (i == h->restored.nr || h->restored.v[i].off > off ||
 	    h->restored.v[i].off + h->restored.v[i].len < off + len)
 		return;
-	/* What the books cannot hold stays restored: lost until the session ends. */
+	/*
+	 * If the books have no room, the piece stays restored: it is lost until the session ends.
+	 */
 	if (!extents_cut(&h->restored, i, off, len))
 		h->used -= len;
 }
 
 /*
- * What is free up to the end was never used, for the next server, which knows
- * nothing else that is free at first: so it reads as zeros.
+ * The next server takes the free memory at the end for memory that was never used, because at first
+ * it knows of no other free memory. So it has to read as zeros.
  */
 static void lower_high(struct heap *h)
 {
@@ -191,7 +196,10 @@ void heap_free_extent(struct heap *h, uint64_t off, uint64_t len)
 		heap_disown(h, off, len);
 		return;
 	}
-	/* What the books cannot hold is lost until the session ends; -EEXIST: freed twice. */
+	/*
+	 * If the books have no room, the piece is lost until the session ends. -EEXIST: it was
+	 * freed twice.
+	 */
 	if (extents_add(&h->free, off, len))
 		return;
 	h->used -= len;
@@ -237,7 +245,8 @@ int heap_restore_done(struct heap *h, struct extents *out)
 
 		h->used += e->len;
 		/*
-		 * Chunks that it shares with others hold old bytes: they have to count as backed.
+		 * Chunks that it shares with other pieces have old contents, so they must count as
+		 * backed.
 		 */
 		if (!err)
 			err = region_keep(h->region, e->off, 1);

@@ -2,9 +2,9 @@
 /*
  * heap.h - which parts of a region are free
  *
- * The books are the server's private memory: nothing that a program writes
- * into the data region can confuse them. A restored session's heap starts
- * with everything below `high` in use and learns from session_data_restore() what really is.
+ * The books are the server's private memory, so a program cannot spoil them. In a restored session
+ * everything below `high` counts as used at first. session_data_restore() says which of it really
+ * is.
  */
 #ifndef TRACEFUSE_SESSION_HEAP_H
 #define TRACEFUSE_SESSION_HEAP_H
@@ -18,41 +18,41 @@ struct extent {
 };
 
 struct extents {
-	struct extent	*v;		/* sorted, never touching each other */
+	struct extent	*v;		/* sorted; no two touch each other */
 	size_t		nr;
 };
 
 struct heap {
 	struct region	*region;
 	uint64_t	start, end;
-	uint64_t	high;		/* beyond: never used */
+	uint64_t	high;		/* all beyond it was never used */
 	struct extents	free;
 	struct extents	restored;	/* only while a session is being restored */
-	/* what the old server used ends here, 0: nothing to restore */
+	/* The end of what the old server used; 0: nothing to restore */
 	uint64_t	inherited;
 	uint64_t	used;		/* bytes handed out */
-	bool		used_up;	/* no extent was large enough once */
+	bool		used_up;	/* once, no extent was large enough */
 	/*
-	 * The next server makes all of it anew behind `high`: it grows only as long as what is used
-	 * fits there once more.
+	 * The next server makes everything again behind `high`. The heap grows only as long as all
+	 * that is used fits behind it once more.
 	 */
 	bool		twice;
 };
 
 int heap_init(struct heap *h, struct region *r, uint64_t start, uint64_t end, uint64_t high);
 void heap_destroy(struct heap *h);
-/* 0: out of memory. Zeroed; 64-byte aligned, page aligned from 4096 bytes on. */
+/* Returns 0 when memory is exhausted. Zeroed; 64-byte aligned, page aligned from 4096 bytes on. */
 uint64_t heap_alloc(struct heap *h, size_t size);
-/* The size that was asked for. */
+/* `size` is the size that was asked for. */
 void heap_free(struct heap *h, uint64_t off, size_t size);
 /*
- * The same for a piece whose exact length is known. What the old server had is
- * not given away before heap_restore_done().
+ * The same for a piece whose exact length is known. Memory of the old server is not given out again
+ * before heap_restore_done().
  */
 void heap_free_extent(struct heap *h, uint64_t off, uint64_t len);
 int heap_restore(struct heap *h, uint64_t off, size_t size);
 /*
- * Moves all that the old server had and nobody restored to `out` (to be freed with
+ * Moves all that the old server had and that was not restored to `out` (to be freed with
  * heap_free_extent()).
  */
 int heap_restore_done(struct heap *h, struct extents *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * instance_book.c - what the server knows of its instances: which there are, and their sets of pids
- * (R2)
+ * instance_book.c - what the server knows of its instances: which ones exist, and their sets of
+ * pids (R2)
  */
 #include "session/ring/access.h"
 #include "session/state.h"
@@ -28,7 +28,7 @@ void session_instance_use(struct session *s, uint32_t instance, bool used)
 	if (!b)
 		return;
 	b->used = used;
-	/* Relaxed: a hit in each_followed() finds no sets any more, or none yet. */
+	/* Relaxed: a hit in each_followed() no longer finds sets, or finds none yet. */
 	atomic_store_explicit(&plane_instance(&s->plane, instance)->used, used,
 			      memory_order_relaxed);
 }
@@ -48,7 +48,7 @@ void session_pids_follow(struct session *s, uint32_t instance, uint32_t sets)
 	instance_book(s, instance)->follows = sets;
 }
 
-/* ---- who joins ---- */
+/* ---- processes that join sets ---- */
 
 static uint64_t *word_in(struct pid_set *set, pid_t pid)
 {
@@ -60,7 +60,7 @@ static void book_join(struct session *s, const struct instance_book *b, unsigned
 {
 	struct pid_set *set = session_data(s, b->pids[k], sizeof(*set));
 
-	/* P1 of plane/hit_pids.c, both. */
+	/* Both: P1 of plane/hit_pids.c. */
 	if (set &&
 	    __atomic_load_n(word_in(set, creator), __ATOMIC_RELAXED) >> ((uint32_t)creator % 64) &
 		    1)

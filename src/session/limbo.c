@@ -2,17 +2,17 @@
 /*
  * limbo.c - publication and reclamation (R5)
  *
- * L1  A hit stores its depth, then its epoch, then loads a plan; the server
- *     stores the new plan, then raises the epoch. A hit whose epoch is at
- *     least E therefore sees all that was published before the epoch was E.
- * L2  The store of depth and the load of the plan in a hit have no fence
- *     between them. membarrier() gives every running thread one: after it a
- *     hit that may see the old plan shows a depth of at least 1. Where there
- *     is no membarrier, config_header.fence makes each enter pay for a fence.
- * L3  So what was retired at epoch E is free when, after a barrier later than
- *     E, every slot has depth 0 or an epoch of at least E.
+ * L1  A hit stores its depth, then its epoch, then loads a plan; the server stores the new plan,
+ *     then raises the epoch. So a hit whose epoch is at least E sees all that was published before
+ *     the epoch became E.
+ * L2  The store of depth and the load of the plan in a hit have no fence between them. membarrier()
+ *     executes one in every running thread: after it, a hit that may see the old plan shows a depth
+ *     of at least 1. Without membarrier, config_header.fence makes each hit_enter() execute a
+ *     fence.
+ * L3  So memory retired at epoch E is free when, after a barrier later than E, every slot has depth
+ *     0 or an epoch of at least E.
  *
- * A stopped thread in a hit keeps memory from being freed, nothing else.
+ * A thread that is stopped in a hit only keeps memory from being freed.
  */
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -47,14 +47,14 @@ void session_publish(struct session *s, _Atomic uint64_t *word, uint64_t ref)
 {
 	if (ref && is_event_word(s, word))
 		kind_find(s, ref);
-	/* L1: pairs with the acquire of epoch and the load of the plan in hit(). */
+	/* L1. Release: pairs with the loads in hit_enter() (epoch) and plan_of() (plan). */
 	atomic_store_explicit(word, ref, memory_order_release);
 	atomic_fetch_add_explicit(&s->header->epoch, 1, memory_order_seq_cst);
 }
 
 void session_settings_changed(struct session *s)
 {
-	/* L1, of a setting */
+	/* L1, for a setting. Pairs with the acquire of epoch in hit_enter(). */
 	atomic_fetch_add_explicit(&s->header->epoch, 1, memory_order_seq_cst);
 }
 
@@ -66,8 +66,8 @@ int limbo_add(struct session *s, struct heap *heap, uint64_t off, uint64_t len)
 	if (!off || array_room(&l->v, l->nr, sizeof(*l->v)))
 		return -ENOMEM;		/* lost until the session ends, but never freed too early */
 	/*
-	 * A raise of its own: covers other means of unpublishing, too. L1: pairs with the load in
-	 * hit_enter().
+	 * The epoch is raised here, too, because there are other ways to unpublish. L1: pairs with
+	 * the load in hit_enter().
 	 */
 	epoch = atomic_fetch_add_explicit(&s->header->epoch, 1, memory_order_seq_cst) + 1;
 	l->v[l->nr++] = (struct limbo_entry){ heap, off, len, epoch };
@@ -91,11 +91,11 @@ void session_data_retire(struct session *s, data_ref ref, size_t size)
 	limbo_add(s, &s->data_heap, ref, rounded(size));
 }
 
-/* L2. False: it was refused, nothing may be freed now. */
+/* L2. False: the kernel refused it, and nothing may be freed now. */
 static bool limbo_barrier(struct session *s)
 {
 	if (!s->membarrier) {
-		fence_full();	/* pairs with the fence in hit_enter() */
+		fence_full();	/* pairs with fence_full() in hit_enter() */
 		return true;
 	}
 	return !syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) ||
@@ -111,15 +111,18 @@ static uint64_t oldest_epoch(struct session *s)
 		struct slot *slot = plane_slot(&s->plane, i);
 		uint64_t epoch;
 
-		/* Slots of nobody may hold anything: the region is not trusted. */
+		/* Slots that belong to no process may hold anything: the region is not trusted. */
 		/*
-		 * L3: pairs with the release in hit_leave(): what a hit that is over has read, it
-		 * read before.
+		 * L3. Acquire: pairs with the release in hit_leave(). All that a finished hit read
+		 * was read before.
 		 */
 		if (s->slot_process[i] == SLOT_FREE ||
 		    !atomic_load_explicit(&slot->depth, memory_order_acquire))
 			continue;
-		/* L3: pairs with the release in hit_enter(): the hit before this one is over. */
+		/*
+		 * L3. Acquire: pairs with the release in hit_enter(). The hit before this one is
+		 * over.
+		 */
 		epoch = atomic_load_explicit(&slot->epoch, memory_order_acquire);
 		oldest = epoch < oldest ? epoch : oldest;
 	}
@@ -133,7 +136,8 @@ size_t session_reclaim(struct session *s)
 	size_t done = 0;
 
 	/*
-	 * Threads ask for a ring in their slot, not on the socket: here somebody looks regularly.
+	 * Threads ask for a ring in their slot, not on the socket. This function is called
+	 * regularly.
 	 */
 	ring_leases_serve(s);
 	attach_restore(s);

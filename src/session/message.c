@@ -28,7 +28,7 @@ ssize_t message_send(int sock, const void *bytes, size_t size, int fd, int flags
 	return n;
 }
 
-/* Of the descriptors one is kept, if it is wanted. */
+/* Returns one of the descriptors if it is wanted, and closes the others. */
 static int descriptor_take(struct msghdr *msg, bool wanted)
 {
 	int first = -1;

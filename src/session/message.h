@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * message.h - messages of a socket, and a descriptor that comes with one
+ * message.h - messages on a socket, each with a descriptor or without one
  */
 #ifndef TRACEFUSE_SESSION_MESSAGE_H
 #define TRACEFUSE_SESSION_MESSAGE_H
@@ -15,7 +15,7 @@ union message_control {
 	char		bytes[CMSG_SPACE(sizeof(int))];
 };
 
-/* One that is to be sent; fd: the descriptor that goes with it, -1: none. */
+/* A message to send. fd: the descriptor that goes with it, -1: none. */
 static inline struct msghdr message_of(struct iovec *iov, union message_control *control, int fd)
 {
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 1 };
@@ -32,14 +32,14 @@ static inline struct msghdr message_of(struct iovec *iov, union message_control 
 }
 
 /*
- * As sendmsg(), with MSG_NOSIGNAL. It is called again where it was interrupted, and where the
- * kernel had no memory for the message (ENOBUFS, ENOMEM), which is over in a moment: some times,
- * since nobody waits here.
+ * As sendmsg(), with MSG_NOSIGNAL. It tries again after an interruption. It also tries a few times
+ * more if the kernel had no memory for the message (ENOBUFS, ENOMEM), which is over in a moment:
+ * nothing here waits for that.
  */
 ssize_t message_send(int sock, const void *bytes, size_t size, int fd, int flags);
 /*
- * As recvmsg(). *fd: the first descriptor that came with it, which the caller closes; -1: none.
- * More of them are closed: the room for one holds two. fd may be NULL: then all are.
+ * As recvmsg(). *fd: the first descriptor that came with the message, which the caller closes; -1:
+ * none. All others are closed: the room for one holds two. fd NULL: all are closed.
  */
 ssize_t message_receive(int sock, void *bytes, size_t size, int flags, int *fd);
 

@@ -3,14 +3,14 @@
  * place.c - where sessions lie: $XDG_RUNTIME_DIR/tracefuse/NAME, else /dev/shm/tracefuse-UID/NAME
  * (R3)
  *
- * A private session is a directory ".PID-RANDOM": users' names never start with
- * a dot. So is a session that is being made. Those that nobody serves are swept
- * away; a pid says nothing about that, for it may be one of another name space.
+ * The directory of a private session is ".PID-RANDOM": names of users never start with a dot. A
+ * session that is being made has such a name, too. Private sessions without a server are removed.
+ * Their pid does not matter, because it may belong to another name space.
  *
- * W1  A process that makes a session holds a shared flock() of the directory above
- *     until the session's socket listens. A process that sweeps holds it alone: a
- *     session without a socket that listens is nobody's then. The kernel drops
- *     the lock of a process that dies.
+ * W1  A process that makes a session holds a shared flock() of the directory above until the
+ *     session's socket listens. A process that removes sessions locks it exclusively: then a
+ *     session whose socket does not listen has no server. The kernel drops the lock of a process
+ *     that dies.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -32,8 +32,8 @@
 #define RAMFS_MAGIC_NUMBER	0x858458f6
 
 /*
- * Locked by the command that a session is for alone, as long as it lives. When it and the server
- * are gone nobody needs the session.
+ * Locked by the command that owns the session, as long as that lives. When the command and the
+ * server are gone, the session is no longer needed.
  */
 #define OWNER "owner"
 
@@ -50,7 +50,7 @@ static bool on_tmpfs(const char *dir)
 	       (st.f_type == TMPFS_MAGIC_NUMBER || st.f_type == RAMFS_MAGIC_NUMBER);
 }
 
-/* A directory of our own that nobody else may enter. */
+/* The directory is our own, and no other user may enter it. */
 static int is_private(const struct stat *st)
 {
 	if (!S_ISDIR(st->st_mode))
@@ -90,8 +90,8 @@ const char *place_taken(void)
 
 	place_base(base, sizeof(base), false);
 	snprintf(text, sizeof(text),
-		 "the sessions' directory %s belongs to somebody else or is open to others: "
-		 "remove it, or set XDG_RUNTIME_DIR to a directory in memory that is yours alone",
+		 "the sessions' directory %s belongs to another user or is open to others: "
+		 "remove it, or set XDG_RUNTIME_DIR to a directory in memory that only you enter",
 		 base);
 	return text;
 }
@@ -125,7 +125,7 @@ void place_private_name(char *out, size_t size)
 {
 	uint64_t number = 0;
 
-	/* Not even where two name spaces have the same pids at the same time. */
+	/* The number is unique even if two name spaces have the same pids at the same time. */
 	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
 		number = (uint64_t)session_now_ms() << 16 ^ (uintptr_t)&number;
 	snprintf(out, size, ".%d-%016llx", (int)getpid(), (unsigned long long)number);
@@ -135,7 +135,10 @@ void place_hold(int base)
 {
 	const struct timespec pause = { .tv_nsec = 10000000 };
 
-	/* A sweep that was stopped half-way keeps nobody from making sessions for good. */
+	/*
+	 * There is a limit, so that a stopped process that removes sessions does not block new ones
+	 * for good.
+	 */
 	for (int i = 0; i < HOLD_TRIES && flock(base, LOCK_SH | LOCK_NB); i++)
 		nanosleep(&pause, NULL);
 }
@@ -147,11 +150,11 @@ bool place_alive(int dirfd)
 	bool alive;
 
 	if (fd < 0)
-		return true;	/* cannot tell: do no harm */
+		return true;	/* unknown: do no harm */
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/attach", dirfd);
 	/*
-	 * EAGAIN: its queue is full, so somebody holds the socket. What else there is says nothing:
-	 * do no harm.
+	 * EAGAIN: the queue is full, so a server has the socket. Other errors say nothing: do no
+	 * harm.
 	 */
 	alive = !connect(fd, (struct sockaddr *)&addr, sizeof(addr)) ||
 		(errno != ECONNREFUSED && errno != ENOENT);
@@ -177,7 +180,7 @@ static int place_remove(int base, const char *name)
 	return unlinkat(base, name, AT_REMOVEDIR) ? -errno : 0;
 }
 
-/* What nobody serves, unless somebody is just restoring it: that one has the lock. */
+/* Removes a session without a server, unless a process is restoring it: that one has the lock. */
 static int remove_stale(int base, const char *name)
 {
 	int dir = openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -198,7 +201,7 @@ static int remove_stale(int base, const char *name)
 	return err;
 }
 
-/* Of a command that is gone without having ended it. */
+/* Whether the command that owned the session has died without ending it. */
 static bool is_left_behind(int base, const char *name)
 {
 	int dir = openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), owner;
@@ -238,7 +241,10 @@ void place_sweep(int base)
 			close(fd);
 		return;
 	}
-	/* W1. Another time, when somebody makes one just now. closedir() lets go. */
+	/*
+	 * W1. If a session is being made now, this is left for another time. closedir() drops the
+	 * lock.
+	 */
 	while (!flock(fd, LOCK_EX | LOCK_NB) && (d = readdir(dir)))
 		if (d->d_name[0] == '.' && d->d_name[1] >= '0' && d->d_name[1] <= '9')
 			sweep_one(base, d->d_name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload.h - the agent's libraries, by the names that they have in LD_PRELOAD
+ * preload.h - the names of the agent's libraries in LD_PRELOAD
  *
  * `tracefuse run` writes the list, and a program that executes another one passes it on.
  */
@@ -14,7 +14,10 @@
 #define PRELOAD_PROVIDERS	"libtracefuse-providers.so"
 #define PRELOAD_CORE		"libtracefuse.so"	/* a version follows */
 
-/* A word of the list, `len` bytes: one of the two, of any version and in any directory. */
+/*
+ * Whether a word of the list, of `len` bytes, names one of the two, in any version and any
+ * directory.
+ */
 static inline bool preload_is_agent(const char *word, size_t len)
 {
 	static const char *const names[] = { PRELOAD_PROVIDERS, PRELOAD_CORE };

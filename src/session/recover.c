@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recover.c - what a thread that was killed in a hit left half done
+ * recover.c - finishes what a thread that was killed in a hit left half done
  *
- * A killed thread wedges nothing: readers and other writers never wait for
- * it. But it may have claimed a place in a map that nobody uses. The maps are
- * found by way of the plans, and where their parts lie by their layouts; both
- * are the server's own (M4 of plane/map/map.h).
+ * A killed thread blocks nothing: readers and other writers never wait for it. But it may have
+ * claimed a place in a map without using it. The plans lead to the maps, and the layouts to their
+ * parts; only the server writes these (M4 of plane/map/map.h).
  */
 #include "plane/map/map.h"
 #include "plane/code.h"
@@ -41,14 +40,14 @@ static void plan_finish(struct session *s, config_ref ref, uint32_t slot)
 	}
 }
 
-/* In all maps that a hit may have been in. */
+/* For all maps that a hit may have been in. */
 static void maps_finish(struct session *s, uint32_t index)
 {
 	const struct event_entry *e =
 		(const struct event_entry *)(s->config.base + s->header->events);
 
 	for (int i = 0; i < LAYOUT_MAX_EVENTS; i++) {
-		/* Relaxed: plans are the server's own stores. */
+		/* Relaxed: only the server stores plans. */
 		config_ref plan = atomic_load_explicit(&e[i].plan, memory_order_relaxed);
 
 		if (plan)
@@ -58,27 +57,28 @@ static void maps_finish(struct session *s, uint32_t index)
 
 void slot_finish(struct session *s, uint32_t index)
 {
-	/* Relaxed: the owner is dead, which its pidfd told. */
+	/* Relaxed: the pidfd has shown that the owner is dead. */
 	if (atomic_load_explicit(&plane_slot(&s->plane, index)->owner, memory_order_relaxed))
 		maps_finish(s, index);
 	slot_recycle(s, index);
 }
 
 /*
- * A slot that a dead thread has is taken by nobody else meanwhile: its owner word says so until it
- * is cleared here.
+ * No other thread takes the slot of a dead thread meanwhile: its owner word is cleared only here.
  */
 static bool thread_finish(struct session *s, pid_t pid, uint32_t index)
 {
 	struct slot *slot = plane_slot(&s->plane, index);
-	/* Relaxed: whether it is dead is told by the system, and then it stores no more. */
+	/*
+	 * Relaxed: the system says whether the thread is dead. A dead thread stores nothing more.
+	 */
 	uint32_t owner = atomic_load_explicit(&slot->owner, memory_order_relaxed);
 
 	if (!owner || task_lives(pid, owner))
 		return false;
 	maps_finish(s, index);
 	atomic_store_explicit(&slot->depth, 0, memory_order_relaxed);
-	/* Pairs with the acquire of the thread that takes it next. */
+	/* Release: pairs with the acquire in slot_claim() of agent/thread/thread.c. */
 	return atomic_compare_exchange_strong_explicit(&slot->owner, &owner, 0,
 						       memory_order_release, memory_order_relaxed);
 }

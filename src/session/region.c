@@ -27,8 +27,8 @@ static void chunk_mark(struct region *r, uint64_t chunk, bool on)
 }
 
 /*
- * As spare_of() of agent/join/attach.c: room for each offset that the mask lets through, and once
- * more as much.
+ * As spare_of() in agent/join/attach.c: room for each offset that the mask allows, and as much
+ * again.
  */
 static uint64_t spare_of(uint64_t size)
 {
@@ -44,7 +44,7 @@ uint64_t region_mask(const struct region *r)
 	return (r->size + spare_of(r->size)) / 2 - 1;
 }
 
-/* Where addresses are short (ulimit -v) there is no spare. */
+/* If addresses are scarce (ulimit -v), there is no spare. */
 static void *map_spared(int fd, uint64_t size, uint64_t *spare)
 {
 	char *at = *spare ? mmap(NULL, size + *spare, PROT_NONE,
@@ -192,8 +192,8 @@ void region_release(struct region *r, uint64_t off, uint64_t len)
 }
 
 /*
- * A part of a chunk. Of one that is not known to be backed there may be something all the same,
- * from another server.
+ * Zeroes a part of a chunk. A chunk that is not known to be backed may still have contents, from
+ * another server.
  */
 static void wipe_part(struct region *r, uint64_t off, uint64_t end)
 {

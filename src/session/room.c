@@ -2,8 +2,8 @@
 /*
  * room.c - how much memory there is for a session: its tmpfs may be small (64 MB in a container)
  *
- * What a user asks for is given or refused. What nobody asked for - the size of a buffer that is
- * enabled for the first time - is what fits, so that the rest of the session has room, too.
+ * A size that a user asks for is given or refused. A default, the size of a buffer that is enabled
+ * for the first time, is chosen so that the rest of the session has room, too.
  */
 #include <stdatomic.h>
 #include <sys/statvfs.h>
@@ -11,7 +11,7 @@
 #include "session/cgroup.h"
 #include "session/state.h"
 
-enum { SHARE = 4 };	/* one buffer in so many: snapshot, histograms, threads need room as well */
+enum { SHARE = 4 };	/* a buffer gets a quarter: snapshot, histograms, threads need room, too */
 
 void session_room(const struct session *s, struct session_room *out)
 {
@@ -21,7 +21,7 @@ void session_room(const struct session *s, struct session_room *out)
 		.full = s->config.full || s->data.full,
 		.used_up = s->config_heap.used_up || s->data_heap.used_up,
 	};
-	/* Memory without a name has no limit but the machine's. */
+	/* Memory without a name is limited only by the machine's memory. */
 	if (fstatvfs(s->data.fd, &fs) || !fs.f_blocks)
 		return;
 	out->total = (uint64_t)fs.f_blocks * fs.f_frsize;

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * saved.c - what a new server needs to restore a session (R4)
+ * saved.c - the texts with which a new server restores a session (R4)
  *
- * A chain in the config region, newest first, linked by one store. The id of
- * a saved text is its offset. A removed saved text is unlinked by one store, too, and
- * then loses `live`, for who goes through the saved texts meanwhile; nobody but the
- * server reads the chain, so it is freed at once.
+ * A chain in the config region, newest first, linked by one store. The id of a saved text is its
+ * offset. A text that is removed is unlinked by one store, too. Then `live` is cleared, for a loop
+ * over the texts that is under way. Only the server reads the chain, so the text is freed at once.
  *
  * O1  The partners of the releases here are the acquires of the next server, in
  *     saved_sorted() and session_saved_each().
- * O2  What is relaxed is the server's own: nobody else stores it.
+ * O2  Relaxed words are stored only by the server itself.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "session/state.h"
 
-enum { OBJECT_MAX = 32 << 20 };	/* a command for 500,000 functions */
+enum { SAVED_MAX = 32 << 20 };	/* a command for 500,000 functions */
 
 static struct saved *saved_at(struct session *s, config_ref ref)
 {
@@ -46,7 +45,7 @@ int session_saved_add(struct session *s, const char *path, const char *text,
 	struct saved *o;
 	config_ref ref;
 
-	if (nr_refs > sizeof(o->refs) / sizeof(o->refs[0]) || path_len + text_len > OBJECT_MAX)
+	if (nr_refs > sizeof(o->refs) / sizeof(o->refs[0]) || path_len + text_len > SAVED_MAX)
 		return -E2BIG;
 	ref = session_config_alloc(s, sizeof(*o) + path_len + text_len);
 	if (!ref)
@@ -61,9 +60,12 @@ int session_saved_add(struct session *s, const char *path, const char *text,
 	o->text_len = (uint32_t)text_len;
 	memcpy(o->bytes, path, path_len);
 	memcpy(o->bytes + path_len, text, text_len);
-	/* Relaxed: in front of the release. */
+	/* Relaxed: stored before the release. */
 	atomic_store_explicit(&o->live, 1, memory_order_relaxed);
-	/* O1: whole or not at all, should this process end here; the next server reads it. */
+	/*
+	 * O1. Release: if this process dies here, the next server finds the text whole or not at
+	 * all.
+	 */
 	atomic_store_explicit(&h->saved, ref, memory_order_release);
 	*id = ref;
 	return 0;
@@ -80,10 +82,7 @@ void session_saved_remove(struct session *s, uint64_t id)
 		if (!o)
 			return;
 		if (ref == id) {
-			/*
-			 * O1: a server that dies behind it leaves no saved text in the chain that
-			 * nobody restores.
-			 */
+			/* O1: a server that dies after this leaves no removed text in the chain. */
 			atomic_store_explicit(link, o->next, memory_order_release);
 			atomic_store_explicit(&o->live, 0, memory_order_relaxed);	/* O2 */
 			session_config_free(s, ref, saved_size(o));
@@ -93,7 +92,10 @@ void session_saved_remove(struct session *s, uint64_t id)
 	}
 }
 
-/* All saved texts in order of serial; *nr of them. NULL: none, or out of memory (*nr is -1). */
+/*
+ * All saved texts in order of serial; *nr is their number. NULL: none, or out of memory (*nr is
+ * -1).
+ */
 static config_ref *saved_sorted(struct session *s, long *nr)
 {
 	config_ref ref, *v = NULL;
@@ -103,7 +105,7 @@ static config_ref *saved_sorted(struct session *s, long *nr)
 	for (ref = atomic_load_explicit(&s->header->saved, memory_order_acquire); saved_at(s, ref);
 	     ref = saved_at(s, ref)->next)
 		if (++n > (1 << 24))
-			break;		/* a ring: damaged */
+			break;		/* a loop in the chain: it is damaged */
 	*nr = n;
 	if (!n)
 		return NULL;

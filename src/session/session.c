@@ -22,11 +22,10 @@
 enum {
 	CONFIG_BYTES	= 256 << 20,
 	LOCK_PAUSE_MS	= 10,
-	DEFAULT_SLOTS	= LAYOUT_MAX_SLOTS,	/* sparse: only those that are given have memory */
+	DEFAULT_SLOTS	= LAYOUT_MAX_SLOTS,	/* sparse: only slots that are given have memory */
 	/*
-	 * Not at the start of a page, where the heads of maps and rings lie: a
-	 * processor takes the store of a depth and a load with the same low 12 bits
-	 * for the same place at first, and waits.
+	 * Not at the start of a page, where the heads of maps and rings lie. For a load and a store
+	 * with the same low 12 bits a processor first assumes the same address, and waits.
 	 */
 	SLOTS_AT	= 4096 + 2048,
 };
@@ -50,7 +49,7 @@ struct config_header *session_header(struct session *s)
 
 bool session_shortcuts_off(const struct session *s, uint32_t kinds)
 {
-	/* Relaxed: it is set before what it decides on is made. */
+	/* Relaxed: it is set before anything is made that depends on it. */
 	return atomic_load_explicit(&s->header->shortcuts_off, memory_order_relaxed) & kinds;
 }
 
@@ -72,8 +71,8 @@ void *session_data(struct session *s, data_ref ref, size_t size)
 void session_heaps_changed(struct session *s)
 {
 	/*
-	 * Relaxed: for the next server, when this one is dead. What is there is published by a
-	 * release behind it.
+	 * Relaxed: only the next server reads it, when this one is dead. A release publishes the
+	 * memory itself later.
 	 */
 	atomic_store_explicit(&s->header->config_high, s->config_heap.high, memory_order_relaxed);
 	atomic_store_explicit(&s->header->data_high, s->data_heap.high, memory_order_relaxed);
@@ -117,7 +116,7 @@ int session_data_restore(struct session *s, data_ref ref, size_t size)
 	return heap_restore(&s->data_heap, ref, size);
 }
 
-/* Less than a session's regions and what is spared behind them. */
+/* Whether the address space has no room for a session's regions and the spare behind them. */
 static bool addresses_limited(void)
 {
 	struct rlimit r;
@@ -152,7 +151,7 @@ const char *session_error(int err)
 		       "larger ($XDG_RUNTIME_DIR, else /dev/shm; in a container: --shm-size=1g)";
 	case ENOTDIR:
 	case EACCES:	return place_taken();
-	case ETIMEDOUT:	return "another command makes or restores it, and does not come to an end";
+	case ETIMEDOUT:	return "another command is making or restoring it and has not finished";
 	case EUSERS:	return "the session has no room for another process or thread";
 	default:	return strerror(err < 0 ? -err : err);
 	}
@@ -164,12 +163,12 @@ static bool membarrier_works(void)
 
 	if (have < 0 || !(have & MEMBARRIER_CMD_GLOBAL_EXPEDITED))
 		return false;
-	/* The server itself makes hits: sources, trace_marker. */
+	/* The server itself makes hits: for sources and for trace_marker. */
 	return !syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) &&
 	       !syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
 
-/* What both create and open set up in private memory once the files are mapped. */
+/* Sets up the private memory, for create and for open, when the files are mapped. */
 static int session_start(struct session *s, bool fresh, bool no_membarrier)
 {
 	struct config_header *h = s->header;
@@ -180,14 +179,14 @@ static int session_start(struct session *s, bool fresh, bool no_membarrier)
 				   .data_mask = region_mask(&s->data) };
 	s->membarrier = !no_membarrier && membarrier_works();
 	/*
-	 * Read in hit_enter(): L2 in limbo.c. Programs that have said that they need it live on
-	 * under a new server.
+	 * Read in hit_enter(): L2 in limbo.c. Programs that asked for the fence continue under a
+	 * new server.
 	 */
 	if (fresh || !s->membarrier)
 		atomic_store_explicit(&h->fence, s->membarrier ? 0 : 1, memory_order_seq_cst);
 	/*
-	 * Programs that have lived under another server made ways without a fence: none of them is
-	 * good any more (W1).
+	 * Programs may have made ways without a fence under the old server. None of them is valid
+	 * any more (W1).
 	 */
 	atomic_fetch_add_explicit(&h->epoch, 1, memory_order_seq_cst);
 	atomic_store_explicit(&h->server_pid, (uint32_t)getpid(), memory_order_relaxed);
@@ -237,12 +236,12 @@ static int params_check(const struct session_params *p)
 }
 
 /*
- * Backs what lies in front of the data region's heap, and leaves it as it is.
- * Slots and waiters that have never been given stay without memory (slot_back()).
+ * Backs what lies before the data region's heap, and does not change it. Slots and waiters that
+ * were never given stay without memory (slot_back()).
  */
 static int data_base_back(struct session *s, const struct config_header *h)
 {
-	/* Relaxed: the server's own store, or that of one that is dead. */
+	/* Relaxed: this server has stored it, or one that is dead. */
 	uint32_t given = atomic_load_explicit(&h->slots_high, memory_order_relaxed);
 	int err = region_keep(&s->data, 0, h->slots + (uint64_t)given * sizeof(struct slot));
 
@@ -253,7 +252,7 @@ static int data_base_back(struct session *s, const struct config_header *h)
 				   (uint64_t)given * sizeof(struct waiter));
 }
 
-/* Makes both files in dirfd, or in memory without a name. */
+/* Makes both files in dirfd, or as memory without a name. */
 static int session_files(struct session *s, const struct session_params *p)
 {
 	struct config_header h = { 0 };
@@ -343,9 +342,8 @@ void session_close(struct session *s)
 }
 
 /*
- * Makes the session's directory and leaves it in s->dir and s->dirfd. Its name
- * is a private one as yet; until *base is closed nobody takes it for one that
- * nobody serves any more.
+ * Makes the session's directory and leaves it in s->dir and s->dirfd. It has a private name at
+ * first. Until *base is closed no process takes it for a session without a server.
  */
 static int session_place(struct session *s, const char *name, int *base)
 {
@@ -354,7 +352,7 @@ static int session_place(struct session *s, const char *name, int *base)
 
 	place_private_name(s->name, sizeof(s->name));
 	if (err == -ENOTSUP && !name)
-		return 0;	/* for this process alone: memory without a name will do */
+		return 0;	/* it is for this process alone: memory without a name is enough */
 	if (err)
 		return err;
 	*base = place_open_dir(path);
@@ -366,7 +364,7 @@ static int session_place(struct session *s, const char *name, int *base)
 		return -EEXIST;
 	if (mkdirat(*base, s->name, 0700))
 		return -errno;
-	/* The path is shorter than dir by more than a name. */
+	/* `path` is shorter than s->dir by more than a name. */
 	strcat(strcat(strcpy(s->dir, path), "/"), s->name);
 	s->dirfd = openat(*base, s->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return s->dirfd < 0 ? -errno : 0;
@@ -375,10 +373,10 @@ static int session_place(struct session *s, const char *name, int *base)
 /* ---- making and restoring a session ---- */
 
 /*
- * A process locks the file `lock` in the session's directory when it makes or
- * restores the session, and unlocks it when the server answers commands. So two
- * cannot restore it, and others wait for the first (session_await()). The kernel
- * drops the lock of a process that dies; a server that is there holds none.
+ * A process locks the file `lock` in the session's directory while it makes or restores the
+ * session. It unlocks the file when the server answers commands. So only one process restores it,
+ * and others wait for that one (session_await()). The kernel drops the lock of a process that dies;
+ * a running server has no lock.
  */
 static int lock_open(int dirfd, int flags)
 {
@@ -387,7 +385,7 @@ static int lock_open(int dirfd, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-/* -EBUSY: another has it; -ENOENT: the session was removed meanwhile. */
+/* -EBUSY: another process has it; -ENOENT: the session was removed meanwhile. */
 static int session_lock(struct session *s)
 {
 	struct stat st;
@@ -414,7 +412,7 @@ static int session_take_over(struct session *s)
 	return err ? err : place_alive(s->dirfd) ? -EBUSY : 0;
 }
 
-/* It is whole, and will be served. */
+/* The session is complete and will be served: it gets its name. */
 static int session_rename(struct session *s, const char *name)
 {
 	char dir[sizeof(s->dir)];
@@ -454,8 +452,8 @@ int session_create(const char *name, const struct session_params *params, struct
 		err = attach_listen(s);
 	if (!err) {
 		/*
-		 * Who sees the magic sees a whole header: pairs with the acquire in map_session()
-		 * of the agent.
+		 * Release: a program that sees the magic sees the whole header. Pairs with the
+		 * acquire in map_session() of agent/join/attach.c.
 		 */
 		__atomic_store_n(&s->header->magic, SESSION_MAGIC, __ATOMIC_RELEASE);
 		err = name ? session_rename(s, name) : 0;
@@ -527,7 +525,7 @@ static int session_find(struct session *s, const char *name)
 	return s->dirfd < 0 ? s->dirfd : 0;
 }
 
-/* Another process has the lock. */
+/* Waits for the process that has the lock. */
 static int lock_await(int fd, unsigned int ms)
 {
 	const struct timespec pause = { .tv_nsec = LOCK_PAUSE_MS * 1000000l };
@@ -552,7 +550,7 @@ int session_await(const char *name, unsigned int ms)
 		err = lock_await(s->lock_fd, ms);
 	if (s)
 		session_release(s);
-	return err == -ENOENT ? 0 : err;	/* nobody is there to be waited for */
+	return err == -ENOENT ? 0 : err;	/* there is no session to wait for */
 }
 
 int session_open(const char *name, struct session **out)
@@ -583,13 +581,13 @@ int session_open(const char *name, struct session **out)
 	return 0;
 }
 
-/* Plans of the old server that the new one did not publish anew. */
+/* Takes out the old server's plans that the new one has not replaced. */
 static void plans_drop_old(struct session *s, uint64_t high)
 {
 	struct event_entry *e = (struct event_entry *)(s->config.base + s->header->events);
 
 	for (int i = 0; i < LAYOUT_MAX_EVENTS; i++) {
-		/* Relaxed: the server's own store, or that of one that is dead. */
+		/* Relaxed: this server has stored it, or one that is dead. */
 		config_ref plan = atomic_load_explicit(&e[i].plan, memory_order_relaxed);
 
 		if (plan && plan < high)
@@ -607,7 +605,7 @@ static void heap_drop_old(struct session *s, struct heap *heap)
 	extents_free(&old);
 }
 
-/* Saved texts and scratch memory are session.c's own to restore. */
+/* session.c itself restores saved texts and scratch memory. */
 static int restore_saved(struct session *s, uint64_t id, const struct saved *o, const char *path,
 			const char *text, void *arg)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * session.h - a session's shared memory, seen by its server and by those who attach
+ * session.h - a session's shared memory, as its server and attached processes use it
  *
  * Included by the server, the sources and the commands; never by src/plane.
  *
@@ -8,8 +8,8 @@
  *                                                           restored
  *                                       -> destroy          the files are removed
  *
- * One thread at a time may call the functions of a session (the server holds
- * its control lock); hits in this and other processes go on meanwhile.
+ * Only one thread at a time may call the functions of a session (the server holds its control
+ * lock). Hits in this process and in others happen meanwhile.
  */
 #ifndef TRACEFUSE_SESSION_SESSION_H
 #define TRACEFUSE_SESSION_SESSION_H
@@ -23,44 +23,44 @@ struct plane;
 struct hit;
 
 struct session_params {
-	uint32_t	nr_cpus;	/* 0: the machine's possible CPUs */
+	uint32_t	nr_cpus;	/* 0: as many as the machine can have */
 	uint32_t	nr_slots;	/* 0: LAYOUT_MAX_SLOTS */
 	uint64_t	memory;		/* address space of the data region in bytes, 0: 4 GiB */
-	bool		no_membarrier;	/* as where the system refuses membarrier */
+	bool		no_membarrier;	/* for tests: as if the system refused membarrier */
 };
 
 /*
- * Makes the session `name` (NULL: a private one with a made-up name that is
- * destroyed at close). Returns 0 and the session, or -EEXIST when there is a
- * session of that name (live or stale: session_remove_stale() or
- * session_open() first), -EINVAL for a bad name, -ENOTSUP when there is no
- * tmpfs, -ENOMEM, -ENOSPC, -EACCES ... session_error() says it in words.
+ * Makes the session `name` (NULL: a private one with a made-up name that is destroyed at close).
+ * Returns 0 and the session, or -EEXIST when there is a session of that name (live or stale:
+ * session_remove_stale() or session_open() first), -EINVAL for a bad name, -ENOTSUP when there is
+ * no tmpfs, -ENOMEM, -ENOSPC, -EACCES ... session_error() has the words.
  */
 int session_create(const char *name, const struct session_params *params, struct session **out);
 
 /*
- * Opens a session whose server died; -EBUSY when it is alive, or another process makes or
- * restores it just now, -ENOENT, -EPROTO when the files are damaged.
+ * Opens a session whose server died. -EBUSY: the server lives, or another process is making or
+ * restoring the session; -ENOENT; -EPROTO: the files are damaged.
  */
 int session_open(const char *name, struct session **out);
-/* Commands are answered from now on: session_await() returns. */
+/* The server answers commands from now on: session_await() returns. */
 void session_served(struct session *s);
 /*
- * Waits while another process makes or restores the session. 0: nobody does (any more), or it is
- * not there; -ETIMEDOUT: after `ms` still.
+ * Waits while another process makes or restores the session. 0: none does (any more), or there is
+ * no such session; -ETIMEDOUT: one still does after `ms`.
  */
 int session_await(const char *name, unsigned int ms);
-void session_close(struct session *s);		/* unmaps; a named session's files stay */
-void session_destroy(struct session *s);	/* removes the files, then closes */
+/* Unmaps the memory; a named session's files stay */
+void session_close(struct session *s);
+void session_destroy(struct session *s);	/* Removes the files, then closes */
 
-/* What an error of the functions above means, for a message to the user. */
+/* A message to the user for an error of the functions above. */
 const char *session_error(int err);
 
-/* The tmpfs that the session's memory is taken from. */
+/* How much room the session's tmpfs has. */
 struct session_room {
 	uint64_t	total, free;	/* bytes; both 0: no limit of its own */
-	bool		full;		/* something found no room there since the server began */
-	bool		used_up;	/* or no room in the session's own addresses */
+	bool		full;		/* since the server began, something found no room there */
+	bool		used_up;	/* or found no room in the session's own addresses */
 };
 
 void session_room(const struct session *s, struct session_room *out);
@@ -69,16 +69,16 @@ void session_room(const struct session *s, struct session_room *out);
 bool session_name_valid(const char *name);
 
 /*
- * Calls fn for each named session of this user; stops at the first non-zero return, which it
- * returns.
+ * Calls fn for each named session of this user. Stops at the first return value that is not 0, and
+ * returns it.
  */
 int session_list(int (*fn)(void *arg, const char *name, const char *dir, bool alive), void *arg);
 /* Removes a session whose server died. -EBUSY when it lives, -ENOENT when there is none. */
 int session_remove_stale(const char *name);
 
 /*
- * The session is this process's alone: when both it and the server are gone, the next command
- * removes the session. A descriptor, to be held until session_disown(), or -errno.
+ * Makes this process the owner of the session: when it and the server are gone, the next command
+ * removes the session. Returns a descriptor, which stays open until session_disown(), or -errno.
  */
 int session_own(const char *name);
 void session_disown(const char *name, int owner);
@@ -89,86 +89,87 @@ int64_t session_now_ms(void);
 const char *session_name(const struct session *s);
 const char *session_dir(const struct session *s);	/* directory with config, data and socket */
 struct config_header *session_header(struct session *s);
-/* enum shortcuts_off: whether one of these kinds is not to be decided on. */
+/* enum shortcuts_off: whether shortcuts of one of these kinds are switched off. */
 bool session_shortcuts_off(const struct session *s, uint32_t kinds);
 
 /* The plane of this process over the same memory, for sources inside the server. */
 struct plane *session_plane(struct session *s);
-/* A slot for a thread of the server that makes hits (a source, trace_marker); NULL: none left. */
+/*
+ * A slot for a thread of the server that makes hits (a source, trace_marker). NULL: none is left.
+ */
 struct slot *session_slot_get(struct session *s);
 void session_slot_put(struct session *s, struct slot *slot);
 /*
- * A hit of the server itself, one at a time; 0 also when it met nonsense that a program wrote into
- * the region.
+ * Makes a hit of the server itself, one at a time. Also returns 0 when the hit met a wrong number
+ * that a program wrote into the region.
  */
 uint64_t session_hit(struct session *s, struct slot *slot, const struct hit *h);
 
-/* NULL when [ref, ref + size) does not lie inside the region. */
+/* NULL if [ref, ref + size) does not lie inside the region. */
 void *session_config(struct session *s, config_ref ref, size_t size);
 void *session_data(struct session *s, data_ref ref, size_t size);
 
-/*
- * Zeroed, 64-byte aligned (page aligned from 4096 bytes on), backed by real memory. 0: out of
- * memory.
- */
+/* Zeroed, 64-byte aligned (page aligned from 4096 bytes on), backed by memory. 0: out of memory. */
 config_ref session_config_alloc(struct session *s, size_t size);
 data_ref session_data_alloc(struct session *s, size_t size);
-/* At once; only for what was never published. */
+/* Frees at once; only for memory that was never published. */
 void session_config_free(struct session *s, config_ref ref, size_t size);
 void session_data_free(struct session *s, data_ref ref, size_t size);
 /*
- * For a restored session: [ref, ref + size) is in use. Until
- * session_restore_done() everything that the old server had is kept, because
- * programs still run on it. After it the plans that were not published anew
- * are taken out, and what nobody restored is freed when no hit sees it any more.
- * -EINVAL: not inside what the old server used.
+ * For a restored session: [ref, ref + size) is in use. All that the old server had stays until
+ * session_restore_done(), because programs still run on it. Then the plans that were not published
+ * again are taken out. What was not restored is freed when no hit sees it any more. -EINVAL: it
+ * does not lie inside what the old server used.
  */
 int session_config_restore(struct session *s, config_ref ref, size_t size);
 int session_data_restore(struct session *s, data_ref ref, size_t size);
 void session_restore_done(struct session *s);
 
 /*
- * Release-stores `ref` into a word of the config or data region and raises the
- * epoch. What is stored in an event's entry is a plan: its kind is noted in it.
+ * Stores `ref` with release into a word of the config or data region, and raises the epoch. If the
+ * word is an event's entry, `ref` is a plan: its kind is set, too.
  */
 void session_publish(struct session *s, _Atomic uint64_t *word, uint64_t ref);
 /*
- * What a short hit does not load has changed: an instance's options or clock, whether a ring is
- * disabled (W2 of agent/emit/way.c). Raises the epoch, so that programs look at it again.
+ * A setting has changed that a shortcut does not load: an instance's options or clock, whether a
+ * ring is disabled (W2 of agent/emit/way.c). Raises the epoch, so that programs look at it again.
  */
 void session_settings_changed(struct session *s);
-/* Freed when no hit can see it any more (R5). Never waits. */
+/* The memory is freed when no hit can see it any more (R5). Never waits. */
 void session_config_retire(struct session *s, config_ref ref, size_t size);
 void session_data_retire(struct session *s, data_ref ref, size_t size);
 /*
- * Frees what is past its grace period and gives rings to threads that ask for
- * one (ring_leases_serve()); called by the server every few milliseconds.
- * Returns how much is left in limbo.
+ * Frees memory whose grace period is over, and gives rings to threads that ask for one
+ * (ring_leases_serve()). The server calls it every few milliseconds. Returns how much is left in
+ * limbo.
  */
 size_t session_reclaim(struct session *s);
 
 /*
- * What the server says of its instances, by their index. It is kept where the
- * server alone writes, for the next one; what is in the data region is for hits.
+ * What the server notes of its instances, by their index. It lies in the config region, where only
+ * the server writes, and the next server reads it. The data region has a copy for hits.
  */
 bool session_instance_used(struct session *s, uint32_t instance);
 void session_instance_use(struct session *s, uint32_t instance, bool used);
 /* Sets of pids, in the order of struct pids_family; 0: none. */
 void session_pids_publish(struct session *s, uint32_t instance, unsigned int set, data_ref ref);
-/* New tasks join these of them, a bit each. */
+/* New tasks join the sets in `sets`, a bit each. */
 void session_pids_follow(struct session *s, uint32_t instance, uint32_t sets);
 
 /*
- * Some instance has event-fork or function-fork, or none has: new processes join the sets of pids
- * of who made them.
+ * `on`: some instance has event-fork or function-fork, so new processes join the sets of pids of
+ * their creators.
  */
 void session_follow(struct session *s, bool on);
 
-/* R4. The id is stable while the server lives. */
+/* R4. The id does not change while the server lives. */
 int session_saved_add(struct session *s, const char *path, const char *text,
 		       const uint64_t *refs, unsigned int nr_refs, uint64_t *id);
 void session_saved_remove(struct session *s, uint64_t id);
-/* Calls fn for each live saved text in order of serial; stops at the first non-zero return. */
+/*
+ * Calls fn for each live saved text in order of serial. Stops at the first return value that is not
+ * 0.
+ */
 int session_saved_each(struct session *s,
 		       int (*fn)(struct session *s, uint64_t id, const struct saved *o,
 				 const char *path, const char *text, void *arg),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * state.h - what a server keeps in its own memory about its session
+ * state.h - what a server knows of its session, in its own memory
  *
  * Included by src/session only.
  */
@@ -15,11 +15,11 @@
 #include "session/region.h"
 #include "session/session.h"
 
-/* Something that was unpublished and waits for the hits that may still see it. */
+/* Memory that was unpublished and waits for the hits that may still see it. */
 struct limbo_entry {
 	struct heap	*heap;
 	uint64_t	off, len;
-	uint64_t	epoch;		/* hits that saw this epoch cannot see it */
+	uint64_t	epoch;		/* a hit that saw this epoch cannot see it */
 };
 
 struct limbo {
@@ -27,25 +27,25 @@ struct limbo {
 	size_t		nr;
 };
 
-/* An attached process; the index is that of its struct process_entry. */
+/* An attached process. It has the same index as its struct process_entry. */
 struct process {
 	pid_t		pid;		/* 0: free */
 	int		pidfd;		/* -1: none */
 	int		conn;		/* -1: the connection is gone or was the old server's */
-	bool		gone;		/* said goodbye: its slots are to be taken back */
-	bool		greeted;	/* said HELLO */
-	bool		waits;		/* waits for attach_go() */
-	uint32_t	waits_for;	/* of the request that waits */
-	bool		described;	/* by process_describe() */
-	bool		known;		/* it was here before it connected: follow.c */
-	/* did not answer a command of sites in time: nobody waits for it */
+	bool		gone;		/* it said goodbye: its slots are to be taken back */
+	bool		greeted;	/* it said HELLO */
+	bool		waits;		/* it waits for attach_go() */
+	uint32_t	waits_for;	/* the number of the request that waits */
+	bool		described;	/* process_describe() was called */
+	bool		known;		/* it existed before it connected: follow.c */
+	/* It did not answer a command for sites in time: the server no longer waits for it */
 	bool		slow;
-	unsigned int	nr_slots;	/* that it has */
-	int64_t		since;		/* milliseconds: when it connected */
-	uint64_t	image;		/* of what it runs, as it says; 0: it does not say */
+	unsigned int	nr_slots;	/* how many it has */
+	int64_t		since;		/* milliseconds: the time when it connected */
+	uint64_t	image;		/* the image that it says it runs; 0: it does not say */
 };
 
-/* A buffer that there is, and its book (ring/book.h). */
+/* A buffer that exists, and its book (ring/book.h). */
 struct buffer_name {
 	data_ref	buffer;
 	config_ref	book;
@@ -55,7 +55,7 @@ struct buffer_name {
 struct buffer_names {
 	struct buffer_name *v;
 	size_t		nr;
-	uint64_t	made;		/* so far */
+	uint64_t	made;		/* how many so far */
 };
 
 enum { SLOT_FREE = 0, SLOT_SERVER = UINT32_MAX };
@@ -65,9 +65,10 @@ struct session {
 	char		name[64];
 	char		dir[4096];	/* "": memory without a name (no tmpfs) */
 	int		dirfd;
-	int		lock_fd;	/* while nobody serves it yet (session_served()); -1 */
-	bool		private;	/* destroyed at close */
-	bool		membarrier;	/* the system has it and the session uses it */
+	/* While the server does not answer yet (session_served()); otherwise -1 */
+	int		lock_fd;
+	bool		private;	/* it is destroyed at close */
+	bool		membarrier;	/* the system has membarrier, and the session uses it */
 	struct region	config, data;
 	struct heap	config_heap, data_heap;
 	struct config_header *header;
@@ -75,21 +76,21 @@ struct session {
 	struct limbo	limbo;
 	struct buffer_names buffers;
 	uint32_t	nr_slots;
-	/* by slot: SLOT_FREE, SLOT_SERVER or 1 + index of the process */
+	/* By slot: SLOT_FREE, SLOT_SERVER or 1 + index of the process */
 	uint32_t	*slot_process;
 	struct process	processes[LAYOUT_MAX_PROCESSES];
-	unsigned int	processes_end;	/* no process from here on */
+	unsigned int	processes_end;	/* no index from here on has a process */
 	int		listen_fd;	/* -1: none */
-	bool		serving;	/* attach_serve() runs */
-	bool		stepping;	/* for attach_step() */
-	int64_t		stepped;	/* milliseconds: the last time */
-	/* milliseconds: connections are not accepted until then; 0: they are */
+	bool		serving;	/* attach_serve() is running */
+	bool		stepping;	/* it is attach_step() that runs it */
+	int64_t		stepped;	/* milliseconds: when attach_step() last did its work */
+	/* Milliseconds: no connection is accepted until then; 0: all are */
 	int64_t		paused_until;
-	int		poll_fd;	/* epoll over the socket, connections and pidfds */
+	int		poll_fd;	/* an epoll with the socket, connections and pidfds */
 	struct attach_hooks hooks;
-	/* ATTACH_PACKET bytes: what is being read from a connection */
+	/* ATTACH_PACKET bytes: the packet that is being read */
 	char		*packet;
-	/* follow.c: the last ones that lived on without the session */
+	/* follow.c: the last processes that left and may live without the session */
 	struct process_entry gone[FOLLOW_GONE];
 	unsigned int	next_gone;
 };
@@ -97,23 +98,26 @@ struct session {
 /* place.c: where sessions lie */
 int place_base(char *out, size_t size, bool create);	/* -ENOTSUP: no tmpfs */
 /*
- * What lies at the path by now may be another: looked at as it was opened. A descriptor, or -errno
+ * Opens the directory and checks the open one: the path may lead to another by now. Returns a
+ * descriptor, or -errno.
  */
 int place_open_dir(const char *path);
 void place_private_name(char *out, size_t size);
-/* W1: until `base` is closed nobody sweeps there. */
+/* W1: until `base` is closed no session there is removed. */
 void place_hold(int base);
-/* What -EACCES and -ENOTDIR of place_base() mean, in words. */
+/* The words for -EACCES and -ENOTDIR of place_base(). */
 const char *place_taken(void);
-/* room.c: bytes that a CPU's ring of a buffer may have by default. */
+/* room.c: the default size in bytes of a CPU's ring in a buffer. */
 uint64_t room_of_ring(const struct session *s, uint32_t nr_cpus);
 
-bool place_alive(int dirfd);				/* a server accepts connections there */
-/* Of the directory all files that a session has. */
+/* Whether a server accepts connections there */
+bool place_alive(int dirfd);
+/* Removes all files that a session has from the directory. */
 void place_empty(int dirfd);
-void place_sweep(int base);				/* private sessions that nobody serves */
+/* Removes private sessions without a server */
+void place_sweep(int base);
 
-/* session.c: notes for the next server how far the heaps are used */
+/* session.c: notes for the next server how much of the heaps was used */
 void session_heaps_changed(struct session *s);
 
 /* limbo.c */
@@ -124,74 +128,79 @@ int limbo_add(struct session *s, struct heap *heap, uint64_t off, uint64_t len);
 int slots_create(struct session *s);
 void slots_destroy(struct session *s);
 struct slot_book *slot_book(struct session *s, uint32_t index);		/* index below nr_slots */
-/* No slot from here on has ever been given, so none has memory. */
+/* No slot from here on was ever given, so none has memory. */
 uint32_t slots_end(const struct session *s);
-/* The slot is that process's (1 + index), SLOT_SERVER's or SLOT_FREE now. */
+/* Notes that the slot belongs to a process (1 + index), SLOT_SERVER or SLOT_FREE. */
 void slot_assign(struct session *s, uint32_t index, uint32_t process);
-/* Gives `nr` slots to process index + 1 or SLOT_SERVER; fills out, returns how many there were. */
+/*
+ * Gives up to `nr` slots to a process (1 + index) or SLOT_SERVER. Fills `out` and returns their
+ * number.
+ */
 unsigned int slots_give(struct session *s, uint32_t process, unsigned int nr, uint32_t *out);
 void slots_take_back(struct session *s, uint32_t process);
 void slot_recycle(struct session *s, uint32_t index);
 
 /* process.c */
 int process_add(struct session *s, pid_t pid, int pidfd, int conn);
-/* Which image it says it is. */
+/* Notes which image the process says it runs. */
 void process_runs(struct session *s, unsigned int index, uint64_t image);
-/* What /proc tells, which takes a while: mostly when it has had its first answer. */
+/* Reads about it in /proc, which takes a while: mostly after its first answer. */
 void process_describe(struct session *s, unsigned int index);
 void process_remove(struct session *s, unsigned int index);
 bool process_alive(const struct process *p);
-/* of the old server, after session_open() */
+/* Takes over those of the old server, after session_open() */
 void processes_restore(struct session *s);
 uint64_t process_start_time(pid_t pid);			/* 0: no such process */
-uint64_t process_began(struct session *s, unsigned int index);	/* when it connected: the same */
+/* Its start time when it connected */
+uint64_t process_began(struct session *s, unsigned int index);
 
-pid_t process_parent(pid_t pid);			/* 0: not known */
+pid_t process_parent(pid_t pid);			/* 0: unknown */
 
-/* follow.c: new processes and the sets of pids of who made them */
-/* it left, or executes another program */
+/* follow.c: new processes join the sets of pids of their creators */
+/* The process left, or executes another program */
 void follow_remember(struct session *s, pid_t pid, uint64_t start_time);
-/* it is attached, or was */
+/* Whether the process is attached, or was */
 bool follow_knows(const struct session *s, pid_t pid, uint64_t start_time);
-void follow_child(struct session *s, pid_t pid);	/* it joins */
+void follow_child(struct session *s, pid_t pid);	/* the process joins */
 
 /* instance_book.c */
-/* it joins the sets that follow tasks */
+/* The process joins the sets that follow tasks */
 void pids_inherit(struct session *s, pid_t creator, pid_t pid);
 
 /* site_command.c */
-/* of who had the index before */
+/* Forgets the answer of the process that had the index before */
 void process_forget_answer(struct session *s, unsigned int index);
 
 /* task.c: threads of processes that may live in another pid name space */
-/* The thread that the process itself calls `tid`, as this process sees it; 0: there is none. */
+/* The thread that the process itself calls `tid`, as this process numbers it; 0: there is none. */
 pid_t task_find(pid_t process, uint32_t tid);
-/* False only when no thread of that name is left. */
+/* False only if the process has no thread of that number any more. */
 bool task_lives(pid_t process, uint32_t tid);
 
 /* recover.c */
-void process_end(struct session *s, unsigned int index);	/* it died, left or called exec */
-/* what its thread left half done in maps */
+/* The process died, left or called exec */
+void process_end(struct session *s, unsigned int index);
+/* Finishes what the slot's dead thread left half done in maps */
 void slot_finish(struct session *s, uint32_t index);
-/* Slots of the process whose threads are gone; they stay the process's own. Returns how many. */
+/* Takes back slots of dead threads. They stay with the process. Returns how many. */
 unsigned int threads_finish(struct session *s, unsigned int index);
 
 /* attach/server.c */
 int attach_listen(struct session *s);
-/* Accepts again what was paused, when its time is over. */
+/* Accepts connections again when the pause is over. */
 void attach_restore(struct session *s);
 /*
- * attach_serve() looks when the descriptor is readable; it is that process's (1 + index), 0: the
+ * epoll reports the descriptor to attach_serve(). It belongs to a process (1 + index), 0: it is the
  * socket.
  */
 int attach_watch(struct session *s, unsigned int process, int fd);
-/* To a process; never waits. */
+/* Sends an answer to a process. Never waits. */
 void attach_send(int conn, const void *answer, size_t size);
-/* Closes it, too. */
+/* Also closes the descriptor. */
 void attach_unwatch(struct session *s, int fd);
 void attach_stop(struct session *s);
 
-/* attach/answer.c: one packet of a process, `size` bytes in s->packet. */
+/* attach/answer.c: answers one packet of a process, `size` bytes in s->packet. */
 void attach_answer(struct session *s, unsigned int index, size_t size);
 
 #endif

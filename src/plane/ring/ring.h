@@ -138,11 +138,11 @@ void ring_iter_close(struct ring_iter *it);
 bool ring_iter_peek_cpu(struct ring_iter *it, uint32_t cpu, struct ring_record *out);
 void ring_iter_skip_cpu(struct ring_iter *it, uint32_t cpu);
 /*
- * The next records of one CPU as a sub-buffer, in the form of ring_consume_page(). *held is the
+ * The next records of one CPU as a sub-buffer, in the form of ring_consume_page(). *rest is the
  * record that did not fit on the page before, zeroed at first. Nothing else may call
  * ring_iter_next() meanwhile. 1, 0 at the end, -errno.
  */
-int ring_iter_page(struct ring_iter *it, struct ring_record *held, void *page,
+int ring_iter_page(struct ring_iter *it, struct ring_record *rest, void *page,
 		   uint32_t subbuf_size);
 
 /*

@@ -2,8 +2,8 @@
 /*
  * answer.c - what the server answers to each packet of a process (attach_wire.h)
  *
- * A packet is believed to have come from the process, and nothing else of it:
- * every size and offset is checked before it is used.
+ * The server trusts a packet only to come from that process: it checks every size and offset before
+ * use.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 /* Most processes have few threads, and a slot's memory is large. */
 enum { FIRST_SLOTS = 2 };
 
-/* A reply and the ids behind it. */
+/* A reply, and the ids that follow it. */
 struct answer {
 	struct attach_reply reply;
 	int32_t		ids[ATTACH_IDS];
@@ -25,7 +25,7 @@ static void answer_send(struct session *s, const struct process *p, const struct
 	size_t size = sizeof(a->reply) + a->reply.nr_ids * sizeof(a->ids[0]);
 
 	attach_send(p->conn, a, size);
-	/* Relaxed: it only says that there was one. */
+	/* Relaxed: it only says that the server has answered. */
 	atomic_fetch_add_explicit(&s->header->served, 1, memory_order_relaxed);
 }
 
@@ -39,8 +39,8 @@ static void give_slots(struct session *s, unsigned int index, unsigned int nr,
 }
 
 /*
- * Its connection may be open still, in a child that has inherited it: then the end of what the
- * process ran before exec is seen here only, and its slots are free before others are given.
+ * The connection may still be open in a child that inherited it. Only here does the server see that
+ * the program before exec has ended. Its slots are freed before others are given.
  */
 static void end_older_images(struct session *s, unsigned int index)
 {
@@ -64,10 +64,10 @@ static void answer_hello(struct session *s, unsigned int index, const struct att
 	process_runs(s, index, q->image);
 	end_older_images(s, index);
 	/*
-	 * Pairs with the load of fence in hit_enter(), which comes behind the answer: L2 in
+	 * Pairs with the load of fence in hit_enter(), which comes after this answer: L2 in
 	 * limbo.c.
 	 */
-	if (q->no_membarrier)	/* before its first hit: it has no slot yet */
+	if (q->no_membarrier)	/* its first hit is still to come: it has no slot yet */
 		atomic_store_explicit(&s->header->fence, 1, memory_order_seq_cst);
 	if (!q->value && pids_followed(&s->plane)) {
 		process_describe(s, index);
@@ -84,8 +84,8 @@ static void answer_hello(struct session *s, unsigned int index, const struct att
 }
 
 /*
- * Slots of threads that are gone are free again too: the process finds them when it looks for a
- * free one.
+ * Also frees the slots of threads that are gone: the process finds them when it looks for a free
+ * one.
  */
 static void answer_more(struct session *s, unsigned int index, struct attach_reply *reply)
 {
@@ -97,7 +97,7 @@ static void answer_more(struct session *s, unsigned int index, struct attach_rep
 		reply->err = 0;
 }
 
-/* A text inside the definition that ends there; NULL: it does not. */
+/* A text inside the definition that also ends there; otherwise NULL. */
 static const char *definition_text(const struct attach_definition *d, uint32_t offset)
 {
 	const char *text = (const char *)d + offset;
@@ -119,7 +119,7 @@ static int define(struct session *s, const struct attach_peer *peer,
 			       : -EOPNOTSUPP;
 }
 
-/* `left` bytes of definitions at `at`, a multiple of 8 in the packet. */
+/* Answers `left` bytes of definitions at `at`, which is a multiple of 8 in the packet. */
 static void answer_events(struct session *s, unsigned int index, uint32_t nr, const char *at,
 			  size_t left, struct answer *out)
 {
@@ -142,7 +142,7 @@ static void answer_events(struct session *s, unsigned int index, uint32_t nr, co
 	}
 }
 
-/* It waits for attach_go(), which answers the same request once more. */
+/* The process waits for attach_go(), which answers the same request a second time. */
 static void answer_barrier(struct session *s, unsigned int index, const struct attach_request *q,
 			bool waits, struct attach_reply *reply)
 {

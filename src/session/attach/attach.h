@@ -10,12 +10,12 @@
  *
  * The process's side is src/agent/join/attach.c.
  *
- * attach_wire.h has the messages. What a program says of its events, and when
- * it may start, is decided by the hooks: the session knows no model.
+ * attach_wire.h has the messages. The hooks decide what becomes of a program's events and when the
+ * program may start: the session knows no model.
  *
- * The connection stays open while the process is attached. That a process is
- * gone is told by its pidfd alone: a program may close descriptors it does not
- * know, so the end of the connection means nothing by itself.
+ * The connection stays open while the process is attached. Only its pidfd says that a process is
+ * gone. A program may close descriptors that it does not know, so the end of the connection alone
+ * means nothing.
  */
 #ifndef TRACEFUSE_SESSION_ATTACH_ATTACH_H
 #define TRACEFUSE_SESSION_ATTACH_ATTACH_H
@@ -26,31 +26,33 @@
 
 /* ---- Server: called from its loop, under the control lock ---- */
 
-/* A descriptor to wait on with POLLIN; it is readable when attach_serve() has something to do. */
+/* A descriptor to poll for POLLIN. It is readable when attach_serve() has something to do. */
 int attach_fd(struct session *s);
 /*
- * Takes connections, answers, takes back what dead processes had, gives rings
- * to threads without restartable sequences (as does session_reclaim()). Never waits.
+ * Accepts connections, answers, takes back what dead processes had, and gives rings to threads
+ * without restartable sequences (session_reclaim() does that, too). Never waits.
  */
 void attach_serve(struct session *s);
 /*
- * Between the pieces of long work of the loop, as often as one likes: the same for what needs no
- * hook. Processes that want something of the hooks wait, and see that there is progress
- * (config_header.served).
+ * Does the same for all that needs no hook. The loop calls it between the pieces of long work, as
+ * often as it likes. Processes that need a hook wait, and see progress (config_header.served).
  */
 void attach_step(struct session *s);
-/* Tells that alone, once in a millisecond: whether it did. For a server that answers nobody yet. */
+/*
+ * Only raises config_header.served, at most once in a millisecond. Returns whether it did. For a
+ * server that does not answer yet.
+ */
 bool attach_progress(struct session *s);
-/* Attached processes that live; calls fn for each (NULL: only counts). */
+/* Calls fn for each attached process that lives (NULL: only counts them). Returns their number. */
 unsigned int attach_processes(struct session *s,
 			      void (*fn)(void *arg, pid_t pid, unsigned int slots), void *arg);
 
 /*
- * What was lost for want of a slot, and who could not join at all: struct losses and the slots'
- * counts.
+ * What was lost because there was no slot, and which processes could not join: the sums of struct
+ * losses and of the slots' counts.
  */
 struct attach_losses {
-	/* hits in signal handlers that are too deep inside each other */
+	/* Hits in signal handlers that are nested too deep */
 	uint64_t	deep;
 	uint64_t	hits, threads, processes;
 	uint64_t	untraced[UNTRACED_REASONS];
@@ -58,63 +60,65 @@ struct attach_losses {
 
 void attach_losses(struct session *s, struct attach_losses *out);
 
-/* One that asks: 1 + its index in the process table, and its pid as the server sees it. */
+/* The process that asks: 1 + its index in the process table, and its pid as the server sees it. */
 struct attach_peer {
 	unsigned int	process;
 	pid_t		pid;
 };
 
 /*
- * What the owner of the session answers; each may be NULL. The texts come from
- * a program, 0-terminated but not checked otherwise, and are gone after the call.
+ * What the owner of the session decides. Each hook may be NULL. The texts come from a program: they
+ * end in a 0 and are not checked otherwise, and they are only valid during the call.
  */
 struct attach_hooks {
 	void		*arg;
 	/*
-	 * HELLO of an agent with this table of providers' events: the id of the first one, 0: it
-	 * has to do without.
+	 * HELLO of an agent with this table of providers' events: returns the id of the first
+	 * event, or 0: the agent has to do without them.
 	 */
 	uint32_t	(*table)(void *arg, const struct attach_peer *peer, uint64_t version);
 	/* HELLO: a process has joined. */
 	void		(*joined)(void *arg, const struct attach_peer *peer);
-	/* EVENTS: the event's id, or -errno. */
+	/* EVENTS: returns the event's id, or -errno. */
 	int (*define)(void *arg, const struct attach_peer *peer, const char *system,
 		      const char *name, const char *body);
-	/* READY: true: it waits until attach_go(). */
+	/* READY: returns true if the process has to wait until attach_go(). */
 	bool		(*ready)(void *arg, const struct attach_peer *peer);
 	/*
-	 * DSO: the process has loaded it; what of it is to be traced is published when this
-	 * returns. true: it waits until attach_go(), a second at most.
+	 * DSO: the process has loaded it. When this returns, the words of its traced functions are
+	 * published. Returns true if the process has to wait until attach_go(), at most a second.
 	 */
 	bool		(*dso)(void *arg, const struct attach_peer *peer, uint32_t number);
 };
 
-/* copied; NULL: none */
+/* The hooks are copied; NULL: none */
 void attach_set_hooks(struct session *s, const struct attach_hooks *hooks);
 /*
- * Lets a process go on that waits after READY or DSO. -ESRCH: there is none that waits under this
- * number.
+ * Lets a process continue that waits after READY or DSO. -ESRCH: no process with this number waits.
  */
 int attach_go(struct session *s, unsigned int process);
 
-/* ---- Words of sites (layout.h): told, and obeyed ---- */
+/* ---- Words of sites (layout.h): commands and answers ---- */
 
-/* Wakes all programs because words have changed; the number of this command. */
+/* Wakes all programs because words have changed. Returns the number of this command. */
 uint32_t attach_command(struct session *s);
 
-/* Living processes that have not answered a command, or a later one. */
+/* Living processes that have answered neither this command nor a later one. */
 struct attach_behind {
 	unsigned int	late;
-	unsigned int	slow;	/* given up before, and not heard of since */
-	/* attached just now and never answered: it may be reading the words, or has no sites */
+	unsigned int	slow;	/* they were given up before, and have not answered since */
+	/*
+	 * They attached a moment ago and have never answered: they may be reading the words, or
+	 * have no sites
+	 */
 	unsigned int	fresh;
 };
 
 void attach_behind(struct session *s, uint32_t command, struct attach_behind *out);
-/* Those that are late are slow from now on, until they answer. */
+/* Processes that have not answered count as slow from now on, until they answer. */
 void attach_give_up(struct session *s, uint32_t command);
 
-/* What a process says of its sites (struct site_answer), believed by nobody. */
+/* What a process says of its sites (struct site_answer). It may be wrong. */
 struct attach_answer {
 	struct attach_peer peer;
 	uint32_t	nr_sites, nr_skipped, nr_on;
@@ -124,13 +128,13 @@ struct attach_answer {
 	uint64_t	dsos[LAYOUT_MAX_DSOS / 64];
 };
 
-/* Of each process that has said something. */
+/* Calls fn for each process that has answered. */
 void attach_answers(struct session *s, void (*fn)(void *arg, const struct attach_answer *a),
 		    void *arg);
 
 /*
- * Takes back the slots of threads that are gone from living processes, and
- * finishes what they left half done; every few seconds. Returns how many.
+ * Takes back the slots of dead threads of living processes, and finishes what these threads left
+ * half done. Called every few seconds. Returns how many there were.
  */
 unsigned int attach_check_threads(struct session *s);
 

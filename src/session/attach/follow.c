@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * follow.c - a process that joins the session is somebody's child: it joins the sets of pids of who
- * made it
+ * follow.c - a process that joins the session also joins the sets of pids of the thread that
+ * created it
  *
- * For those that do not say so themselves (agent/thread/tasks.c): what posix_spawn(),
- * system() and their like execute, what a program executes that is not
- * attached, children of raw system calls. /proc/PID/task/TID/children has a
- * thread's own children; where the kernel has no such file, or the thread has
- * ended, they are those of the first thread.
+ * The server does this for processes whose agent cannot (agent/thread/tasks.c): programs executed
+ * by posix_spawn(), system() and their like, programs executed by a process that is not attached,
+ * and children of raw system calls. /proc/PID/task/TID/children lists a thread's own children. If
+ * the kernel has no such file, or the thread has ended, the first thread counts as their creator.
  *
- * A process joins at most once: not when it executes another program, or comes
- * to the next server. Those that are not attached and lie between it and who is
- * listed have joined by their time; nobody has said so, and it is made up for.
+ * A process joins at most once: not again when it executes another program or attaches to the next
+ * server. Its ancestors that are not attached should have joined before it; that is done here, too.
  */
 #include <errno.h>
 #include <dirent.h>
@@ -43,7 +41,7 @@ void session_follow(struct session *s, bool on)
 	atomic_store_explicit(&h->follow, on, memory_order_relaxed);
 }
 
-/* ---- Who was here ---- */
+/* ---- Processes that the server knows ---- */
 
 void follow_remember(struct session *s, pid_t pid, uint64_t start_time)
 {
@@ -70,7 +68,7 @@ bool follow_knows(const struct session *s, pid_t pid, uint64_t start_time)
 	return false;
 }
 
-/* ---- Who made it ---- */
+/* ---- The creator of a process ---- */
 
 static bool has_child(pid_t process, const char *tid, pid_t child)
 {
@@ -88,7 +86,7 @@ static bool has_child(pid_t process, const char *tid, pid_t child)
 	return found;
 }
 
-/* The thread of that process; the first one, where one does not know. */
+/* The thread of that process that created `child`; the first thread, if that is unknown. */
 static pid_t creator_in(pid_t process, pid_t child)
 {
 	pid_t creator = process;
@@ -115,7 +113,7 @@ void follow_child(struct session *s, pid_t pid)
 
 	if (!pids_followed(&s->plane))
 		return;
-	/* Upwards, as long as nobody has told of them. */
+	/* Goes up the ancestors as far as they are unknown to the server. */
 	while (nr < GENERATIONS - 1 && line[nr] > 0 &&
 	       process_start_time(line[nr]) >= s->header->follow_since &&
 	       (!nr || !follow_knows(s, line[nr], process_start_time(line[nr])))) {

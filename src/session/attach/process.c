@@ -2,9 +2,9 @@
 /*
  * process.c - the attached processes and whether they live (R5)
  *
- * A pidfd says whether a process lives. The table in the config region keeps
- * pid and start time, which together name one process for good, so that a
- * server that restores the session finds the processes of the old one.
+ * A pidfd says whether a process lives. The table in the config region has pid and start time,
+ * which together name one process for good. With it, a server that restores the session finds the
+ * processes of the old one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,10 +21,10 @@ static struct process_entry *entry_of(struct session *s, unsigned int index)
 	return (struct process_entry *)(s->config.base + s->header->processes) + index;
 }
 
-/* Fields of /proc/PID/stat by their numbers in proc(5), zeros where the process is gone. */
+/* Fields of /proc/PID/stat by their numbers in proc(5); zeros if the process is gone. */
 enum { STAT_PARENT = 4, STAT_START_TIME = 22, STAT_FIELDS };
 
-/* From field 3 on, which follows a name in parentheses that may hold anything. */
+/* Reads from field 3 on: field 2 is a name in parentheses that may contain anything. */
 static void stat_read(pid_t pid, uint64_t fields[STAT_FIELDS])
 {
 	char path[64], text[1024], *at = NULL;
@@ -65,7 +65,7 @@ pid_t process_parent(pid_t pid)
 	return (pid_t)fields[STAT_PARENT];
 }
 
-/* The first free entry; -EUSERS: none is. */
+/* The first free entry, or -EUSERS. */
 static int entry_find(struct session *s)
 {
 	unsigned int i = 0;
@@ -143,18 +143,19 @@ bool process_alive(const struct process *p)
 	struct pollfd fd = { .fd = p->pidfd, .events = POLLIN };
 
 	if (p->pidfd < 0)
-		return true;	/* cannot tell: its slots stay as they are */
+		return true;	/* unknown: its slots stay as they are */
 	return poll(&fd, 1, 0) <= 0;
 }
 
-/* The process that an entry names, or -1 when it is gone. */
+/* A pidfd of the process that an entry names, or -1 if it is gone. */
 static int entry_pidfd(const struct process_entry *e)
 {
 	int fd = (int)syscall(SYS_pidfd_open, (pid_t)e->pid, 0);
 
 	/*
-	 * Looked at while the pidfd holds the process: it is this one or never was. One that the
-	 * old server had not described yet may have had its answer.
+	 * Compared while the pidfd holds the pid, so this is the process or it never was. An entry
+	 * without a start time is of a process that the old server had not described yet, but may
+	 * have answered.
 	 */
 	if (fd >= 0 && e->start_time && process_start_time((pid_t)e->pid) != e->start_time) {
 		close(fd);

@@ -21,24 +21,28 @@
 #include "session/state.h"
 
 enum {
-	/* connections that wait to be accepted; the system may allow fewer */
+	/* Connections that wait to be accepted; the system may allow fewer */
 	WAITING		= 4096,
-	/* descriptors that no process gets: for files, commands, and to refuse with */
+	/*
+	 * Descriptors that no process gets: for files, for commands, and to refuse connections with
+	 */
 	SPARE		= 24,
-	PAUSE_MS	= 50,	/* nothing is accepted for so long where that was not possible */
+	PAUSE_MS	= 50,	/* how long nothing is accepted after accept() failed */
 };
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
 #endif
 
-/* A socket of a dead server goes; that it is dead was found out by the caller. */
+/* Replaces the socket of a dead server; the caller has found out that it is dead. */
 static int socket_bind(struct session *s)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 
 	unlinkat(s->dirfd, "attach", 0);
-	/* By way of the descriptor: the directory's own path may be longer than a socket's may. */
+	/*
+	 * Through the descriptor: the directory's own path may be longer than a socket's address.
+	 */
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/attach", s->dirfd);
 	if (bind(s->listen_fd, (struct sockaddr *)&addr, sizeof(addr)) ||
 	    listen(s->listen_fd, WAITING))
@@ -47,8 +51,8 @@ static int socket_bind(struct session *s)
 }
 
 /*
- * Which entry it is for lies beside the descriptor: a table of thousands is not searched for each
- * packet.
+ * epoll returns the process's index together with the descriptor, so that no table of thousands has
+ * to be searched for each packet.
  */
 int attach_watch(struct session *s, unsigned int process, int fd)
 {
@@ -59,8 +63,8 @@ int attach_watch(struct session *s, unsigned int process, int fd)
 }
 
 /*
- * A descriptor that a program has passed may be open in other processes, too: the kernel takes it
- * out of an epoll by itself only when the last of them has closed it.
+ * A descriptor that a program passed may also be open in other processes. Then the kernel removes
+ * it from an epoll only when the last process has closed it.
  */
 void attach_unwatch(struct session *s, int fd)
 {
@@ -74,7 +78,7 @@ int attach_listen(struct session *s)
 	if (s->poll_fd < 0)
 		return -errno;
 	if (s->dirfd < 0)
-		return 0;	/* memory without a name: nobody can find it */
+		return 0;	/* memory without a name: no process can find it */
 	s->packet = malloc(ATTACH_PACKET);
 	if (!s->packet)
 		return -ENOMEM;
@@ -106,9 +110,9 @@ int attach_fd(struct session *s)
 }
 
 /*
- * Holds the process at the other end. Without SO_PEERPIDFD the pid could be
- * another process's by now, unless it still has the start time that the
- * process had when it connected; that is as close as older systems get.
+ * A pidfd of the process at the other end. Without SO_PEERPIDFD the pid may belong to another
+ * process by now. So its start time has to be that of the process when it connected; older systems
+ * offer nothing better.
  */
 static int peer_pidfd(int conn, pid_t pid)	/* -errno */
 {
@@ -129,14 +133,14 @@ static int peer_pidfd(int conn, pid_t pid)	/* -errno */
 	return fd;
 }
 
-/* The process that this connection was accepted from, if it is still there; index -1: nothing. */
+/* Describes the process of the connection `conn`, if it is still there; index -1: does nothing. */
 static void describe_peer(struct session *s, int index, int conn)
 {
 	if (index >= 0 && s->processes[index].conn == conn)
 		process_describe(s, (unsigned int)index);
 }
 
-/* Whether the last descriptors are being given; `fd` is the one that came last. */
+/* Whether few descriptors are left. `fd` is the newest one. */
 static bool descriptors_scarce(int fd)
 {
 	struct rlimit r;
@@ -149,8 +153,8 @@ static bool descriptors_scarce(int fd)
 }
 
 /*
- * A queue that is full is the process's own doing. Else a process that cannot be answered finds its
- * connection closed: it would wait for the answer, at the barrier without a limit.
+ * A full queue is the process's own fault. For any other error the connection is closed: a process
+ * that gets no answer would wait for it, at the barrier even without a limit.
  */
 void attach_send(int conn, const void *answer, size_t size)
 {
@@ -158,7 +162,7 @@ void attach_send(int conn, const void *answer, size_t size)
 		shutdown(conn, SHUT_RDWR);
 }
 
-/* The index of the new process, or -errno. */
+/* Returns the index of the new process, or -errno. */
 static int process_join(struct session *s, int conn, pid_t pid)
 {
 	int pidfd, index;
@@ -166,7 +170,10 @@ static int process_join(struct session *s, int conn, pid_t pid)
 	if (descriptors_scarce(conn))
 		return ATTACH_NO_DESCRIPTOR;
 	pidfd = peer_pidfd(conn, pid);
-	/* The connection may have got a low number that another one had. */
+	/*
+	 * The connection may have got a low number that was free again, so the check above did not
+	 * find it.
+	 */
 	if (pidfd == -EMFILE || pidfd == -ENFILE)
 		return ATTACH_NO_DESCRIPTOR;
 	if (pidfd < 0)
@@ -182,8 +189,8 @@ static int process_join(struct session *s, int conn, pid_t pid)
 }
 
 /*
- * The index of the process, -1: it is refused. trusted: the connection came over that of an
- * attached process, whatever user its child has become since.
+ * Returns the index of the process, or -1: it is refused. trusted: the connection was passed over
+ * that of an attached process; its child may have become another user since.
  */
 static int accept_one(struct session *s, int conn, bool trusted)
 {
@@ -208,8 +215,8 @@ static int accept_one(struct session *s, int conn, bool trusted)
 }
 
 /*
- * Connections that cannot be accepted stay in the queue, and the socket readable: it is not looked
- * at for a while.
+ * Connections that cannot be accepted stay in the queue, and the socket stays readable. So the
+ * server does not look at it for a while.
  */
 static void accept_pause(struct session *s)
 {
@@ -224,7 +231,7 @@ void attach_restore(struct session *s)
 		s->paused_until = 0;
 }
 
-/* Whether the process still has the data file mapped; true when that cannot be told. */
+/* Whether the process still has the data file mapped. True if that is unknown. */
 static bool process_maps(const struct session *s, pid_t pid)
 {
 	char path[64], line[4352], want[64];
@@ -248,8 +255,8 @@ static bool process_maps(const struct session *s, pid_t pid)
 }
 
 /*
- * The end of a connection means nothing by itself: a daemon closes all its
- * descriptors and goes on making hits. After exec the memory is gone.
+ * The end of a connection alone means nothing: a daemon closes all its descriptors and still makes
+ * hits. After exec the region is no longer mapped.
  */
 static void connection_ended(struct session *s, unsigned int index)
 {
@@ -262,7 +269,7 @@ static void connection_ended(struct session *s, unsigned int index)
 		process_end(s, index);
 }
 
-/* Only ATTACH_CHILD brings a descriptor, and it has to be one end of a connection. */
+/* Only ATTACH_CHILD may pass a descriptor, and it has to be an end of a connection. */
 static void accept_passed(struct session *s, size_t size, int fd)
 {
 	const struct attach_request *q = (const struct attach_request *)s->packet;
@@ -276,7 +283,7 @@ static void accept_passed(struct session *s, size_t size, int fd)
 		describe_peer(s, accept_one(s, fd, true), fd);
 }
 
-/* Its next packet is for a hook: in a step it stays where it is. */
+/* In attach_step(), whether the next packet needs a hook. It then stays in the socket. */
 static bool is_put_off(const struct session *s, const struct process *p)
 {
 	struct attach_request q;
@@ -315,7 +322,7 @@ static void connection_read(struct session *s, unsigned int index)
 	}
 }
 
-/* A process that begins waits for its first answer, and mostly has asked by now. */
+/* A new process waits for its first answer, and in most cases it has asked by now. */
 static void accept_all(struct session *s)
 {
 	int conn, index;
@@ -333,8 +340,8 @@ static void accept_all(struct session *s)
 }
 
 /*
- * What is ready: as attach_watch() has it. Its process may be gone, and the number another file's
- * by now.
+ * Serves a descriptor that epoll reported. `ready` is what attach_watch() gave to epoll. The
+ * process may be gone by now, and another file may have the number.
  */
 static void ready_serve(struct session *s, uint64_t ready)
 {
@@ -359,7 +366,7 @@ void attach_serve(struct session *s)
 	attach_restore(s);
 	for (int i = 0; i < n; i++)
 		ready_serve(s, ev[i].data.u64);
-	ring_leases_serve(s);		/* a program that has just attached waits for it */
+	ring_leases_serve(s);		/* a program that has just attached waits for its lease */
 	s->serving = false;
 }
 
@@ -370,12 +377,14 @@ bool attach_progress(struct session *s)
 	if (now == s->stepped)
 		return false;
 	s->stepped = now;
-	/* Relaxed: it only says that there was one. */
+	/* Relaxed: it only says that there was progress. */
 	atomic_fetch_add_explicit(&s->header->served, 1, memory_order_relaxed);
 	return true;
 }
 
-/* Within a hook only told: that has texts of the packet that is being answered. */
+/*
+ * Inside a hook it only raises `served`: the hook uses texts of the packet that is being answered.
+ */
 void attach_step(struct session *s)
 {
 	if (!attach_progress(s) || s->serving)
@@ -410,7 +419,7 @@ unsigned int attach_check_threads(struct session *s)
 }
 
 /*
- * Whether the pid has an entry before this one: it attached again, to the next server or because
+ * Whether the pid has an earlier entry: the process attached again, to the next server or because
  * its connection was closed.
  */
 static bool is_again(const struct session *s, unsigned int index)
@@ -430,7 +439,7 @@ unsigned int attach_processes(struct session *s,
 		const struct process *p = &s->processes[i];
 		unsigned int slots = 0;
 
-		/* Without slots it only looked whether the server lives. */
+		/* A process without slots only looked whether the server is there. */
 		if (!p->pid || !p->nr_slots || !process_alive(p) || is_again(s, i))
 			continue;
 		for (unsigned int k = i; k < s->processes_end; k++)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * site_command.c - programs are told that words of sites have changed, and answer (layout.h: struct
- * site_control)
+ * site_command.c - tells programs that words of sites have changed, and reads their answers
+ * (layout.h: struct site_control)
  *
- * Answers lie in the data region, by index of the process. A process that has
- * attached again has several entries, of which the newest is answered in.
+ * Answers lie in the data region, by the index of the process. A process that has attached again
+ * has several entries and answers in the newest one.
  */
 #include <limits.h>
 #include <linux/futex.h>
@@ -16,11 +16,12 @@
 
 enum {
 	/*
-	 * Who has not answered yet may be about to read the words for the first time, or have no
-	 * site.
+	 * A process that has not answered yet may be about to read the words for the first time, or
+	 * has no sites.
 	 */
 	FRESH_MS	= 3000,
-	LONG_AGO	= 1 << 30,	/* commands: an answer that nobody gave */
+	/* Commands ago: stands for an answer that was never given */
+	LONG_AGO	= 1 << 30,
 };
 
 int64_t session_now_ms(void)
@@ -34,7 +35,7 @@ int64_t session_now_ms(void)
 uint32_t attach_command(struct session *s)
 {
 	struct site_control *c = session_config(s, s->header->sites, sizeof(*c));
-	/* Release: the words are there. Pairs with the acquire of the programs' tasks. */
+	/* Release: the words are stored. Pairs with the acquire in sites_obey(). */
 	uint32_t command = atomic_fetch_add_explicit(&c->command, 1, memory_order_release) + 1;
 
 	syscall(SYS_futex, &c->command, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
@@ -54,7 +55,10 @@ void process_forget_answer(struct session *s, unsigned int index)
 	if (!t)
 		return;
 	t->sites[index].pid = 0;
-	/* Relaxed: the server's own command, and an index that the process is not told of yet. */
+	/*
+	 * Relaxed: only the server stores the command, and no process has been given this index
+	 * yet.
+	 */
 	atomic_store_explicit(&t->sites[index].command,
 			      atomic_load_explicit(&c->command, memory_order_relaxed) - LONG_AGO,
 			      memory_order_relaxed);
@@ -63,7 +67,7 @@ void process_forget_answer(struct session *s, unsigned int index)
 static bool has_sites(const struct site_answer *a)
 {
 	for (unsigned int i = 0; i < LAYOUT_MAX_DSOS / 64; i++)
-		/* Relaxed: in front of `command`. */
+		/* Relaxed: loaded after the acquire of `command`. */
 		if (atomic_load_explicit(&a->dsos[i], memory_order_relaxed))
 			return true;
 	return false;
@@ -76,7 +80,7 @@ static enum answered answer_of(const struct session *s, const struct program_tab
 			       unsigned int index, uint32_t command)
 {
 	const struct site_answer *a = &t->sites[index];
-	/* Pairs with the release of the program's task. */
+	/* Acquire: pairs with the release in obey() of agent/sites/sites.c. */
 	uint32_t last = atomic_load_explicit(&a->command, memory_order_acquire);
 
 	if (a->pid != (uint32_t)s->processes[index].pid)
@@ -84,11 +88,11 @@ static enum answered answer_of(const struct session *s, const struct program_tab
 	if (!has_sites(a))
 		return ANSWERED;
 	if (command - last > LONG_AGO / 2 && last - command > LONG_AGO / 2)
-		return ANSWERED_NEVER;	/* it waits for us, maybe: READY */
+		return ANSWERED_NEVER;	/* it may be waiting for the server: READY */
 	return (int32_t)(last - command) >= 0 ? ANSWERED : ANSWERED_OLDER;
 }
 
-/* Of all its entries the best. */
+/* The best answer in all entries of the process. */
 static enum answered process_answered(const struct session *s, const struct program_tables *t,
 				      unsigned int index, uint32_t command)
 {
@@ -115,7 +119,7 @@ static void look_at(struct session *s, const struct program_tables *t, unsigned 
 		p->slow = false;
 		return;
 	}
-	/* Held, it reads the words when it goes on. */
+	/* A process that waits at the barrier reads the words when it continues. */
 	if (p->waits || (a == ANSWERED_NEVER && session_now_ms() - p->since > FRESH_MS) ||
 	    !process_alive(p))
 		return;
@@ -167,7 +171,7 @@ void attach_answers(struct session *s, void (*fn)(void *arg, const struct attach
 			continue;
 		memcpy(copy.skipped, a->skipped, sizeof(copy.skipped));
 		for (unsigned int k = 0; k < LAYOUT_MAX_DSOS / 64; k++)
-			/* Relaxed: looked at again soon. */
+			/* Relaxed: the server looks again soon. */
 			copy.dsos[k] = atomic_load_explicit(&a->dsos[k], memory_order_relaxed);
 		fn(arg, &copy);
 	}

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * slot.c - thread slots: who has which, and their scratch memory
+ * slot.c - thread slots: which process has which slot, and their scratch memory
  *
- * slot_process[] in the server's memory is what counts; the slot's book has a
- * copy for the next server (processes_restore()), and its scratch memory. What a program sees of a
- * slot before it is the slot's owner came with the server's answer on the socket, so the stores of
- * slot_prepare() are relaxed.
+ * slot_process[] in the server's memory decides. The slot's book has a copy of it for the next
+ * server (processes_restore()), and the place of the scratch memory. A program reads a slot only
+ * after the server's answer on the socket, so the stores of slot_prepare() are relaxed.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -18,11 +17,11 @@ enum { SCRATCH_BYTES = sizeof(struct hit_scratch) * LAYOUT_HIT_LEVELS };
 
 uint32_t slots_end(const struct session *s)
 {
-	/* Relaxed: the server's own store. */
+	/* Relaxed: only the server stores it. */
 	return atomic_load_explicit(&s->header->slots_high, memory_order_relaxed);
 }
 
-/* The process that a number in slot_process[] means; NULL: none, or the server itself. */
+/* The process of a number in slot_process[]. NULL: none, or the server itself. */
 static struct process *slot_owner(struct session *s, uint32_t process)
 {
 	return process && process <= LAYOUT_MAX_PROCESSES ? &s->processes[process - 1] : NULL;
@@ -58,35 +57,38 @@ void slots_destroy(struct session *s)
 	s->slot_process = NULL;
 }
 
-/* A thread that was killed while it waited does not wait any more. */
+/* A thread that was killed while it waited no longer waits. */
 static void waiter_forget(struct session *s, uint32_t index)
 {
 	struct program_tables *tables = session_data(s, s->header->programs, sizeof(*tables));
 
 	if (!tables || index >= LAYOUT_MAX_SLOTS)
 		return;
-	/* Relaxed: a thread that still finds it wakes nobody. */
+	/* Relaxed: a thread that still sees the waiter wakes no thread. */
 	atomic_store_explicit(&tables->waiters[index].addr, 0, memory_order_relaxed);
 	atomic_store_explicit(&tables->waiters[index].mark_state, MARK_NONE, memory_order_relaxed);
 }
 
-/* Nobody runs on it any more: ready for the next thread. */
+/* No thread runs on the slot any more. Makes it ready for the next thread. */
 void slot_recycle(struct session *s, uint32_t index)
 {
 	struct slot *slot = plane_slot(&s->plane, index);
 
 	waiter_forget(s, index);
-	/* Relaxed: in front of the release of owner. */
+	/* Relaxed: stored before the release of owner. */
 	atomic_store_explicit(&slot->depth, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->process, 0, memory_order_relaxed);
-	/* The lease itself stays with the slot, what the dead thread wished does not. */
+	/* The lease stays with the slot. A request of the dead thread does not. */
 	atomic_store_explicit(&slot->lease, slot_book(s, index)->lease, memory_order_relaxed);
-	/* Pairs with the acquire of the next owner (agent/thread/thread.c). */
+	/*
+	 * Release: pairs with the acquire of the next owner, in slot_claim() of
+	 * agent/thread/thread.c.
+	 */
 	atomic_store_explicit(&slot->owner, 0, memory_order_release);
 	slot_assign(s, index, SLOT_FREE);
 }
 
-/* A slot that is given for the first time gets memory for itself and for its waiter. */
+/* Gives a slot memory, for itself and for its waiter, when it is given for the first time. */
 static int slot_back(struct session *s, uint32_t index)
 {
 	const struct config_header *h = s->header;
@@ -98,12 +100,12 @@ static int slot_back(struct session *s, uint32_t index)
 	if (!err)
 		err = region_keep(&s->data, waiter, sizeof(struct waiter));
 	if (!err)
-		/* Relaxed: for the next server, when this one is dead. */
+		/* Relaxed: only the next server reads it, when this one is dead. */
 		atomic_store_explicit(&s->header->slots_high, index + 1, memory_order_relaxed);
 	return err;
 }
 
-/* Scratch memory stays with a slot once it has some. */
+/* A slot keeps its scratch memory once it has some. */
 static int slot_prepare(struct session *s, uint32_t index, uint32_t process)
 {
 	struct slot *slot = plane_slot(&s->plane, index);
@@ -118,7 +120,7 @@ static int slot_prepare(struct session *s, uint32_t index, uint32_t process)
 		return -ENOMEM;
 	slot->scratch = b->scratch;
 	slot->index = index;
-	/* Relaxed: the server's answer on the socket comes behind them. */
+	/* Relaxed: the process reads the slot after the server's answer on the socket. */
 	atomic_store_explicit(&slot->depth, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->owner, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->process, process, memory_order_relaxed);
@@ -151,7 +153,7 @@ void attach_losses(struct session *s, struct attach_losses *out)
 {
 	const struct losses *l = &((const struct data_header *)s->data.base)->losses;
 
-	/* Relaxed, all of it: counts. Who takes a slot goes on counting. */
+	/* Relaxed, all of them: counts. The next owner of a slot continues its counts. */
 	*out = (struct attach_losses){
 		.hits = atomic_load_explicit(&l->hits, memory_order_relaxed),
 		.threads = atomic_load_explicit(&l->threads, memory_order_relaxed),
@@ -170,10 +172,10 @@ struct slot *session_slot_get(struct session *s)
 
 	if (!slots_give(s, SLOT_SERVER, 1, &index))
 		return NULL;
-	/* Relaxed: no program looks at a slot of the server's. */
+	/* Relaxed: no program looks at a slot of the server. */
 	atomic_store_explicit(&plane_slot(&s->plane, index)->owner, 1, memory_order_relaxed);
 	if (rseq_cpu() < 0)
-		ring_lease_give(s, index);	/* without one its hits are counted as missed */
+		ring_lease_give(s, index);	/* if that fails, its hits are counted as missed */
 	return plane_slot(&s->plane, index);
 }
 

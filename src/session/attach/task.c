@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * task.c - threads of an attached process by the numbers that the process itself uses
+ * task.c - finds threads of an attached process by the numbers that the process itself uses
  *
  * A process in another pid name space knows its threads by other numbers than
  * the server does. /proc/PID/task/TID/status has both:
  *
- *     NSpid:	4711	17	1       from the reader's name space inwards to the process's own
+ *     NSpid:	4711	17	1       from the reader's name space to the process's own
  */
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +15,9 @@
 #include <unistd.h>
 #include "session/state.h"
 
-/* How a thread calls itself; 0: it is gone, or there is no such. */
+/*
+ * The number by which a thread calls itself; 0: the thread is gone, or the file has no such line.
+ */
 static uint32_t task_inner(pid_t process, pid_t tid)
 {
 	char path[64], line[512];
@@ -38,7 +40,7 @@ static uint32_t task_inner(pid_t process, pid_t tid)
 	return inner;
 }
 
-/* Goes through all threads. */
+/* Searches all threads of the process. */
 static pid_t task_search(pid_t process, uint32_t tid)
 {
 	char path[64];
@@ -64,7 +66,7 @@ pid_t task_find(pid_t process, uint32_t tid)
 {
 	if (!tid || tid > INT32_MAX)
 		return 0;
-	/* Mostly it is the same name space. */
+	/* In most cases both are in the same name space. */
 	if (task_inner(process, (pid_t)tid) == tid)
 		return (pid_t)tid;
 	return task_search(process, tid);
@@ -83,12 +85,12 @@ bool task_lives(pid_t process, uint32_t tid)
 	if (!exists(path))
 		return false;
 	if (access(path, R_OK | X_OK))
-		return true;	/* cannot be told */
+		return true;	/* unknown */
 	if (task_inner(process, process) != (uint32_t)process)
 		return task_search(process, tid) != 0;
 	/*
-	 * Also a process that shares the memory without being a thread (a raw clone) may have a
-	 * slot.
+	 * A process that shares the memory without being a thread (a raw clone) may have a slot,
+	 * too.
 	 */
 	snprintf(path, sizeof(path), "/proc/%u", tid);
 	return exists(path);

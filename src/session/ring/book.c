@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * book.c - the books of buffers and rings (book.h): found, filled, taken over from a dead
- * server
+ * book.c - the books of buffers and rings (book.h): finds, fills and restores them
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +14,7 @@ uint32_t ring_cpus(struct session *s)
 	return s->header->nr_cpus;
 }
 
-/* ---- which there are: the server's private memory ---- */
+/* ---- which books exist: the server's private memory ---- */
 
 static struct buffer_name *name_of(struct session *s, data_ref buffer)
 {
@@ -63,7 +62,7 @@ void buffer_forget(struct session *s, data_ref buffer)
 		*n = s->buffers.v[--s->buffers.nr];
 }
 
-/* ---- what they say ---- */
+/* ---- their contents ---- */
 
 static config_ref *refs_of(struct session *s, const struct buffer_book *b, uint32_t set)
 {
@@ -113,13 +112,13 @@ void ring_tell(struct session *s, const struct buffer_book *b, uint32_t set, uin
 		session_data(s, b->buffer, sizeof(*hits) + (at + 1) * sizeof(data_ref));
 
 	if (hits)
-		/* Pairs with the acquire in ring_of(). */
+		/* Release: pairs with the acquire in ring_of(). */
 		atomic_store_explicit(&hits->rings[at], r ? r->ring : 0, memory_order_release);
 }
 
-/* ---- another server's ---- */
+/* ---- the books of another server ---- */
 
-/* What this server has made itself, since it began, is in use as it is. */
+/* What this server has made since it began is already in use. */
 static int config_restore(struct session *s, config_ref ref, size_t size)
 {
 	return ref < s->config_heap.inherited ? session_config_restore(s, ref, size) : 0;

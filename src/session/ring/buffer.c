@@ -2,10 +2,10 @@
 /*
  * buffer.c - the server's side of a buffer: create, publish, retire, clear, switch, count
  *
- * B1  The books (book.h) are the server's, one thread at a time: plain. Where
- *     the next server has to find one store behind another, it is a release.
- * B2  What hits look at of the server's (floor, taken, overwrite, disabled) is
- *     relaxed: each is one word, which a hit takes when it sees it.
+ * B1  Only the server uses the books (book.h), one thread at a time: plain stores. Where the next
+ *     server has to see stores in order, the later one is a release.
+ * B2  The words of the server that hits read (floor, taken, overwrite, disabled) are relaxed: each
+ *     is one word, and a hit uses the value that it finds.
  */
 #include <errno.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static size_t book_bytes(struct session *s)
 	return sizeof(struct buffer_book) + ring_cpus(s) * sizeof(uint64_t);
 }
 
-/* What hits look at; NULL: the book names no memory. */
+/* The struct that hits see; NULL: the book names no memory. */
 static struct buffer *hits_of(struct session *s, const struct buffer_book *b)
 {
 	return b ? session_data(s, b->buffer, buffer_bytes(s)) : NULL;
@@ -80,7 +80,7 @@ static void ring_free(struct session *s, config_ref ref, bool published)
 	session_config_free(s, ref, sizeof(*r));
 }
 
-/* Writes for hits what the book says. */
+/* Writes for hits what the ring's book says. */
 static void ring_describe(struct session *s, const struct ring_book *book)
 {
 	struct ring *r = session_data(s, book->ring, sizeof(*r));
@@ -94,7 +94,7 @@ static void ring_describe(struct session *s, const struct ring_book *book)
 	r->nr_pages = book->nr_pages;
 	r->pages = book->pages;
 	r->descs = book->descs;
-	atomic_store_explicit(&r->floor, book->floor, memory_order_relaxed);	/* B2, both */
+	atomic_store_explicit(&r->floor, book->floor, memory_order_relaxed);	/* Both: B2 */
 	atomic_store_explicit(&r->taken, book->taken, memory_order_relaxed);
 }
 
@@ -163,7 +163,7 @@ static void buffer_describe(struct session *s, const struct buffer_book *b)
 	hits->instance = b->instance;
 }
 
-/* A buffer without rings. */
+/* Makes a buffer without rings. */
 static int buffer_begin(struct session *s, uint32_t instance, uint32_t subbuf_size, data_ref *out)
 {
 	config_ref ref = session_config_alloc(s, book_bytes(s));
@@ -210,7 +210,7 @@ int buffer_create(struct session *s, uint32_t instance, uint32_t nr_cpus, uint32
 	return err;
 }
 
-/* K0: rings that it does not own stay. */
+/* K0: a ring that the buffer does not own stays. */
 static void set_give(struct session *s, const struct buffer_book *b, config_ref owner, uint32_t set,
 		     bool published)
 {
@@ -268,11 +268,11 @@ data_ref buffer_published(struct session *s, uint32_t instance, uint32_t which)
 
 static void store(config_ref *word, config_ref ref)
 {
-	/* B1: pairs with buffer_restore() of the next server */
+	/* B1. Release: pairs with buffer_restore() of the next server */
 	__atomic_store_n(word, ref, __ATOMIC_RELEASE);
 }
 
-/* `next` is there: from here on the next server would do the same. */
+/* `next` is stored. From here on the next server would do the same. */
 static void succeed(struct session *s, struct instance_book *ib, uint32_t instance, uint32_t which)
 {
 	const config_ref next = ib->next[which];
@@ -305,8 +305,8 @@ void buffer_publish(struct session *s, uint32_t instance, uint32_t which, data_r
 }
 
 /*
- * The server died in buffer_swap_cpu(), and the other buffer has the ring, too:
- * this one gets an empty one as large. What it had is lost.
+ * The server died in buffer_swap_cpu(), and the other buffer also names the ring. This buffer gets
+ * an empty ring of the same size. The records of its own ring are lost.
  */
 static int ring_instead(struct session *s, struct buffer_book *b, config_ref owner, uint32_t set,
 			uint32_t cpu)
@@ -322,7 +322,7 @@ static int ring_instead(struct session *s, struct buffer_book *b, config_ref own
 	return 0;
 }
 
-/* What programs may have spoiled is as it was again. */
+/* Writes again for hits what programs may have spoiled. */
 static int buffer_restore_one(struct session *s, struct buffer_book *b, config_ref owner)
 {
 	int err = 0;
@@ -353,8 +353,8 @@ int buffer_restore(struct session *s, uint32_t instance, uint32_t which)
 		return 0;
 	}
 	/*
-	 * The server died in succeed(). What the older one has left is freed with all that nobody
-	 * restores.
+	 * The server died in succeed(). The rest of the older buffer is freed with all that is not
+	 * restored.
 	 */
 	if (b && ib->next[which] && ib->buffers[which] && ib->buffers[which] != ref)
 		buffer_save_books(s, ib->buffers[which], ref);
@@ -371,7 +371,7 @@ int buffer_restore(struct session *s, uint32_t instance, uint32_t which)
 	return 0;
 }
 
-/* Calls fn for every ring of a CPU (cpu -1: of all). */
+/* Calls fn for every ring of a CPU (cpu -1: of all CPUs). */
 void ring_each(struct session *s, data_ref buffer, int cpu,
 	       void (*fn)(struct ring_view *v, void *arg), void *arg)
 {
@@ -386,7 +386,9 @@ void ring_each(struct session *s, data_ref buffer, int cpu,
 				fn(&v, arg);
 }
 
-/* What lies before pos: the tail tells the records, the page's descriptor and pos the bytes. */
+/*
+ * How much lies before pos: the tail has the records, the page's descriptor and pos give the bytes.
+ */
 static struct ring_point point_at(const struct ring_view *v, uint64_t head)
 {
 	const struct ring_tail tail = *(volatile struct ring_tail *)&v->ring->tail[head & 1];
@@ -395,7 +397,10 @@ static struct ring_point point_at(const struct ring_view *v, uint64_t head)
 
 	if (at.pos) {
 		d = &v->descs[(at.pos - 1) / v->subbuf_size % v->nr_pages];
-		/* Relaxed: stored before head was (G3), and judged by ring_head()'s second look. */
+		/*
+		 * Relaxed: it was stored before head (G3), and the second look in ring_head()
+		 * checks it.
+		 */
 		at.bytes = atomic_load_explicit(&d->bytes, memory_order_relaxed) +
 			   (at.pos - 1) % v->subbuf_size + 1 - RING_PAGE_HEADER;
 	}
@@ -406,12 +411,13 @@ struct ring_point ring_head(const struct ring_view *v)
 {
 	struct ring_point at;
 	uint64_t head;
-	int tries = HEAD_TRIES;		/* a head that never stands still is no ring's */
+	int tries = HEAD_TRIES;		/* if the head changes each time, this is not a real ring */
 
 	do {
-		head = atomic_load_explicit(&v->ring->head, memory_order_acquire);	/* G3 */
+		/* G3. Pairs with the releases in plane/ring/ring.c. */
+		head = atomic_load_explicit(&v->ring->head, memory_order_acquire);
 		at = point_at(v, head);
-		/* the copy before the second look */
+		/* The copy comes before the second load of head */
 		atomic_thread_fence(memory_order_acquire);
 	} while (atomic_load_explicit(&v->ring->head, memory_order_relaxed) != head && --tries);
 	return at;
@@ -426,9 +432,9 @@ static void clear_ring(struct ring_view *v, void *arg)
 	r->floor_bytes = at.bytes;
 	r->taken_entries = r->taken_bytes = r->overrun = 0;
 	r->floor = r->taken = at.pos;
-	/* Relaxed: a count of the writers'. */
+	/* Relaxed: a count that writers raise. */
 	atomic_store_explicit(&v->ring->dropped, 0, memory_order_relaxed);
-	atomic_store_explicit(&v->ring->taken, at.pos, memory_order_relaxed);	/* B2, both */
+	atomic_store_explicit(&v->ring->taken, at.pos, memory_order_relaxed);	/* Both: B2 */
 	atomic_store_explicit(&v->ring->floor, at.pos, memory_order_relaxed);
 }
 
@@ -480,7 +486,7 @@ static void add_stats(struct ring_view *v, void *arg)
 		oldest = head;
 	sum->entries += head.entries - oldest.entries;
 	sum->bytes += head.bytes - oldest.bytes;
-	/* What is neither there nor read was overrun. */
+	/* Records that are neither in the ring nor read were overrun. */
 	if (oldest.entries - r->floor_entries > r->taken_entries)
 		sum->overrun += oldest.entries - r->floor_entries - r->taken_entries;
 	/* Relaxed: a count. */

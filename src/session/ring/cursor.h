@@ -4,7 +4,7 @@
  *
  *     start -> while (next): record, size, time; [at, next) is its place in the page
  *
- * Safe on any bytes: what does not fit into the page ends it.
+ * It is safe on any bytes: a record that does not fit into the page ends the page.
  */
 #ifndef TRACEFUSE_SESSION_RING_CURSOR_H
 #define TRACEFUSE_SESSION_RING_CURSOR_H
@@ -15,7 +15,7 @@
 struct ring_cursor {
 	const char	*page;
 	uint32_t	end;
-	uint32_t	at;		/* where the present record begins, with its time extend */
+	uint32_t	at;		/* where the current record begins, with its time extend */
 	uint32_t	next;
 	uint64_t	time;
 	const void	*record;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * keep.c - what stays when the rings of a buffer change: resize, swap of one CPU
+ * keep.c - which rings stay when a buffer changes: resize, swap of one CPU
  *
- * A resized buffer takes the old one's rings over as sets that nobody writes
- * any more. They count against the size of the ring that succeeded them: what
- * is beyond it lies before `limit` and counts as overrun.
+ * A resized buffer takes over the old one's rings, as sets without a writer. Their records count
+ * against the size of the ring that succeeded them. Records for which there is no room lie before
+ * `limit` and count as overrun.
  *
- * K1  Hits see the old buffer until the new one is published, and write on into
- *     its rings. So a ring that finds no place stays the old buffer's, which gives
- *     it back when it is retired itself. No hit looks at kept sets.
+ * K1  Hits see the old buffer until the new one is published, and write into its rings until then.
+ *     So a ring for which there is no place stays with the old buffer and is freed with it. No hit
+ *     uses the sets of older rings (RING_SET_KEPT).
  */
 #include <errno.h>
 #include "plane/ring/ring.h"
@@ -25,13 +25,13 @@ static uint64_t bytes_of(const struct ring_view *v)
 	return head > start ? head - start : 0;
 }
 
-/* It has lost records: what is older than they would be a gap. */
+/* Whether the ring has lost records. Older records in another ring would then leave a gap. */
 static bool has_overrun(const struct ring_view *v)
 {
 	return ring_first_page(v) * v->subbuf_size > ring_start(v);
 }
 
-/* What the ring that writes now leaves to those that it succeeded. */
+/* How much room the ring that is written now leaves to the rings before it. */
 static uint64_t room_beside(struct session *s, const struct buffer_book *b, uint32_t set,
 			    uint32_t cpu)
 {
@@ -76,13 +76,13 @@ void ring_keep_limits(struct session *s, data_ref buffer)
 		}
 }
 
-/* The rings of one CPU that have something, the oldest first. */
+/* The rings of one CPU that have records, the oldest first. */
 struct line {
 	config_ref	rings[BUFFER_MAX_SETS];
 	uint32_t	nr;
 };
 
-/* Leases last: their rings are many, and the order among sets of one kind is that of age. */
+/* Leases come last, because they have many rings. Within a kind of set, the order is by age. */
 static void line_up(struct session *s, const struct buffer_book *b, uint32_t cpu, struct line *out)
 {
 	static const uint32_t order[][2] = {
@@ -95,12 +95,12 @@ static void line_up(struct session *s, const struct buffer_book *b, uint32_t cpu
 	out->nr = 0;
 	for (unsigned int i = 0; i < 3; i++)
 		for (uint32_t set = order[i][0]; set < order[i][1] && set < b->nr_sets; set++)
-			/* An unused ring goes with its buffer. */
+			/* An unused ring is freed with its buffer. */
 			if (ring_view(s, b, set, cpu, &v) && ring_head(&v).pos)
 				out->rings[out->nr++] = ring_ref_at(s, b, set, cpu);
 }
 
-/* What a reader would still have had there; without memory what was ever written. */
+/* How many records a reader could still get there; 0 if memory is exhausted. */
 static uint64_t entries_of(struct session *s, config_ref ring)
 {
 	struct ring_point oldest;
@@ -157,7 +157,7 @@ int buffer_keep(struct session *s, data_ref from, data_ref to)
 	return buffer_save_books(s, buffer_book_ref(s, from), buffer_book_ref(s, to));
 }
 
-/* Both name it; the book stored last in `owner` owns it (K0). */
+/* Both buffers name the rings meanwhile. The book stored last in `owner` owns them (K0). */
 static void swap_set(struct session *s, struct buffer_book *a, struct buffer_book *b,
 		     config_ref owners[2], uint32_t set, uint32_t cpu)
 {
@@ -172,7 +172,7 @@ static void swap_set(struct session *s, struct buffer_book *a, struct buffer_boo
 	r = session_config(s, other, sizeof(*r));
 	if (r)
 		r->owner = owners[0];
-	/* A hit that is on its way still ends in the old one. */
+	/* A hit that is already on its way still writes into the old ring. */
 	ring_tell(s, a, set, cpu);
 	ring_tell(s, b, set, cpu);
 }
@@ -196,7 +196,7 @@ int buffer_swap_cpu(struct session *s, data_ref live, data_ref snapshot, uint32_
 	left_out = a->left_out[cpu];
 	a->left_out[cpu] = b->left_out[cpu];
 	b->left_out[cpu] = left_out;
-	/* Nothing is retired, but programs remember the rings (agent/emit/way.c, W1). */
+	/* Nothing is retired, but programs remember rings (agent/emit/way.c, W1). */
 	atomic_fetch_add_explicit(&s->header->epoch, 1, memory_order_seq_cst);
 	return 0;
 }

@@ -2,11 +2,10 @@
 /*
  * lease.c - private rings for threads that have no restartable sequences (R12)
  *
- * A lease is LAYOUT_HIT_LEVELS writer sets, one for the thread and one for each
- * nested signal handler, so each ring has one writer that nothing interrupts
- * half-way with a record of its own. It belongs to a slot for good: what a dead
- * thread has not committed is not there (G1), so the slot's next owner simply
- * goes on.
+ * A lease is LAYOUT_HIT_LEVELS writer sets, one for the thread and one for each nested signal
+ * handler, so each ring has one writer, and no handler writes into a ring whose writer it
+ * interrupted. A lease belongs to a slot for good: a record that a dead thread did not commit does
+ * not exist (G1), so the slot's next owner simply continues.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,7 +22,7 @@ static uint32_t lease_of(struct session *s, uint32_t slot)
 	return slot_book(s, slot)->lease;
 }
 
-/* The rings of one lease in one buffer, no larger than the user wants rings to be. */
+/* Adds the rings of one lease to one buffer. They are no larger than the user wants rings to be. */
 static int add_lease(struct session *s, data_ref buffer, uint32_t lease,
 		     const uint64_t *bytes_per_cpu)
 {
@@ -59,7 +58,7 @@ int ring_leases_add(struct session *s, data_ref buffer, const uint64_t *bytes_pe
 	return err;
 }
 
-/* As large as the rings that the CPUs have there. */
+/* With rings of the size that the CPUs' rings have there. */
 static int add_lease_to(struct session *s, data_ref buffer, uint32_t lease)
 {
 	const struct buffer_book *b = buffer_book(s, buffer);
@@ -80,7 +79,7 @@ static int add_lease_to(struct session *s, data_ref buffer, uint32_t lease)
 	return err;
 }
 
-/* The lowest number that no slot has; 0: none left. */
+/* The lowest number that no slot has; 0: none is left. */
 static uint32_t lease_free(struct session *s)
 {
 	bool given[RING_MAX_LEASES + 1] = { true };
@@ -97,7 +96,7 @@ int ring_lease_give(struct session *s, uint32_t index)
 {
 	struct slot *slot = plane_slot(&s->plane, index);
 	uint32_t lease = lease_of(s, index) ? lease_of(s, index) : lease_free(s);
-	/* Relaxed: what the thread has said of itself. */
+	/* Relaxed: the thread itself has stored it. */
 	uint64_t only = atomic_load_explicit(&slot->lease, memory_order_relaxed) & RING_LEASE_ONLY;
 
 	if (!lease)
@@ -113,8 +112,8 @@ int ring_lease_give(struct session *s, uint32_t index)
 	}
 	slot_book(s, index)->lease = lease;
 	/*
-	 * The rings are there by then: pairs with the acquires in ring_lease_await() and in
-	 * agent/thread/thread.c.
+	 * Release: the rings are made. Pairs with the acquires in ring_lease_await() and, in
+	 * agent/thread/thread.c, lease_await() and lease_take().
 	 */
 	atomic_store_explicit(&slot->lease, lease | only, memory_order_release);
 	return 0;
@@ -126,8 +125,8 @@ void ring_leases_serve(struct session *s)
 		struct slot *slot = plane_slot(&s->plane, i);
 
 		/*
-		 * Pairs with the release in ring_lease_await(); a refusal is tried again the next
-		 * time.
+		 * Acquire: pairs with the release in ring_lease_await(). A lease that is refused
+		 * now is tried again later.
 		 */
 		if (s->slot_process[i] != SLOT_FREE &&
 		    (atomic_load_explicit(&slot->lease, memory_order_acquire) &
@@ -145,7 +144,7 @@ void ring_lease_await(struct slot *slot)
 
 	if ((uint32_t)lease || (rseq_cpu() >= 0 && !(lease & RING_LEASE_ONLY)))
 		return;
-	/* Pairs with the acquire in ring_leases_serve(). */
+	/* Release: pairs with the acquire in ring_leases_serve(). */
 	atomic_store_explicit(&slot->lease, lease | RING_LEASE_WANTED, memory_order_release);
 	for (int i = 0; i < WAIT_MS; i++) {
 		if ((uint32_t)atomic_load_explicit(&slot->lease, memory_order_acquire))

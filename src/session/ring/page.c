@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * page.c - copies of a ring's pages, and the records in them
+ * page.c - copies a ring's pages and finds the records in them
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "session/ring/access.h"
 #include "session/ring/cursor.h"
 
-/* The page that the last byte before head lies in. */
+/* The page of the last byte before head. */
 static uint64_t head_page(const struct ring_view *v, uint64_t pos)
 {
 	return (pos - 1) / v->subbuf_size;
@@ -30,7 +30,7 @@ uint64_t ring_first_page(const struct ring_view *v)
 
 	if (!pos)
 		return page;
-	/* A start at a page's very end means the next one. */
+	/* A start at the very end of a page means the next page. */
 	if (head_page(v, pos) + 2 > v->nr_pages && head_page(v, pos) + 2 - v->nr_pages > page)
 		page = head_page(v, pos) + 2 - v->nr_pages;
 	return page;
@@ -50,7 +50,7 @@ int ring_page_copy(const struct ring_view *v, uint64_t seq, struct ring_page *ou
 
 	if (!pos || seq > head_page(v, pos))
 		return -ENOENT;
-	/* pairs with the stores of a commit */
+	/* Acquire: pairs with the stores of a commit (add_page() in plane/ring/ring.c) */
 	if (atomic_load_explicit(&d->seq, memory_order_acquire) != seq + 1)
 		return -EAGAIN;
 	end = seq == head_page(v, pos) ? (pos - 1) % v->subbuf_size + 1 :
@@ -59,12 +59,12 @@ int ring_page_copy(const struct ring_view *v, uint64_t seq, struct ring_page *ou
 		return -EAGAIN;
 	out->seq = seq;
 	out->end = (uint32_t)end;
-	/* Relaxed: behind the acquire of seq above, and judged by the second look below. */
+	/* Relaxed: loaded after the acquire of seq above; the second look below checks it. */
 	out->entries = atomic_load_explicit(&d->entries, memory_order_relaxed);
 	out->bytes = atomic_load_explicit(&d->bytes, memory_order_relaxed);
 	memcpy(out->data, v->pages + seq % v->nr_pages * v->subbuf_size, end);
 	/*
-	 * The copy before the second look (G5). Pairs with the releases of head in
+	 * The copy comes before the second look (G5). Pairs with the releases of head in
 	 * plane/ring/ring.c (G3).
 	 */
 	atomic_thread_fence(memory_order_acquire);
@@ -137,7 +137,7 @@ int ring_oldest(const struct ring_view *v, struct ring_point *out)
 {
 	struct ring_page page = { .data = malloc(v->subbuf_size) };
 	uint64_t start = ring_start(v), head = ring_head(v).pos, seq = ring_first_page(v);
-	uint64_t tries = v->nr_pages + 1ull;	/* more cannot be intact */
+	uint64_t tries = v->nr_pages + 1ull;	/* no more pages can be intact */
 	bool found = false;
 
 	if (!page.data)

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read.c - reading a buffer: all rings merged by time, kept or consumed
+ * read.c - reads a buffer: all its rings merged by time, with or without consuming
  *
- * Each ring is a stream with a copy of the page that it stands in. The merge
- * takes the stream whose record is the oldest; of two that are as old the one of
- * the lower CPU, as the kernel does.
+ * Each ring is a stream with a copy of its current page. The merge takes the stream with the oldest
+ * record. Of two records of the same time it takes that of the lower CPU, as the kernel does.
  *
- * D1  How far a ring was read (taken, floor and what is counted with them) is in
- *     its book, which the server alone stores, one thread at a time: plain.
+ * D1  A ring's book says how far the ring was read (taken, floor and the counts with them). Only
+ *     the server stores it, one thread at a time: plain stores.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,18 +22,19 @@ struct stream {
 	struct ring_view view;
 	struct ring_page page;
 	struct ring_cursor cursor;
-	bool		loaded;		/* page holds sequence page.seq */
-	bool		ready;		/* cursor stands on a record that was not given yet */
-	uint64_t	start;		/* position: nothing before it */
-	uint64_t	stop;		/* position: the iterator's end */
-	uint64_t	expected;	/* number of the record that comes next, since birth */
-	uint64_t	lost;		/* before the present record */
+	bool		loaded;		/* page is the copy of page.seq */
+	bool		ready;		/* cursor is on a record that was not returned yet */
+	uint64_t	start;		/* position: nothing before it is read */
+	uint64_t	stop;		/* position: where the iterator ends */
+	/* Number of the next record, counted from the ring's birth */
+	uint64_t	expected;
+	uint64_t	lost;		/* how many were lost before the current record */
 };
 
 struct ring_iter {
 	struct stream	*streams;
 	unsigned int	nr;
-	struct stream	*last;		/* gave the last record */
+	struct stream	*last;		/* the stream of the last record */
 	int		err;		/* a ring is missing */
 };
 
@@ -43,11 +43,11 @@ static uint64_t stream_pos(const struct stream *st)
 	return st->page.seq * st->view.subbuf_size + st->cursor.at;
 }
 
-/* Loads the first page at or behind seq that is intact; false: there is none before the end. */
+/* Loads the first intact page at or behind seq. False: there is none before the end. */
 static bool stream_load(struct stream *st, uint64_t seq)
 {
 	const uint64_t first = ring_first_page(&st->view);
-	/* more cannot be intact, whatever the head says by then */
+	/* No more pages can be intact, whatever head is by then */
 	uint64_t tries = st->view.nr_pages + 1ull;
 	int err = -EAGAIN;
 
@@ -69,7 +69,7 @@ static bool stream_load(struct stream *st, uint64_t seq)
 	return true;
 }
 
-/* Stands the stream on its next record. */
+/* Moves the stream to its next record. */
 static bool advance(struct stream *st)
 {
 	st->ready = false;
@@ -103,7 +103,7 @@ static struct stream *oldest(struct ring_iter *it)
 	return best;
 }
 
-/* The oldest of one CPU. */
+/* The stream with the oldest record of one CPU. */
 static struct stream *oldest_of(struct ring_iter *it, uint32_t cpu)
 {
 	struct stream *best = NULL;
@@ -132,7 +132,7 @@ static uint64_t entries_at_start(const struct ring_book *r)
 	return r->floor_entries + r->taken_entries + r->overrun;
 }
 
-/* A gap before the first record of a ring is a loss to tell of, too. */
+/* A gap before the first record of a ring is reported as a loss, too. */
 static void tell_start(struct ring_iter *it)
 {
 	for (unsigned int i = 0; i < it->nr; i++) {
@@ -150,7 +150,7 @@ static void add_stream(struct ring_view *v, void *arg)
 	struct stream *st;
 
 	if (!ring_head(v).pos)
-		return;		/* nobody writes there */
+		return;		/* the ring has no writer */
 	if (array_room(&it->streams, it->nr, sizeof(*it->streams))) {
 		it->err = -ENOMEM;
 		return;
@@ -163,7 +163,7 @@ static void add_stream(struct ring_view *v, void *arg)
 		return;
 	}
 	st->start = ring_start(v);
-	/* what an old trace has lost before its first record is no gap in it */
+	/* Records lost before the first one are no gap */
 	st->expected = UINT64_MAX;
 	it->nr++;
 }
@@ -195,7 +195,7 @@ int ring_iter_open_told(struct session *s, data_ref buffer, struct ring_iter **o
 	return err;
 }
 
-/* What was given last is done with: the caller has a copy of it. */
+/* The record that was returned last is no longer needed: the caller has copied it. */
 static void finish_last(struct ring_iter *it)
 {
 	if (it->last)
@@ -215,7 +215,7 @@ int ring_iter_next(struct ring_iter *it, struct ring_record *out)
 	return 1;
 }
 
-/* It stays the next one, and what was lost before it is told with it again. */
+/* Returns the record without passing over it; it also leaves the number of lost records. */
 static bool peek(struct stream *st, struct ring_record *out)
 {
 	uint64_t lost;
@@ -259,10 +259,10 @@ void ring_iter_close(struct ring_iter *it)
 struct ring_consumer {
 	struct session	*session;
 	int		cpu;
-	char		*record;	/* copy of the last one given */
+	char		*record;	/* a copy of the last record */
 	size_t		cap;
-	struct ring_iter *peeked;	/* streams as of the last look */
-	/* of the buffer that they are of: another may lie where it lay */
+	struct ring_iter *peeked;	/* the streams as of the last look */
+	/* The number of the buffer that `peeked` is of: a new buffer may have the same place */
 	uint64_t	number;
 };
 
@@ -288,7 +288,7 @@ void ring_consumer_close(struct ring_consumer *c)
 }
 
 /*
- * The streams stand where the last look left them; another reader or a clear may have moved the
+ * The streams are where the last look left them. Another reader or a clear may have moved the
  * start.
  */
 static int stream_look(struct ring_consumer *c, data_ref buffer)
@@ -298,7 +298,7 @@ static int stream_look(struct ring_consumer *c, data_ref buffer)
 	if (c->peeked && c->number == number && c->peeked->last) {
 		const struct stream *st = c->peeked->last;
 
-		/* Another reader was another call, not another thread (D1). */
+		/* The other reader was another call, not another thread (D1). */
 		if (st->view.book->taken == stream_pos(st) &&
 		    st->view.book->floor <= stream_pos(st))
 			return 1;
@@ -329,7 +329,7 @@ int ring_peek(struct ring_consumer *c, data_ref buffer, struct ring_record *out)
 static void taken_to(const struct ring_view *v, uint64_t pos)
 {
 	v->book->taken = pos;
-	/* Relaxed: writers look at it only to see whether a full ring has room again. */
+	/* Relaxed: writers use it only to see whether a full ring has room again. */
 	atomic_store_explicit(&v->ring->taken, pos, memory_order_relaxed);
 }
 
@@ -347,8 +347,8 @@ void ring_take(struct ring_consumer *c)
 	other = oldest(c->peeked);
 	c->peeked->last = other;
 	/*
-	 * A stream that stands at its page's start was not taken from yet: its `taken` is the
-	 * page's (D1).
+	 * Nothing was taken yet from a stream at the start of its page: its `taken` is that of the
+	 * page (D1).
 	 */
 	if (other)
 		taken_to(&other->view, stream_pos(other));
@@ -405,7 +405,7 @@ static void add_level(struct ring_view *v, void *arg)
 	if (ring_start(v) > first)
 		first = ring_start(v);
 	if (!head)
-		return;		/* nobody writes in this set */
+		return;		/* this set has no writer */
 	if (head > first)
 		sum->used += head - first;
 	sum->total += (uint64_t)(v->nr_pages - 1) * v->subbuf_size;

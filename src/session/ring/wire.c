@@ -2,10 +2,9 @@
 /*
  * wire.c - records as sub-buffers in the kernel's wire format
  *
- * What goes out is encoded again from the merge of all rings of a CPU, so a reader
- * sees one ring, whatever wrote it. The commit word counts the bytes of
- * records; bit 31 says that events were missed before the page, bit 30 that their
- * number stands behind the records.
+ * All rings of a CPU are merged and encoded again, so a reader sees one ring, whichever threads
+ * wrote. The commit word counts the bytes of records; bit 31 says that events were missed before
+ * the page, bit 30 that their number follows the records.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -27,7 +26,7 @@ static uint32_t record_length(uint32_t size)
 	return size > RING_MAX_SMALL ? size + 8 : size + 4;
 }
 
-/* 0: the delta is told in the record's header. */
+/* 0: the record's header has the delta. */
 static uint32_t time_form(uint64_t last, uint64_t time)
 {
 	if (time < last)
@@ -59,12 +58,12 @@ static uint32_t put_record(char *at, const struct ring_record *r, uint64_t last)
 	return (uint32_t)(at + r->size - start);
 }
 
-/* A sub-buffer that is being made. */
+/* A sub-buffer that is being filled. */
 struct wire_page {
 	char		*page;
 	uint32_t	size, used;
 	uint64_t	last;		/* time of the last record */
-	uint64_t	lost;		/* records, before the first one */
+	uint64_t	lost;		/* how many records, before the first one */
 };
 
 static bool page_empty(const struct wire_page *w)
@@ -72,7 +71,7 @@ static bool page_empty(const struct wire_page *w)
 	return w->used == RING_PAGE_HEADER;
 }
 
-/* False: no room, or a loss has to be told, for which only the start of a page has room. */
+/* False: there is no room, or a loss has to be reported, which only the start of a page can do. */
 static bool page_add(struct wire_page *w, const struct ring_record *r)
 {
 	const bool first = page_empty(w);
@@ -116,9 +115,7 @@ int ring_consume_page(struct ring_consumer *c, data_ref buffer, void *page, uint
 
 	while ((rc = ring_peek(c, buffer, &r)) == 1) {
 		if (!page_add(&w, &r)) {
-			/*
-			 * only where there is nothing before it: a page smaller than the ring's own
-			 */
+			/* Only for the first record: the page is smaller than one of the ring */
 			rc = -EINVAL;
 			break;
 		}
@@ -130,17 +127,17 @@ int ring_consume_page(struct ring_consumer *c, data_ref buffer, void *page, uint
 	return 1;
 }
 
-int ring_iter_page(struct ring_iter *it, struct ring_record *held, void *page, uint32_t subbuf_size)
+int ring_iter_page(struct ring_iter *it, struct ring_record *rest, void *page, uint32_t subbuf_size)
 {
 	struct wire_page w = { .page = page, .size = subbuf_size, .used = RING_PAGE_HEADER };
 	int rc = 1;
 
-	while (held->record || (rc = ring_iter_next(it, held)) == 1) {
-		if (!page_add(&w, held)) {
+	while (rest->record || (rc = ring_iter_next(it, rest)) == 1) {
+		if (!page_add(&w, rest)) {
 			rc = -EINVAL;
 			break;
 		}
-		held->record = NULL;
+		rest->record = NULL;
 	}
 	if (page_empty(&w))
 		return rc < 0 ? rc : 0;
