@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * dso.c - the DSOs of running programs: what the table says of one, and which file it is (R19)
- */
+/* dso.c - the DSOs of running programs: their entries in the table, and their files (R19) */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,7 +7,7 @@
 #include "elf/file.h"
 #include "sources/program/programs_state.h"
 
-enum { OTHERS_MAX = 16 };	/* processes in whose root the file is looked for */
+enum { OTHERS_MAX = 16 };	/* other processes whose root is searched for the file */
 
 bool program_dso_copy(struct programs *p, uint32_t nr, struct program_dso *out)
 {
@@ -20,7 +18,7 @@ bool program_dso_copy(struct programs *p, uint32_t nr, struct program_dso *out)
 	if (!t)
 		return false;
 	e = &t->dsos[nr];
-	/* Pairs with the release of the program that wrote the entry. */
+	/* Pairs with the release in the program that wrote the entry (agent/join/dso.c). */
 	if (atomic_load_explicit(&e->state, memory_order_acquire) != DSO_READY)
 		return false;
 	out->nr = nr;
@@ -50,7 +48,8 @@ const char *program_dso_name(const struct program_dso *d, char out[256])
 
 struct search {
 	const struct program_dso *dso;
-	const char	*own_mounts;	/* the server would wait for itself there */
+	/* The server's own mounts, where it would wait for itself */
+	const char	*own_mounts;
 	elf_reader	read;
 	void		*out;
 	unsigned int	tried;
@@ -71,7 +70,7 @@ static void try_path(struct search *s, const char *path)
 	s->found = !s->read(path, &want, s->out);
 }
 
-/* A program that runs on after its file was removed or replaced. */
+/* Tries the process's own file, for a program whose file was removed or replaced. */
 static void try_exe(struct search *s, pid_t pid)
 {
 	char path[64], target[320];
@@ -84,7 +83,7 @@ static void try_exe(struct search *s, pid_t pid)
 		try_path(s, path);
 }
 
-/* As the process sees the path. */
+/* Tries the path as the process sees it. */
 static void try_root(struct search *s, pid_t pid)
 {
 	char path[320];
@@ -119,7 +118,7 @@ bool program_dso_read(struct programs *p, const struct program_dso *d, elf_reade
 		.dso = d, .read = read, .out = out, .own_mounts = session_dir(session)
 	};
 
-	/* Also as a process sees it. */
+	/* A path below the server's own mounts is refused also as a process sees it. */
 	if (d->path[0] != '/' ||
 	    (*s.own_mounts && !strncmp(d->path, s.own_mounts, strlen(s.own_mounts))))
 		return false;

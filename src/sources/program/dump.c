@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dump.c - a function's command dump or cpudump: the top's buffer as text, to the session's file
- * and to stderr
+ * dump.c - the function commands dump and cpudump: print the top instance's buffer to the session's
+ * file and to stderr
  *
- * The kernel writes to its console at the hit. Here the hit ends tracing and
- * leaves a word; what is in the buffer stays until the server comes.
+ * The kernel prints to its console at the hit. Here the hit switches tracing off and stores a word.
+ * The records stay in the buffer until the server sees the word and prints them.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -30,10 +30,10 @@ static void write_out(struct session *s, const char *text, size_t size)
 	char path[4096 + 8];
 	int fd;
 
-	/* Through the stream, which knows what a terminal must not get. */
+	/* The stream escapes control characters if stderr is a terminal. */
 	fwrite(text, 1, size, stderr);
 	if (!*session_dir(s))
-		return;		/* memory without a name has no place for it */
+		return;		/* a session without a name has no directory for the file */
 	snprintf(path, sizeof(path), "%s/dump", session_dir(s));
 	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
@@ -42,7 +42,7 @@ static void write_out(struct session *s, const char *text, size_t size)
 	close(fd);
 }
 
-/* Any number may be there (R2). */
+/* The word may have any value (R2). */
 static int cpu_of(const struct model *m, uint64_t what)
 {
 	return what >= 2 && what - 2 < m->nr_cpus ? (int)(what - 2) : -1;
@@ -51,7 +51,10 @@ static int cpu_of(const struct model *m, uint64_t what)
 bool program_dump(struct programs *p)
 {
 	struct data_header *h = (struct data_header *)session_plane(p->model->session)->data;
-	/* Acquire: pairs with the release of the hit, which ended tracing before. */
+	/*
+	 * Acquire: tracing was switched off before the hit stored the word. Pairs with the release
+	 * of that hit (plane/hit_function.c).
+	 */
 	const uint64_t what = atomic_load_explicit(&h->dump, memory_order_acquire);
 	char *text = NULL;
 	size_t size;
@@ -66,7 +69,7 @@ bool program_dump(struct programs *p)
 			write_out(p->model->session, text, size);
 		free(text);
 	}
-	/* Relaxed: the next hit may take it. */
+	/* Relaxed: from now on another hit may store it. */
 	atomic_store_explicit(&h->dump, 0, memory_order_relaxed);
 	return true;
 }

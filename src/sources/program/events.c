@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * events.c - events that running programs bring: the providers' table, and their own definitions
+ * events.c - the events of running programs: the providers' table, and the programs' own
+ * definitions
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@ enum { BODY_ROOM = 8192 };
 
 /* ---- the providers' table ---- */
 
-/* "heap" in "heap,lock" */
+/* Whether a list such as "heap,lock" contains the name. */
 static bool list_has(const char *list, const char *name)
 {
 	size_t len = strlen(name);
@@ -97,7 +98,7 @@ static void program_events_name_of(pid_t pid, char comm[LAYOUT_COMM_LEN])
 		fclose(in);
 }
 
-/* The oldest gives way. */
+/* Remembers a refusal; it replaces the oldest one. */
 static void remember(struct programs *p, const char *who, const char *error, const char *what)
 {
 	char *text;

@@ -2,7 +2,7 @@
 /*
  * internal.c - the events of system ftrace in a session of running programs
  *
- * The ids and fields are the kernel's: readers of trace.dat know them by heart.
+ * The ids and fields are the kernel's, because readers of trace.dat have them built in.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * names.c - names and thread groups of running programs: from the log in the data region
+ * names.c - names and thread groups of running programs, from the log in the data region
  *
- * Programs write the log while it is read, and may write anything. An entry
- * counts when its number is the expected one before and after it was copied.
+ * Programs write the log while it is read, and may write anything. An entry counts if it has the
+ * expected number both before and after it is copied.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ void program_text_clean(char *text)
 			*text = '?';
 }
 
-/* ---- how many there were ---- */
+/* ---- counts ---- */
 
 struct pids_of {
 	unsigned int	nr;
@@ -39,7 +39,7 @@ static void see(struct pids_of *of, uint32_t pid)
 	*word |= bit;
 }
 
-/* A pid that is given again counts once. */
+/* A pid that the kernel uses again counts once. */
 static void count_task(struct programs *p, uint32_t pid, uint32_t tgid)
 {
 	if (!p->seen)
@@ -96,11 +96,11 @@ static void program_names_take(struct programs *p, const struct task_entry *e)
 		cmdlines_add_tgid(p->model->cmdlines, (int)e->pid, (int)e->tgid);
 }
 
-/* 1: taken, or overwritten meanwhile; 0: not there yet. */
+/* Returns 1 if the entry was taken or is overwritten, 0 if it is not written yet. */
 static int read_entry(struct programs *p, struct task_entry *entry)
 {
 	struct task_entry copy;
-	/* Pairs with the release of the writer, who stores it last. */
+	/* Pairs with the release in task_note() (agent/thread/thread.c), which stores it last. */
 	uint64_t seq = atomic_load_explicit(&entry->seq, memory_order_acquire);
 
 	if (seq != p->next_task + 1)
@@ -109,8 +109,8 @@ static int read_entry(struct programs *p, struct task_entry *entry)
 	copy.tgid = entry->tgid;
 	memcpy(copy.comm, entry->comm, sizeof(copy.comm));
 	/*
-	 * Pairs with the writer's fence behind its store of 0: what was copied while it wrote is
-	 * not used.
+	 * Pairs with the writer's fence after its store of 0: a copy that was made while it wrote
+	 * is not used.
 	 */
 	atomic_thread_fence(memory_order_acquire);
 	if (atomic_load_explicit(&entry->seq, memory_order_relaxed) == seq)
@@ -118,7 +118,7 @@ static int read_entry(struct programs *p, struct task_entry *entry)
 	return 1;
 }
 
-/* A writer that was killed half-way leaves an entry that never comes. */
+/* Whether to skip the entry: its writer may have been killed before it finished the entry. */
 static bool program_names_is_late(struct programs *p)
 {
 	if (++p->unwritten < UNWRITTEN_MAX)
@@ -136,11 +136,11 @@ unsigned int program_names_drain(struct programs *p)
 	if (!t)
 		return 0;
 	/*
-	 * Relaxed: only how far to look; whether an entry is there its `seq` says, see
-	 * read_entry().
+	 * Relaxed: it only limits the search. read_entry() finds out by `seq` whether an entry is
+	 * written.
 	 */
 	end = atomic_load_explicit(&t->next_task, memory_order_relaxed);
-	if (end - p->next_task > LAYOUT_TASKS)		/* also when it went backwards */
+	if (end - p->next_task > LAYOUT_TASKS)		/* also if a program decreased it */
 		p->next_task = end > LAYOUT_TASKS ? end - LAYOUT_TASKS : 0;
 	for (; p->next_task < end; p->next_task++, nr++) {
 		if (!read_entry(p, &t->tasks[p->next_task % LAYOUT_TASKS]) &&

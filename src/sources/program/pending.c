@@ -2,14 +2,14 @@
 /*
  * pending.c - settings of events that no program has defined yet
  *
- * Each is a saved text of the session (R4), "#kept/PATH", until its event is there
- * and it has been written. What is refused then may mention events that are
- * still to come, of another program too: it stays, and all of them are tried
- * again, in the order they were given, with every event that is defined. Until
- * then the error is not in error_log but with the setting (`tracefuse doctor`).
+ * Each is a saved text of the session (R4), "#kept/PATH", until its event exists and the setting is
+ * written. A setting may be refused because it mentions events that do not exist yet, also of
+ * another program. It stays pending then. At each new event all pending settings are tried again,
+ * in the order in which they were given. Until then the error is not in error_log but with the
+ * setting (`tracefuse doctor`).
  *
- * The file enable of a system that is not there is kept for good: it is written
- * to the same file of each event of that system as the event comes.
+ * A setting for the file enable of a system that does not exist stays pending for ever. It is
+ * written to the file enable of each event of that system when the event is defined.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,12 +22,12 @@
 
 /* "[instances/NAME/]events/SYSTEM/EVENT/FILE", or the same without EVENT */
 struct setting_path {
-	/* instance NULL: the top; event NULL: a whole system's */
+	/* instance NULL: the top instance; event NULL: a file of the whole system */
 	const char	*instance, *system, *event, *file;
 	size_t		instance_len, system_len, event_len;
 };
 
-/* A component and the slash behind it. */
+/* Takes a component and the slash behind it. */
 static bool take_name(const char **at, const char **name, size_t *len)
 {
 	*name = *at;
@@ -102,7 +102,10 @@ static int pending_add(struct programs *p, const char *path, const char *text)
 	return err;
 }
 
-/* What a truncating write, or a new value of a file with one value, replaces. */
+/*
+ * Removes earlier settings of the file: at a truncating write, or at a new value of a file that has
+ * one value.
+ */
 static void drop_earlier(struct programs *p, const char *path)
 {
 	struct pending_setting *k, *next;
@@ -112,7 +115,7 @@ static void drop_earlier(struct programs *p, const char *path)
 			pending_remove(p, k);
 }
 
-/* "!hist:..." of a trigger that is kept takes that one back. */
+/* "!hist:..." removes the pending trigger with that text. */
 static bool drop_negated(struct programs *p, const char *path, const char *text)
 {
 	struct pending_setting *k, *next;
@@ -127,7 +130,7 @@ static bool drop_negated(struct programs *p, const char *path, const char *text)
 	return dropped;
 }
 
-/* Cuts off a line; one that ends in a backslash goes on in the next (R30). */
+/* Cuts off a line. A line that ends in a backslash continues in the next one (R30). */
 static char *cut_line(char **text)
 {
 	char *line = *text, *end = line;
@@ -141,7 +144,7 @@ static char *cut_line(char **text)
 	return line;
 }
 
-/* Each line is a command; an empty text is a truncation alone. */
+/* Each line is a command. An empty text only truncates. */
 static int pend_lines(struct programs *p, const char *path, char *text, bool one_value)
 {
 	char *line;
@@ -158,7 +161,7 @@ static int pend_lines(struct programs *p, const char *path, char *text, bool one
 	return err;
 }
 
-/* It can be kept: its instance is there, and its event is not. */
+/* Whether the setting can be pending: its instance exists, and its event does not. */
 static bool is_early(struct programs *p, const struct setting_path *at)
 {
 	char instance[256], system[256], event[256];
@@ -238,7 +241,7 @@ static int write_to(struct programs *p, const struct setting_path *at, const cha
 	return err;
 }
 
-/* Whether it has been written; else k->error says why not. */
+/* Writes a setting. False: it was not written, and k->error may have the reason. */
 static bool write_setting(struct programs *p, struct pending_setting *k)
 {
 	struct setting_path at = { 0 };
@@ -248,7 +251,7 @@ static bool write_setting(struct programs *p, struct pending_setting *k)
 	return !write_to(p, &at, k->path, k);
 }
 
-/* What was said of the event's whole system. */
+/* Enables the event if a pending setting enables its whole system. */
 static void enable_as_system(struct programs *p, const struct event *e)
 {
 	struct pending_setting *k;

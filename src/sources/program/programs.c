@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * programs.c - the running programs of a session: beginning, restoring, what the loop does
- */
+/* programs.c - the running programs of a session: create, restore, and the server loop's work */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -20,7 +18,7 @@
 #include "tracefs/tree.h"
 
 enum {
-	BUSY_MS		= 10,		/* tasks come and go */
+	BUSY_MS		= 10,		/* while programs start and end tasks */
 	QUIET_MS	= 100,
 	THREADS_MS	= 3000,
 };
@@ -45,10 +43,13 @@ static bool hook_ready(void *arg, const struct attach_peer *peer)
 {
 	struct programs *p = arg;
 
-	return program_sites_hold(p, peer) || (p->ready && p->ready(p->ready_arg, peer));
+	return program_sites_wait(p, peer) || (p->ready && p->ready(p->ready_arg, peer));
 }
 
-/* Its functions are known now: settings that wait for them are applied as when a program begins. */
+/*
+ * The DSO's functions are known now, so settings that wait for them are applied, as when a program
+ * begins.
+ */
 static bool hook_dso(void *arg, const struct attach_peer *peer, uint32_t number)
 {
 	struct programs *p = arg;
@@ -57,7 +58,7 @@ static bool hook_dso(void *arg, const struct attach_peer *peer, uint32_t number)
 	return p->ready && p->ready(p->ready_arg, peer);
 }
 
-/* Returns whether there was anything, or is likely to be soon. */
+/* Returns whether there was any work, or probably will be soon. */
 static bool take_in(struct programs *p)
 {
 	bool busy = program_names_drain(p) != 0;
@@ -141,7 +142,7 @@ static struct programs *programs_new(struct model *m, struct tree *t)
 		return NULL;
 	p->model = m;
 	p->tree = t;
-	/* Pointers of one's own programs are no secret, and hashed ones lead nowhere. */
+	/* Pointers of the user's own programs are no secret, and hashed ones are useless. */
 	m->top->options &= ~(1ull << OPTION_HASH_PTR);
 	m->of_programs = true;
 	list_init(&p->pending);
@@ -162,7 +163,7 @@ static int save_pending(struct programs *p)
 	return saved_add(p->model, p->model->top, PROGRAMS_SAVED, text, NULL, 0, &id);
 }
 
-/* Also those of systems that nobody chose have their ids. */
+/* Events of systems that are not chosen have ids, too. */
 static int programs_add_events(struct programs *p, const struct programs_params *params)
 {
 	int err = program_internal_add(p->model);
@@ -178,7 +179,7 @@ int programs_add_systems(struct programs *p, const struct programs_params *param
 	free(unknown);
 	if (unknown)
 		return -EINVAL;
-	/* Of another version of tracefuse, whose events are not these. */
+	/* The session was made by another version of tracefuse, with other events. */
 	if (p->table != provider_table_version())
 		return -ESTALE;
 	return program_events_choose(p, params);
@@ -251,7 +252,7 @@ static int restore_table(struct programs *p, const char *text)
 	p->table = table;
 	model_reserve_ids(p->model, first + count);
 	program_words_restore(p);
-	ft->offered = true;	/* what comes next writes to its files */
+	ft->offered = true;	/* restored commands will write to its files */
 	return 0;
 }
 
@@ -259,22 +260,22 @@ int programs_restore(struct programs **p, struct model *m, struct tree *t, const
 		     const char *text)
 {
 	const size_t len = strlen(PROGRAMS_PENDING);
-	bool kept = !strncmp(path, PROGRAMS_PENDING, len);
+	bool pending = !strncmp(path, PROGRAMS_PENDING, len);
 
-	if (!kept && strcmp(path, PROGRAMS_SAVED))
+	if (!pending && strcmp(path, PROGRAMS_SAVED))
 		return 1;
 	if (!*p)
 		*p = programs_new(m, t);
 	if (!*p)
 		return -ENOMEM;
-	return kept ? program_pending_restore(*p, path + len, text) : restore_table(*p, text);
+	return pending ? program_pending_restore(*p, path + len, text) : restore_table(*p, text);
 }
 
 int programs_restored(struct programs *p)
 {
 	int err = p ? set_hooks(p) : 0;
 
-	/* The server before may have died between an event's definition and its settings. */
+	/* The previous server may have died between an event's definition and its settings. */
 	if (p && !err) {
 		program_pending_apply(p);
 		program_sites_begin(p);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sites.c - functions of running programs that can be traced: from the files of their DSOs into the
- * model
+ * sites.c - takes the functions that can be traced from the files of running programs' DSOs into
+ * the model
  *
  *     table of DSOs -> file -> sites_find(), symbols -> ftrace_sites_add() ->
  *     available_filter_functions
  *
- * The program has found the same list in the same file, so a site has the same
- * index here and there. A program itself is in no brackets, a library in its
- * file's name.
+ * The program finds the same list in the same file, so a site has the same index in both. A
+ * library's functions are listed with the file's name in brackets, those of the program itself
+ * without.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +18,7 @@
 #include "elf/sites.h"
 #include "sources/program/sites.h"
 
-/* ---- into the model ---- */
+/* ---- adding to the model ---- */
 
 static bool inside(const struct program_dso *d, const struct elf_sites *f)
 {
@@ -66,11 +66,11 @@ static void program_sites_add(struct programs *p, const struct program_dso *d,
 		p->sites->err = err;
 }
 
-/* ---- DSOs that go and come again ---- */
+/* ---- DSOs that are closed and opened again ---- */
 
 /*
- * The sites of a DSO stay when the processes that had it end: the next run has
- * the same. They go when somebody closed it (dlclose) and nobody else has it.
+ * The sites of a DSO stay when all processes that had it end, because the next run has the same
+ * ones. They are removed when a process closed the DSO (dlclose) and no other process has it.
  */
 static void dso_forget(struct programs *p, uint32_t nr)
 {
@@ -85,8 +85,8 @@ static void dso_forget(struct programs *p, uint32_t nr)
 
 struct tally {
 	struct programs	*programs;
-	uint64_t	all[LAYOUT_MAX_DSOS / 64];	/* somebody has it */
-	uint64_t	closed[LAYOUT_MAX_DSOS / 64];	/* somebody had it, and lives */
+	uint64_t	all[LAYOUT_MAX_DSOS / 64];	/* a process has it */
+	uint64_t	closed[LAYOUT_MAX_DSOS / 64];	/* a living process has closed it */
 };
 
 static void tally_one(void *arg, const struct attach_answer *a)
@@ -108,23 +108,26 @@ static bool has(const uint64_t *dsos, uint32_t nr)
 	return dsos[nr / 64] >> nr % 64 & 1;
 }
 
-struct anew {
+struct owners {
 	uint64_t	all[LAYOUT_MAX_DSOS / 64];
 };
 
 static void who_has(void *arg, const struct attach_answer *a)
 {
-	struct anew *n = arg;
+	struct owners *n = arg;
 
 	for (unsigned int i = 0; i < LAYOUT_MAX_DSOS / 64; i++)
 		n->all[i] |= a->dsos[i];
 }
 
-/* Another file of the same path was built anew since; it goes when nobody runs it any more. */
+/*
+ * Replaces an older file of the same path, which was rebuilt since then. Its sites are removed when
+ * no process runs it any more.
+ */
 static void take_the_place(struct programs *p, const struct program_dso *d)
 {
 	struct ftrace_page *page = p->sites->dsos[d->nr].page;
-	struct anew n = { { 0 } };
+	struct owners n = { { 0 } };
 	struct program_dso old;
 
 	attach_answers(p->model->session, who_has, &n);
@@ -139,7 +142,7 @@ static void take_the_place(struct programs *p, const struct program_dso *d)
 	}
 }
 
-/* ---- from the files ---- */
+/* ---- reading the files ---- */
 
 static int read_sites(const char *path, const struct elf_want *want, void *out)
 {
@@ -163,17 +166,17 @@ static void dso_look(struct programs *p, uint32_t nr)
 	elf_sites_free(&f);
 }
 
-/* The table fills from its start. */
+/* Whether the table has an entry here. It is filled from its start. */
 static bool is_used(struct programs *p, uint32_t nr)
 {
 	struct session *s = p->model->session;
 	const struct program_tables *t = session_data(s, session_header(s)->programs, sizeof(*t));
 
-	/* Relaxed: program_dso_copy() looks again. */
+	/* Relaxed: program_dso_copy() loads it again, with acquire. */
 	return t && atomic_load_explicit(&t->dsos[nr].state, memory_order_relaxed) != DSO_FREE;
 }
 
-/* Whether there are DSOs that were not looked at. */
+/* Whether there are DSOs that were not read yet. */
 static bool has_new(struct programs *p)
 {
 	struct program_dso d;
@@ -184,7 +187,7 @@ static bool has_new(struct programs *p)
 	return false;
 }
 
-/* Reads in the sites of those that came since. */
+/* Reads the sites of new DSOs. */
 static void program_sites_look(struct programs *p)
 {
 	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS && is_used(p, i); i++)
@@ -215,7 +218,7 @@ static void look_who_has_what(struct programs *p)
 
 /* ---- programs that wait ---- */
 
-bool program_sites_hold(struct programs *p, const struct attach_peer *peer)
+bool program_sites_wait(struct programs *p, const struct attach_peer *peer)
 {
 	if (peer->process > LAYOUT_MAX_PROCESSES || !has_new(p))
 		return false;
@@ -224,8 +227,8 @@ bool program_sites_hold(struct programs *p, const struct attach_peer *peer)
 	return true;
 }
 
-/* Who is to decide decides now. */
-static void let_go(struct programs *p)
+/* The DSOs are read, so the decision about the waiting programs can be made now. */
+static void decide_waiting(struct programs *p)
 {
 	for (unsigned int i = 1; p->sites->nr_waiting && i <= LAYOUT_MAX_PROCESSES; i++) {
 		const struct attach_peer peer = { i, p->sites->waiting[i] };
@@ -276,11 +279,11 @@ bool program_sites_tick(struct programs *p)
 {
 	look_who_has_what(p);
 	program_sites_look(p);
-	let_go(p);
+	decide_waiting(p);
 	return program_words_tick(p);
 }
 
-/* What the file does not tell. */
+/* Reasons that only the process knows, not the file. */
 static bool is_own_reason(int k)
 {
 	return k != SITE_SHORT && k != SITE_UNKNOWN && k != SITE_NOT_CODE;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * sums.c - what the histograms of a session have counted together, for the summary of a run
- */
+/* sums.c - the totals of all histograms of a session, for the summary of a run */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +12,13 @@
 
 struct sums {
 	uint64_t	hits, drops;
-	bool		syscalls;	/* one of their events is recorded or counted */
-	/* that were added; several triggers may share one (name=) */
+	bool		syscalls;	/* an event of this system is recorded or counted */
+	/* Maps that were added; several triggers may share one (name=). */
 	data_ref	*maps;
 	size_t		nr;
 };
 
-/* Also when it cannot be noted: then it may count twice. */
+/* Returns true also if memory runs out; then the map may count twice. */
 static bool sums_is_new(struct sums *s, data_ref map)
 {
 	for (size_t i = 0; i < s->nr; i++)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * symbols.c - names of functions: from the table of DSOs and the files that it names (R19)
+ * symbols.c - names of functions, from the table of DSOs and their files (R19)
  *
  *     address = LAYOUT_DSO_BASE + (number << LAYOUT_DSO_SHIFT) + st_value - load
  *
- * A file is read when the first address in it is asked for, or with its functions
- * that can be traced: it may be another one by the time that they are printed. What
- * lies between symbols, as static functions of a stripped file do, is
- * "[libfoo.so.1]" and its offset in the file's addresses, which addr2line takes.
+ * A file is read when the first of its addresses is looked up, or when its functions that can be
+ * traced are read: later the file might be another one. An address between symbols, as of a static
+ * function in a stripped file, prints as "[libfoo.so.1]" with its offset in the file's addresses,
+ * which addr2line takes.
  */
 #include <stdio.h>
 
@@ -17,8 +17,8 @@
 
 enum {
 	/*
-	 * The return address of a call that does not return may be the next byte; and functions are
-	 * aligned.
+	 * BEHIND: the return address of a call that does not return may be the byte behind the
+	 * function. GAP_MIN: gaps that alignment makes are smaller.
 	 */
 	GAP_MIN		= 64,
 	BEHIND		= 16,
@@ -32,7 +32,7 @@ static void add_gap(struct programs *p, const struct program_dso *d, uint64_t at
 static void add_symbols(struct programs *p, const struct program_dso *d,
 			const struct elf_symbols *s, const char *name, const char *gap)
 {
-	/* up to where there are names */
+	/* `end`: the end of the last name's range */
 	uint64_t base = program_dso_base(d), end = base;
 
 	for (size_t i = 0; i < s->nr; i++) {
@@ -45,7 +45,7 @@ static void add_symbols(struct programs *p, const struct program_dso *d,
 		if (at > end && at - end >= GAP_MIN)
 			add_gap(p, d, end == base ? base : end + BEHIND, gap);
 		symbols_add(p->model->symbols, at, y->type, s->names + y->name, name);
-		/* Without a size it goes on to the next one. */
+		/* A symbol without a size extends to the next one. */
 		if (!size)
 			size = i + 1 < s->nr && s->v[i + 1].value > y->value
 				       ? s->v[i + 1].value - y->value
@@ -70,9 +70,9 @@ void program_symbols_take(struct programs *p, const struct program_dso *d,
 		return;
 	p->dso_read[d->nr] = true;
 	snprintf(gap, sizeof(gap), "[%s]", program_dso_name(d, name));
-	/* As the kernel's own: only what belongs to a library has its name in brackets. */
+	/* As with the kernel's symbols, only a library's have a name in brackets. */
 	add_symbols(p, d, symbols, symbols->is_program ? NULL : name, gap);
-	/* Behind it is nothing. */
+	/* Addresses behind the DSO have no name. */
 	symbols_add_gap(p->model->symbols, program_dso_base(d) + d->size + BEHIND, NULL, 0, 1);
 }
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * words.c - which functions running programs are to trace: the words of their sites, and that they
- * obey
+ * words.c - tells running programs which functions to trace: stores the words of their sites, and
+ * waits until programs obey
  *
- * Words are stored in place, each by one store: a program that reads them
- * meanwhile finds old and new ones and reads again, because the command is raised
- * behind them. What an old word meant stays true until all have answered
- * (ftrace_groups_settled()).
+ * Words are changed in place, each by one store. A program that reads them meanwhile finds old and
+ * new words. It reads them again, because the number of the command is raised after them. An old
+ * word keeps its meaning until all processes have answered (ftrace_groups_settled()).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,8 +15,8 @@
 #include "sources/program/sites.h"
 
 enum {
-	WAIT_MS		= 100,		/* a writer waits no longer for programs */
-	FIRST_NS	= 50000,	/* between looks; later twice as long each time */
+	WAIT_MS		= 100,		/* a writer waits at most so long for programs */
+	FIRST_NS	= 50000,	/* pause between two looks; it doubles each time */
 	LAST_NS		= 2000000,
 };
 
@@ -45,7 +44,7 @@ static bool words_make(struct programs *p, uint32_t nr)
 		return false;
 	}
 	d->words = session_config(p->model->session, ref, d->nr * sizeof(uint32_t));
-	/* Relaxed: read behind words. */
+	/* Relaxed: session_publish() below orders it; programs read it after set->words. */
 	atomic_store_explicit(&set->nr, d->nr, memory_order_relaxed);
 	session_publish(p->model->session, &set->words, ref);
 	return true;
@@ -62,7 +61,7 @@ static uint32_t dso_of(const struct ftrace_site *site)
 	return (uint32_t)((site->ip - LAYOUT_DSO_BASE) >> LAYOUT_DSO_SHIFT) % LAYOUT_MAX_DSOS;
 }
 
-/* Whether the word is another one now. */
+/* Sets the word of a site. Returns whether it has changed. */
 static bool word_set(struct programs *p, const struct ftrace_page *page,
 		     const struct ftrace_site *site)
 {
@@ -70,11 +69,11 @@ static bool word_set(struct programs *p, const struct ftrace_page *page,
 	struct dso_sites *d = &p->sites->dsos[nr];
 	_Atomic uint32_t *at;
 
-	/* Sites that are no program's: a list that was loaded. */
+	/* These sites belong to no program: a list of functions was loaded. */
 	if (d->page != page || (!d->words && !word) || !words_make(p, nr))
 		return false;
 	at = &d->words[site - page->sites];
-	/* Relaxed: only we store; programs read it behind the command. */
+	/* Relaxed: only the server stores words; programs read them after the command. */
 	if (atomic_load_explicit(at, memory_order_relaxed) == word)
 		return false;
 	atomic_store_explicit(at, word, memory_order_relaxed);
@@ -110,7 +109,7 @@ static bool page_set(struct programs *p, const struct ftrace_page *page)
 	return changed;
 }
 
-/* What the graph tracer looks at itself: any site that is traced may have another word. */
+/* Settings of the graph tracer have changed: any site that is traced may get another word. */
 void program_words_set(void *arg)
 {
 	struct programs *p = arg;
@@ -182,14 +181,17 @@ void program_words_restore(struct programs *p)
 	}
 }
 
-/* Programs may read what there is: a set of another size keeps its memory, and is off. */
+/*
+ * Programs may still read these words. So a set of another size keeps its memory, and all its words
+ * become 0.
+ */
 static void words_off(struct programs *p, config_ref ref, uint32_t nr)
 {
 	_Atomic uint32_t *words = session_config(p->model->session, ref, nr * sizeof(uint32_t));
 
 	/*
-	 * Relaxed: as in word_set(); who reads an old one is in nobody's way, or reads again behind
-	 * the command.
+	 * Relaxed: as in word_set(). A program that reads an old word does no harm, or reads it
+	 * again after the command.
 	 */
 	for (uint32_t i = 0; words && i < nr; i++)
 		atomic_store_explicit(&words[i], 0, memory_order_relaxed);

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * calls.c - recorded calls of functions that have commands: FUNCTION:traceoff:3 is carried out at
- * them
+ * calls.c - runs function commands such as FUNCTION:traceoff:3 at recorded calls
  *
- * The record itself goes where records of system ftrace go. Only the commands
- * are the session's own: a call is looked for among the functions that have one,
- * and the plan of a group of these commands runs (model/ftrace/groups.h).
+ * The record itself is recorded like others of system ftrace. Only the commands belong to the
+ * session: if the called function has commands, the plan of their group runs
+ * (model/ftrace/groups.h).
  *
- * The thread that changes commands makes the table, under the control lock, and
- * the thread that runs the recording reads it: calls_lock is between them. It is
- * taken only while there are commands at all.
+ * The thread that changes commands makes the table, under the control lock. The thread that runs
+ * the recording reads it. Both take calls_lock; the reader only if there are commands.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +22,7 @@ struct call {
 
 struct calls {
 	size_t		nr;
-	struct call	at[];		/* by address */
+	struct call	at[];		/* sorted by address */
 };
 
 static int calls_by_address(const void *a, const void *b)
@@ -57,8 +55,8 @@ static void calls_add(struct ftrace *ft, struct calls *calls, uint64_t ip)
 }
 
 /*
- * A function is in it once for each of its commands: the entries are the same. NULL: none, or no
- * memory.
+ * Makes the table. A function is in it once for each of its commands, with the same entry. NULL: no
+ * commands, or no memory.
  */
 static struct calls *calls_make(struct model *m)
 {
@@ -84,14 +82,17 @@ static void calls_put(struct source *src, struct calls *calls)
 	struct calls *old;
 
 	pthread_mutex_lock(&src->calls_lock);
-	/* Relaxed: a thread that finds one looks again under the lock. */
+	/* Relaxed: a thread that finds a table loads it again under the lock. */
 	old = atomic_load_explicit(&src->calls, memory_order_relaxed);
 	atomic_store_explicit(&src->calls, calls, memory_order_relaxed);
 	pthread_mutex_unlock(&src->calls_lock);
 	free(old);
 }
 
-/* Numbers of groups that are used no more may be given anew only while the table has none. */
+/*
+ * Numbers of unused groups may be used again only while no table contains them, so the table is
+ * removed first.
+ */
 static void changed(void *arg, const struct ftrace_change *list, size_t nr)
 {
 	struct source *src = arg;
@@ -101,7 +102,7 @@ static void changed(void *arg, const struct ftrace_change *list, size_t nr)
 	calls_put(src, calls_make(src->model));
 }
 
-/* What the graph tracer looks at is no concern of a recording's. */
+/* Settings of the graph tracer do not concern a recording. */
 static void graph_set(void *arg)
 {
 }
@@ -113,7 +114,7 @@ int calls_listen(struct source *src)
 	if (!ft)
 		return -ENOMEM;
 	if (ft->changed)
-		return 0;	/* of running programs */
+		return 0;	/* a session of running programs */
 	ft->changed = changed;
 	ft->set = graph_set;
 	ft->changed_arg = src;

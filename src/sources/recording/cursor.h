@@ -2,9 +2,9 @@
 /*
  * cursor.h - bounded reading of a recording's bytes
  *
- * A read beyond the end gives 0 (or NULL) and sets `bad`, which stays set and
- * remembers where: a parser reads a whole structure and asks once.
- * Numbers are in the byte order of this machine: foreign files are refused.
+ * A read beyond the end returns 0 (or NULL) and sets `bad`, which stays set, and the position
+ * stays. So a parser reads a whole structure and checks once. Numbers are in the byte order of this
+ * machine; files with the other one are refused.
  */
 #ifndef TRACEFUSE_SOURCES_RECORDING_CURSOR_H
 #define TRACEFUSE_SOURCES_RECORDING_CURSOR_H
@@ -18,7 +18,7 @@ struct cursor {
 	const uint8_t	*start;
 	const uint8_t	*at;
 	const uint8_t	*end;
-	uint64_t	offset;		/* in the file, of start */
+	uint64_t	offset;		/* offset of `start` in the file */
 	bool		bad;
 };
 
@@ -42,7 +42,7 @@ static inline uint64_t cursor_offset(const struct cursor *c)
 	return c->offset + (c->at - c->start);
 }
 
-/* The next n bytes, or NULL. */
+/* Takes the next n bytes. NULL: there are fewer. */
 static inline const uint8_t *cursor_take(struct cursor *c, uint64_t n)
 {
 	const uint8_t *p = c->at;
@@ -94,7 +94,7 @@ static inline uint64_t cursor_u64(struct cursor *c)
 	return cursor_number(c, 8);
 }
 
-/* A 0-terminated string inside the bytes, or NULL. */
+/* Takes a 0-terminated string. NULL: it has no end. */
 static inline const char *cursor_string(struct cursor *c)
 {
 	const uint8_t *nul = c->bad ? NULL : memchr(c->at, 0, cursor_left(c));
@@ -106,7 +106,7 @@ static inline const char *cursor_string(struct cursor *c)
 	return (const char *)cursor_take(c, nul - c->at + 1);
 }
 
-/* Whether the next bytes are exactly these; then they are taken. */
+/* Takes the next bytes if they are exactly these. */
 static inline bool cursor_match(struct cursor *c, const void *bytes, size_t n)
 {
 	if (c->bad || cursor_left(c) < n || memcmp(c->at, bytes, n))

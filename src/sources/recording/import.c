@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * import.c - what a recording tells besides its records goes into the model
+ * import.c - puts everything of a recording except its records into the model
  *
- * Of several files the first that has a table wins: they are of one window.
+ * If several files have the same table, the first one is used.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ struct format_import {
 	struct source_error	*err;
 };
 
-/* The text is kept by the model and in the session, and its fields as far as they are looked at. */
+/* The text is stored in the model and in the session, and the fields as soon as they are used. */
 enum { EVENT_COST = 2048, FORMAT_COPIES = 4 };
 
 static int import_format(void *arg, const char *system, const char *text, size_t len)
@@ -83,13 +83,13 @@ static int import_each_line(const struct dat_piece *p, int (*fn)(struct source *
 	return ret;
 }
 
-/* Memory of the recording's share for something that the model keeps. 0, -EFBIG */
+/* Takes memory of the recording's share for a part of the model. 0, -EFBIG */
 static int import_take(struct source *src, uint64_t bytes)
 {
 	return source_memory_take(&src->window.memory, bytes) ? 0 : -EFBIG;
 }
 
-/* A symbol with the names that it comes with. */
+/* Adds a symbol. */
 static int add_symbol(struct source *src, struct symbols *to, uint64_t addr, char type,
 		      const char *name, const char *module)
 {
@@ -117,7 +117,7 @@ static int import_symbol(struct source *src, char *line)
 		module += strspn(module, " \t[");
 		module[strcspn(module, "]")] = 0;
 	}
-	/* per-CPU variables are offsets, which no address is looked up in */
+	/* per-CPU variables have offsets, not addresses */
 	if (!*name || type == 'A')
 		return 0;
 	return add_symbol(src, src->model->symbols, addr, type, name, *module ? module : NULL);
@@ -158,8 +158,7 @@ static int import_printk(struct source *src, char *line)
 }
 
 /*
- * saved_cmdlines keeps all that the recording has. A kernel whose table was made
- * as large as may be asked for has room for more than that.
+ * saved_cmdlines contains all names of the recording. A kernel's largest table has room for more.
  */
 static int import_names(struct source *src, const struct dat_piece *p)
 {
@@ -229,7 +228,7 @@ static uint8_t kind_of(const struct source *src, const struct event *e)
 }
 
 /*
- * The offset of a field of an event of system ftrace; `usual` when the recording has no such event.
+ * The offset of a field of an event of system ftrace; `usual` if the recording has no such event.
  */
 static uint32_t field_offset(struct source *src, const char *event, const char *name,
 			     uint32_t usual)
@@ -257,14 +256,14 @@ static const char *const clocks[CLOCK_ID_COUNT] = {
 	"mono", "mono_raw", "boot", "tai", "x86-tsc",
 };
 
-/* A clock that is unknown here shows as local: time stamps are used as they are. */
+/* An unknown clock shows as local. Time stamps are used as they are in any case. */
 static void import_set_clock(struct source *src)
 {
 	const char *name = source_clock(src);
 	unsigned int id;
 
 	for (id = 0; id < CLOCK_ID_COUNT; id++)
-		/* Relaxed: a number of its own, and no record has passed yet. */
+		/* Relaxed: independent of other data, and no record has passed yet. */
 		if (!strcmp(name, clocks[id]))
 			atomic_store_explicit(&src->model->top->state->clock, id,
 					      memory_order_relaxed);
@@ -279,7 +278,7 @@ static void set_release(struct source *src)
 		src->model->release = strdup(release);
 }
 
-/* The rings of this source hold all that the recording has, unless the user says otherwise. */
+/* The rings have room for the whole recording, unless the user asks for another size. */
 static int set_ring_sizes(struct source *src)
 {
 	uint64_t *bytes = calloc(src->model->nr_cpus, sizeof(*bytes)), most;
@@ -292,7 +291,8 @@ static int set_ring_sizes(struct source *src)
 	free(src->model->source_bytes);
 	src->model->source_bytes = bytes;
 	/*
-	 * A file may claim more CPUs than there is memory for: what triggers make has rings, too.
+	 * A file may claim more CPUs than there is memory for, and events that triggers make need
+	 * rings on each of them, too.
 	 */
 	most = source_memory_rings(src->memory) / src->model->nr_cpus / 2;
 	if (src->model->default_buffer_bytes > most)
@@ -300,7 +300,7 @@ static int set_ring_sizes(struct source *src)
 	return 0;
 }
 
-/* Not where one of several is a kernel's. */
+/* Whether all files are of programs, none of a kernel. */
 static bool of_programs(const struct source *src)
 {
 	bool all = true;
@@ -310,7 +310,7 @@ static bool of_programs(const struct source *src)
 	return all;
 }
 
-/* What the source needs of the session before anything is imported. */
+/* Takes what the source needs of the session, before anything is imported. */
 static int enter_session(struct source *src, struct model *m, struct source_error *err)
 {
 	int ret;
@@ -365,11 +365,14 @@ int source_import(struct source *src, struct model *m, struct source_error *err)
 	if (ret)
 		return ret;
 	import_set_clock(src);
-	/* As where they were recorded: hashed pointers of one's own programs lead nowhere. */
+	/*
+	 * As in the session that recorded them: hashed pointers of the user's own programs are
+	 * useless.
+	 */
 	ret = m->of_programs ? option_set(m->top, OPTION_HASH_PTR, false) : 0;
 	if (ret)
 		return error_set(err, ret, "", "out of memory");
-	/* Records of system ftrace go to the top buffer alone: that is where they were recorded. */
+	/* Records of system ftrace go only to the top buffer, where they were recorded. */
 	ret = model_arm_internal(m, m->top);
 	return ret ? error_set(err, ret, "", "the events of system ftrace: %s", strerror(-ret)) : 0;
 }

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * losses.c - what did not survive: in the recording itself, and in the session's rings
- */
+/* losses.c - counts lost events: in the recording itself, and in the session's rings */
 #include <inttypes.h>
 #include <string.h>
 
 #include "plane/ring/ring.h"
 #include "sources/recording/source_state.h"
 
-/* What the rings of an instance's live buffer had no room for. */
+/* The records that the rings of an instance's live buffer had no room for. */
 static uint64_t ring_losses(const struct source *src, const struct instance *inst)
 {
 	struct ring_stats stats;

@@ -6,11 +6,11 @@
 #include "sources/recording/memory.h"
 
 /*
- * What is taken for a machine that does not tell, and the least of one that does. A control group's
- * limit counts all the same.
+ * The default for a machine whose memory is unknown, and the minimum for others. A control group's
+ * limit applies even so.
  */
 #define USUAL_MIN	(1ull << 30)
-#define LEAST		(64ull << 20)	/* that --memory may say */
+#define LEAST		(64ull << 20)	/* smallest limit for --memory */
 
 uint64_t source_memory_usual(void)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * memory.h - how much memory a recording may take, whatever its bytes say
+ * memory.h - limits the memory of a recording, whatever sizes the file contains
  *
- * A packed byte may become thousands, and one piece of a file may be named any
- * number of times. So each place where the file decides how much is allocated
- * takes it from here first.
+ * A packed byte may become thousands of bytes, and a file may refer to one piece any number of
+ * times. So each allocation whose size depends on the file is first taken from this limit.
  *
  *     all that a replay may take (--memory)
  *     +-------------------+-------------------------------------------------+
@@ -14,7 +13,7 @@
  *     | names             |   | at most 5/16        | at most 5/16        | |
  *     +-------------------+---+---------------------+---------------------+-+
  *
- * The files themselves are mapped: the system takes their pages back when it needs them.
+ * The files themselves are mapped, so the system can free their pages at any time.
  */
 #ifndef TRACEFUSE_SOURCES_RECORDING_MEMORY_H
 #define TRACEFUSE_SOURCES_RECORDING_MEMORY_H
@@ -22,17 +21,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How an error says that there is too little. */
+/* The text of errors about too little memory. */
 #define SOURCE_MEMORY_TEXT "more than a recording may take: see --memory"
 
 struct source_memory {
-	uint64_t	limit;		/* of the recording's share */
+	uint64_t	limit;		/* the recording's share */
 	uint64_t	used;
 };
 
 /*
- * Half of the memory that the machine has, or the control group may have: what a replay may take
- * when nobody says.
+ * The default limit of a replay: half of the memory that the machine has, or that the control group
+ * allows.
  */
 uint64_t source_memory_usual(void);
 
@@ -51,7 +50,7 @@ static inline uint64_t source_memory_rings(uint64_t all)
 	return (all ? all : source_memory_usual()) / 16 * 5;
 }
 
-/* Whether there is so much left; then it is taken. */
+/* Takes memory. False: so much is not left. */
 static inline bool source_memory_take(struct source_memory *m, uint64_t bytes)
 {
 	if (bytes > m->limit - m->used)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * names_matter.c - whether the programs of a session look at the names of tasks
+ * names_matter.c - whether anything in a session uses the names of tasks
  *
- * The names at the window's start take a pass of their own over the recording,
- * which is only made where somebody wants to know.
+ * The names at the recording's start need an extra pass over the recording. It is made only if
+ * something uses them.
  */
 #include "plane/code.h"
 #include "plane/plan.h"
@@ -51,16 +51,20 @@ bool names_matter(const struct source *src)
 
 	if (!src->names.nr_rules)
 		return false;
-	/* A user who stops on the way may want to know; and beside a server plans come and go. */
+	/*
+	 * A user who stops on the way may want the names, and beside a server plans may change at
+	 * any time.
+	 */
 	if (src->stop_event || src->server)
 		return true;
 	/*
-	 * A latency tracer names the task whose section it was. Relaxed: only whether there is one.
+	 * A latency tracer prints the section's task. Relaxed: only tests whether there is such a
+	 * tracer.
 	 */
 	if (atomic_load_explicit(&src->model->observe, memory_order_relaxed))
 		return true;
 	for (id = 0; id < LAYOUT_MAX_EVENTS; id++) {
-		/* Relaxed: the control lock is held, nobody publishes meanwhile. */
+		/* Relaxed: the control lock is held, so nobody publishes meanwhile. */
 		ref = atomic_load_explicit(&plane_event(p, id)->plan, memory_order_relaxed);
 		if (ref && plan_looks(p, plane_config(p, ref)))
 			return true;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * restore.c - a recording that outlives its server (R4)
+ * restore.c - saves and restores the recording of a session (R4)
  *
- * The session keeps, as the saved text "#source", which files were opened and how:
+ * The saved text "#source" has the files that were opened and the options:
  *
  *     partial 0
  *     memory 0                                     0: as usual
  *     buffer syn
  *     file 4096 1700000000 /home/me/trace.dat      bytes, seconds of its last change, path
  *
- * and in the data region how many records have passed. The next server opens
- * the files again, if they are still the same, and stands behind those records.
+ * The data region has the number of records that have passed. The next server opens the same files,
+ * if they have not changed, and goes to behind those records.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -76,7 +76,7 @@ int source_save(struct source *src, const struct source_params *params)
 	return ret;
 }
 
-/* What the text says, cut in place. */
+/* The saved text, parsed in place. */
 struct saved_source {
 	const char	*files[FILES_MAX], *buffers[BUFFERS_MAX];
 	struct source_params params;
@@ -127,13 +127,14 @@ static int open_again(struct source *src, struct model *m, data_ref progress,
 	saved = session_data(m->session, progress, sizeof(*saved));
 	if (!saved)
 		return error_set(err, -EPROTO, "", "where the recording was is not known");
-	/* Relaxed: its writer is dead. */
+	/* Relaxed: the writer is dead. */
 	records = atomic_load_explicit(&saved->records, memory_order_relaxed);
 	ret = records ? source_seek(src, records) : 0;
 	if (ret)
 		return error_set(err, ret, "", "%s", strerror(-ret));
 	/*
-	 * Not before: on its way there it is less, and who dies then would be restored from there.
+	 * Set only now: the seek would store smaller numbers, and if this server died meanwhile,
+	 * the next one would begin there.
 	 */
 	src->progress = saved;
 	return 0;

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * run.c - records of the window go through hit(), one by one in order of time
+ * run.c - passes the records of the window to hit(), one by one in order of time
  *
- * A record is passed on when those behind it in its stream are known: the
- * kernel_stack among them is the record's stack, which histograms look at and
- * which is recorded where the record's instance wants it.
+ * A record is passed on when the next records of its stream are known. The kernel_stack among these
+ * is the record's stack. Histograms use it, and instances that want stacks record it.
  *
  *     stream:  ... | record | kernel_stack | ...
  *                     |          |
  *                     v          v
  *                  hit { record, stack }
  *
- * P1  Where the run is (records, hits, bytes, lost, end, time) is stored by one
- *     thread at a time, which steps or rewinds, and told by source_position().
- *     Relaxed: nothing else is read through these. They are of one moment only
- *     where the stepping thread stands still: `state` of serve.c.
+ * P1  The run's position (records, hits, bytes, lost, end, time) is stored by one thread at a time,
+ *     the one that steps or rewinds. source_position() reads it. Relaxed: nothing else is read
+ *     through these numbers. They are of the same moment only if the stepping thread is stopped:
+ *     `state` of serve.c.
  */
 #include <errno.h>
 #include <string.h>
@@ -25,9 +24,9 @@
 
 enum {
 	RUN_BATCH	= 4096,		/* records between two reports of the position */
-	RUN_TOLD	= 1 << 18,	/* records between two calls of who wants to know it */
+	RUN_TOLD	= 1 << 18,	/* records between two calls of `passed` */
 	RUN_WRITER	= 1,		/* writer set of the rings (R12) */
-	/* tracepoint, reserved record and histogram each hold preemption off */
+	/* The tracepoint, the reserved record and the histogram each hold preemption off. */
 	KERNEL_SYNTH_PREEMPT = 3,
 	NESTED_MAX	= 64,		/* records of interrupts between a record and its stack */
 };
@@ -37,7 +36,7 @@ enum { FLAG_HARDIRQ = 0x08, FLAG_SOFTIRQ = 0x10, FLAG_NMI = 0x40 };
 
 /* ---- one record ---- */
 
-/* The context that a record was made in, from its flags: task, softirq, hardirq, NMI. */
+/* The context of a record, by its flags: task, softirq, hardirq, NMI. */
 static inline unsigned int record_level(const uint8_t *record)
 {
 	const unsigned int flags = record[2];
@@ -50,13 +49,16 @@ static inline unsigned int record_level(const uint8_t *record)
 static inline bool has_plan(const struct source *src, uint32_t type)
 {
 	/*
-	 * Relaxed: only whether there is one. hit() loads it again, with the order
-	 * that it needs, inside its own critical section.
+	 * Relaxed: only tests whether there is a plan. hit() loads it again, with the order that it
+	 * needs, inside its own critical section.
 	 */
 	return atomic_load_explicit(&plane_event(src->plane, type)->plan, memory_order_relaxed);
 }
 
-/* Of a hit that has nothing else: a writer of zeros to all of it takes longer than the rest. */
+/*
+ * Sets the fields of a hit that has nothing else. Clearing the whole struct would take longer than
+ * the rest.
+ */
 static inline void set_hit(struct source *src, const struct stream *s,
 			   const struct subbuf_record *r, struct hit *h)
 {
@@ -79,9 +81,9 @@ static void fill_hit(struct source *src, const struct stream *s, const struct su
 }
 
 /*
- * The stack in a kernel_stack record. It begins with the function that the
- * event is called through (__traceiter_NAME, or the one that calls the
- * tracepoint): the kernel's histograms do not show that one.
+ * Sets the hit's stack from a kernel_stack record. The first address is in the function through
+ * which the event is called (__traceiter_NAME, or the caller of the tracepoint). The kernel's
+ * histograms do not show that one.
  */
 static void fill_stack(struct source *src, const struct subbuf_record *stack, struct hit *h)
 {
@@ -101,8 +103,8 @@ static void fill_stack(struct source *src, const struct subbuf_record *stack, st
 }
 
 /*
- * The stack of a record is the kernel_stack behind it that was made in the same
- * context; what interrupts recorded meanwhile lies between:
+ * The stack of a record is the next kernel_stack of the same context. Records of interrupts may lie
+ * between:
  *
  *     record (task) | record (irq) | its stack (irq) | the stack (task)
  */
@@ -123,7 +125,10 @@ static __attribute__((noinline)) bool find_stack_behind(const struct source *src
 	return false;
 }
 
-/* The next record is looked at where it is: a copy of what was just stored waits for that. */
+/*
+ * Tests the next record in place, because a load of bytes that were just stored would wait for the
+ * stores.
+ */
 static inline bool find_stack(const struct source *src, const struct stream *s,
 			      const struct subbuf_record *r, struct subbuf_record *out)
 {
@@ -138,8 +143,8 @@ static inline bool find_stack(const struct source *src, const struct stream *s,
 }
 
 /*
- * Bytes of the record of a text of `len` bytes: room for a newline, a 0, and at least for
- * "<faulted>".
+ * The size of a print record for a text of `len` bytes: with room for a newline and a 0, and at
+ * least for "<faulted>".
  */
 static uint32_t print_size(const struct source *src, uint32_t len)
 {
@@ -149,8 +154,8 @@ static uint32_t print_size(const struct source *src, uint32_t len)
 }
 
 /*
- * Triggers of print fire before the kernel adds a newline. The record's size
- * tells in some cases that the newline was the writer's own.
+ * Triggers of print fire before the kernel adds a newline. In some cases the record's size shows
+ * that the newline was the writer's own.
  */
 static void fill_print(struct source *src, struct hit *h)
 {
@@ -169,14 +174,18 @@ static void fill_print(struct source *src, struct hit *h)
 }
 
 /*
- * Any stack may be that of a function's command: none says whose it is. Relaxed: see struct model.
+ * Whether function commands want stacks. Then any stack may be theirs, because a stack does not
+ * name its event. Relaxed: see struct model.
  */
 static bool wants_command_stack(const struct source *src)
 {
 	return atomic_load_explicit(&src->model->stack_commands, memory_order_relaxed);
 }
 
-/* A kernel_stack that was not written with its record goes where that, or a command, wanted it. */
+/*
+ * Passes a kernel_stack that was not written with its record to the instances whose record or
+ * function command wanted it.
+ */
 static void pass_stack(struct source *src, const struct stream *s, const struct subbuf_record *r)
 {
 	const uint64_t top = 1ull << src->model->top->index;
@@ -193,20 +202,18 @@ static void pass_stack(struct source *src, const struct stream *s, const struct 
 	}
 }
 
-/* The stacks of functions are the tracer's, whatever option stacktrace says of events. */
+/* Whether the tracer wants stacks of functions. The option stacktrace applies to events only. */
 static bool wants_function_stack(const struct source *src)
 {
 	const struct instance *top = src->model->top;
-	/* Relaxed: an option that is set meanwhile holds from the next record on. */
+	/* Relaxed: an option that is set meanwhile applies from the next record on. */
 	uint32_t flags = atomic_load_explicit(&top->state->flags, memory_order_relaxed);
 
 	return (top->tracer_options & top->options) >> OPTION_FUNC_STACK_TRACE & 1 &&
 	       !(flags & INSTANCE_STACKTRACE);
 }
 
-/*
- * The commands of the function that was called. Who wants a stack there gets the one that follows.
- */
+/* Runs the commands of the called function. If a command wants a stack, it gets the next one. */
 static void pass_commands(struct source *src, const struct subbuf_record *r,
 			  struct stream_context *context, struct hit *h)
 {
@@ -223,13 +230,13 @@ static void pass_commands(struct source *src, const struct subbuf_record *r,
 	h->entry = 0;
 }
 
-/* Relaxed: calls_find() looks again under its lock. */
+/* Relaxed: calls_find() loads it again under its lock. */
 static bool has_commands(const struct source *src)
 {
 	return atomic_load_explicit(&src->calls, memory_order_relaxed);
 }
 
-/* What a hit has besides is taken out again for the next one. */
+/* Resets the fields that set_hit() does not set. */
 static void clear_hit(struct hit *h)
 {
 	h->stack = NULL;
@@ -241,7 +248,7 @@ static void clear_hit(struct hit *h)
 	h->seen_size = 0;
 }
 
-/* Returns whether the record met a plan. */
+/* Passes a record. Returns whether its event has a plan. */
 static bool pass(struct source *src, struct stream *s, const struct subbuf_record *r, bool more)
 {
 	const unsigned int kind = src->kinds[r->type];
@@ -259,7 +266,7 @@ static bool pass(struct source *src, struct stream *s, const struct subbuf_recor
 		return false;
 	if (kind != RECORD_USER_STACK)
 		*context = (struct stream_context){ 0 };
-	/* Relaxed: it is a function; what it looks at is under the model's watch_lock. */
+	/* Relaxed: it is a function, and its data is under the model's watch_lock. */
 	observe = atomic_load_explicit(&src->model->observe, memory_order_relaxed);
 	planned = has_plan(src, r->type);
 	if (!planned && !observe)
@@ -277,7 +284,7 @@ static bool pass(struct source *src, struct stream *s, const struct subbuf_recor
 		context->stack_wanted |= context->fate & 1ull << src->model->top->index;
 	if (kind == RECORD_FUNCTION && has_commands(src))
 		pass_commands(src, r, context, h);
-	/* A tracer that watches (tracers/latency.h). */
+	/* A latency tracer watches (tracers/latency.h). */
 	if (__builtin_expect(observe != NULL, 0))
 		observe(src->model, h, context->fate);
 	if (h->stack_record || h->seen || h->stack_wanted)
@@ -299,10 +306,12 @@ static uint64_t lost_so_far(const struct source *src)
 	return pages > stats ? pages : stats;
 }
 
-/* A server that is killed between a hit and this leaves one record that passes twice. */
+/* If the server is killed between a hit and this store, one record passes twice. */
 static inline void note_progress(struct source *src, uint64_t records)
 {
-	/* Relaxed: one writer, and who reads it is the next server, when this one is dead. */
+	/*
+	 * Relaxed: there is one writer, and only the next server reads it, after this one is dead.
+	 */
 	if (src->progress)
 		atomic_store_explicit(&src->progress->records, records, memory_order_relaxed);
 }
@@ -325,7 +334,7 @@ void source_passed(struct source *src, uint64_t records, uint64_t hits, uint64_t
 		atomic_store_explicit(&src->time, time, memory_order_relaxed);
 }
 
-/* A pass over the recording for the names of tasks alone. */
+/* Makes a pass over the recording only for the names of tasks. */
 static void learn_names(struct source *src)
 {
 	struct window *w = &src->window;
@@ -344,13 +353,14 @@ static void learn_names(struct source *src)
 	task_names_learned(&src->names);
 }
 
-/* The window is before its first record, names are the initial ones. 0 or -errno. */
+/* Goes to before the first record, with the initial names. 0 or -errno. */
 static int source_restart(struct source *src)
 {
 	int ret;
 
 	/*
-	 * Beside a server the control file has seen to the rings: this thread has no control lock.
+	 * In a server the control file has made the rings, because this thread does not have the
+	 * control lock.
 	 */
 	ret = src->server ? 0 : model_source_rings(src->model);
 	if (ret)
@@ -382,11 +392,11 @@ static bool stops_here(struct source *src, const struct stream *s)
 	return source_stops_before(src, &s->record, &h);
 }
 
-/* Up to `max` records. `silent`: no hits. Returns as source_step(). */
+/* Passes up to `max` records. `silent`: no hits. Returns like source_step(). */
 static int run_batch(struct source *src, unsigned int max, bool silent)
 {
 	struct window *w = &src->window;
-	/* its own: P1 */
+	/* P1: this thread's own. */
 	const uint64_t passed = atomic_load_explicit(&src->records, memory_order_relaxed);
 	uint64_t records = 0, hits = 0;
 	struct subbuf_record r = { 0 };
@@ -440,7 +450,7 @@ int source_run(struct source *src, void (*passed)(void *arg), void *arg)
 
 	if (ret)
 		return ret;
-	/* Relaxed: P1. Pieces are of the whole. */
+	/* Relaxed: P1. tally_run() can only count the whole recording. */
 	if (!atomic_load_explicit(&src->records, memory_order_relaxed) &&
 	    !tally_run(src, src->threads, passed, arg))
 		return 0;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * serve.c - a thread that runs a recording beside a server, and its control file `replay`
+ * serve.c - a thread that runs a recording in a server, and its control file `replay`
  *
- *     write "start"       running = true          thread:  while running: step a batch with `state`
- *                                                          held
- *           "stop"        running = false                  else wait for `wake`
+ *     write "start"       running = true          thread:  while running: step a batch, with
+ *           "stop"        running = false                  `state` locked; else wait for `wake`
  *           "rewind"      to the first record
- *           "position N"  seek, done by the thread
+ *           "position N"  seek, by the thread
  *
- * The thread never takes the control lock; those who write the file hold it
- * and wait for the thread at most for one batch.
+ * The thread never takes the control lock. A writer of the file holds that lock, and waits for the
+ * thread for at most one batch.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -26,7 +25,7 @@ struct source_server {
 	pthread_t	thread;
 	pthread_mutex_t	state;		/* held while stepping */
 	pthread_cond_t	wake;
-	_Atomic uint32_t waiting;	/* who wants `state`: the thread lets them go first */
+	_Atomic uint32_t waiting;	/* how many want `state`: the thread lets them go first */
 	bool		running;
 	bool		ending;
 	bool		seeking;
@@ -35,7 +34,7 @@ struct source_server {
 
 static void serve_enter(struct source_server *srv)
 {
-	/* Relaxed: only a hint for the thread's pause; the mutex orders everything. */
+	/* Relaxed: only a hint that makes the thread pause; the mutex orders everything. */
 	atomic_fetch_add_explicit(&srv->waiting, 1, memory_order_relaxed);
 	pthread_mutex_lock(&srv->state);
 	atomic_fetch_sub_explicit(&srv->waiting, 1, memory_order_relaxed);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * source.c - open and close a recording, and what it tells about itself
- */
+/* source.c - opens and closes a recording; its size, clock, damage and position */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,16 +28,19 @@ static void find_shape(struct source *src)
 }
 
 /*
- * Pages fill up as they did when they were recorded, but for time extends and
- * for what a page of another file or buffer had left free at its end: a quarter
- * more and eight pages are always enough.
+ * Pages fill as they did when they were recorded. Only time extends come in addition, and the free
+ * space at the end of pages from other files or buffers. A quarter more and eight pages are always
+ * enough.
  */
 static uint64_t ring_room(const struct source *src, uint64_t bytes)
 {
 	return bytes ? bytes + bytes / 4 + 8ull * src->subbuf_size : 2ull * src->subbuf_size;
 }
 
-/* Where all of it would be more than its share each CPU gets its part of that. */
+/*
+ * If the rings together would exceed their share of the memory, each CPU gets its part of the
+ * share.
+ */
 static int size_rings(struct source *src)
 {
 	const struct window *w = &src->window;
@@ -120,7 +121,7 @@ uint64_t source_session_bytes(const struct source *src)
 	return source_memory_session(src->memory);
 }
 
-/* The first buffer that says what its clock was, else the file. */
+/* The clock of the first buffer that has one, else the file's. */
 const char *source_clock(const struct source *src)
 {
 	const struct trace_dat *d;
@@ -153,13 +154,13 @@ void source_position(const struct source *src, struct source_position *out)
 {
 	unsigned int i;
 
-	/*
-	 * Relaxed: written by the stepping thread as plain progress; nothing is ordered by these.
-	 */
+	/* Relaxed: the stepping thread stores them only to show progress; they order nothing. */
 	out->records = atomic_load_explicit(&src->records, memory_order_relaxed);
 	out->hits = atomic_load_explicit(&src->hits, memory_order_relaxed);
 	out->bytes = atomic_load_explicit(&src->bytes, memory_order_relaxed);
-	/* Relaxed: of the same moment as those above while that thread stands still (run.c, P1). */
+	/*
+	 * Relaxed: all of them are of the same moment only if that thread is stopped (run.c, P1).
+	 */
 	out->time = atomic_load_explicit(&src->time, memory_order_relaxed);
 	out->lost = atomic_load_explicit(&src->lost, memory_order_relaxed);
 	out->end = atomic_load_explicit(&src->end, memory_order_relaxed);

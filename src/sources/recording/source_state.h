@@ -11,23 +11,23 @@
 #include "sources/recording/task_names.h"
 #include "sources/recording/file/window.h"
 
-/* What a record of an event means to the run itself, by event id. */
+/* How the run treats records of an event, by event id. */
 enum record_kind {
-	RECORD_PLAIN,		/* goes to hit() when a plan waits for it */
-	RECORD_NAMES,		/* plain, and tells names of tasks */
+	RECORD_PLAIN,		/* goes to hit() if its event has a plan */
+	RECORD_NAMES,		/* plain, and contains names of tasks */
 	RECORD_STACK,		/* kernel_stack: part of the record before it, hit() writes it */
-	RECORD_USER_STACK,	/* user_stack: shares the fate of the record before it */
+	RECORD_USER_STACK,	/* user_stack: recorded if the record before it is */
 	RECORD_PRINT,		/* print: triggers see it without its newline */
-	/* function: the tracer's option func_stack_trace decides on its stack */
+	/* function: the tracer's option func_stack_trace decides about its stack. */
 	RECORD_FUNCTION,
-	RECORD_INTERNAL,	/* others of system ftrace: recorded without being enabled */
+	RECORD_INTERNAL,	/* other events of system ftrace: recorded without being enabled */
 };
 
 struct source_server;
 
 /*
- * R4: in the data region, so that the next server knows which records have passed. One writer,
- * relaxed.
+ * R4: the number of passed records, in the data region, for the next server. It has one writer and
+ * is relaxed.
  */
 struct source_progress {
 	_Atomic uint64_t records;
@@ -38,12 +38,12 @@ struct source {
 	uint32_t	nr_cpus;
 	uint32_t	subbuf_size;
 	bool		partial;
-	uint64_t	memory;		/* as source_params has it */
-	unsigned int	threads;	/* the same */
+	uint64_t	memory;		/* as in source_params */
+	unsigned int	threads;	/* as in source_params */
 	uint64_t	*ring_bytes;	/* by CPU: source_ring_bytes() */
-	bool		rings_cut;	/* they do not hold all of it */
+	bool		rings_cut;	/* the rings are too small for the whole recording */
 
-	/* from source_import() on */
+	/* Valid from source_import() on. */
 	struct model	*model;
 	const struct plane *plane;
 	struct slot	*slot;
@@ -52,27 +52,27 @@ struct source {
 	uint32_t	print_at;	/* offset of the text in a print record */
 	uint32_t	ip_at;		/* offset of the address in a function record */
 	uint8_t		kinds[LAYOUT_MAX_EVENTS];	/* enum record_kind */
-	bool		learned;	/* initial names have been looked for */
-	bool		started;	/* the window stands on a record */
+	bool		learned;	/* the pass for initial names was made */
+	bool		started;	/* the window is at a record */
 
-	/* the present stop */
+	/* The present stop. */
 	struct event	*stop_event;	/* NULL: none */
 	struct filter	*stop_filter;
 	config_ref	stop_program;
 	size_t		stop_size;
-	bool		stop_reached;	/* used up */
+	bool		stop_reached;	/* the stop has had its effect */
 
-	struct source_progress *progress;	/* NULL: nobody takes over after this server */
+	struct source_progress *progress;	/* NULL: no next server will restore it */
 
-	/* where the run is; written by the stepping thread alone */
+	/* The run's position; only the stepping thread stores it. */
 	_Atomic uint64_t records;
 	_Atomic uint64_t hits;
 	_Atomic uint64_t bytes;
 	_Atomic uint64_t time;
 	_Atomic uint64_t lost;
 	_Atomic uint32_t end;
-	struct hit	hit;		/* of the present record; pass() of run.c */
-	uint64_t	stack[LAYOUT_STACK_MAX];	/* of the present record, aligned */
+	struct hit	hit;		/* the present record; see pass() in run.c */
+	uint64_t	stack[LAYOUT_STACK_MAX];	/* the present record's stack, aligned */
 	uint8_t		print[4096];			/* a print record without its newline */
 
 	struct source_server *server;	/* NULL: not served */
@@ -82,20 +82,20 @@ struct source {
 	struct calls	*_Atomic calls;	/* NULL: no function has a command */
 };
 
-/* run.c: so many records have passed, the last of them at `time`; P1. */
+/* run.c: `records` more records have passed, the last of them at `time`; P1. */
 void source_passed(struct source *src, uint64_t records, uint64_t hits, uint64_t time);
-/* import.c: all that the recording has besides events. 0 or -errno with *err filled. */
+/* import.c: imports everything except the events. 0, or -errno with *err filled. */
 int source_import_tables(struct source *src, struct model *m, struct source_error *err);
 /* stop.c: whether the run has to stop before this record. */
 bool source_stops_before(struct source *src, const struct subbuf_record *r, const struct hit *h);
 void source_stop_clear(struct source *src);
-/* names_matter.c: whether anything that is armed now looks at names of tasks. */
+/* names_matter.c: whether any present plan uses names of tasks. */
 bool names_matter(const struct source *src);
 
-/* calls.c: commands of functions are carried out from now on, until _forget(). 0, -ENOMEM */
+/* calls.c: runs function commands from now on, until calls_forget(). 0, -ENOMEM */
 int calls_listen(struct source *src);
 void calls_forget(struct source *src);
-/* The entry of event_entry[] whose plan a call of this function runs; 0: it has no command. */
+/* The entry of event_entry[] with the plan of this function's commands; 0: it has none. */
 uint32_t calls_find(struct source *src, uint64_t ip);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * stop.c - the place where a run is to stop: "SYSTEM:EVENT if FILTER"
- */
+/* stop.c - the place where a run stops: "SYSTEM:EVENT if FILTER" */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +21,7 @@ void source_stop_clear(struct source *src)
 	src->stop_reached = false;
 }
 
-/* Splits "SYSTEM:EVENT if FILTER"; the text is changed. */
+/* Splits "SYSTEM:EVENT if FILTER" in place. */
 static int stop_split(char *text, char **system, char **event, char **cond)
 {
 	*system = text + strspn(text, " \t");

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * tally.c - see tally.h: pieces, the workers that count them, and their maps together
- */
+/* tally.c - see tally.h: cuts pieces, runs the workers that count them, and adds up their maps */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -13,18 +11,19 @@
 #include "sources/recording/tally.h"
 
 enum {
-	PIECE_BYTES	= 1 << 20,	/* unpacked: to take the next one costs nothing */
+	/* Unpacked; so large that taking the next one costs nothing */
+	PIECE_BYTES	= 1 << 20,
 	WORKERS_MAX	= 64,
-	TALLY_WRITER	= 1,		/* as the run in order has it */
+	TALLY_WRITER	= 1,		/* as in the run in order */
 	UNPACKER_COST	= 256 << 10,
-	READ_BYTES	= 128 << 10,	/* at once, of what is not packed: it stays in L2 */
+	READ_BYTES	= 128 << 10,	/* uncompressed bytes to read at once: they stay in L2 */
 };
 
 struct piece {
 	struct stream_piece where;
 	const struct stream *stream;
 	unsigned int	file;
-	/* what came of it: T3 */
+	/* The results of a piece: T3. */
 	uint64_t	records, hits, lost, time;
 };
 
@@ -33,12 +32,12 @@ struct tally {
 	struct tally_plan *plan;
 	struct piece	*pieces;
 	unsigned int	nr_pieces, room;
-	uint64_t	taken;		/* from the recording's memory */
-	uint32_t	largest;	/* chunk, unpacked or read */
+	uint64_t	taken;		/* bytes of the recording's memory */
+	uint32_t	largest;	/* size of the largest chunk, unpacked or read */
 
-	_Atomic unsigned int next;	/* piece; T3 */
-	_Atomic uint32_t ordered;	/* somebody met what needs the order */
-	_Atomic uint64_t records, hits, bytes;	/* so far, for progress alone */
+	_Atomic unsigned int next;	/* next piece; T3 */
+	_Atomic uint32_t ordered;	/* a worker has found a record that needs the order */
+	_Atomic uint64_t records, hits, bytes;	/* the sum so far, only for progress */
 	void		(*passed)(void *arg);
 	void		*arg;
 };
@@ -46,9 +45,10 @@ struct tally {
 struct worker {
 	struct tally	*t;
 	pthread_t	thread;
-	struct plane	plane;		/* the session's config region, its own data */
+	/* The session's config region with the worker's own data region */
+	struct plane	plane;
 	struct slot	*slot;
-	struct unpacker	**unpackers;	/* by file; NULL: it needs none */
+	struct unpacker	**unpackers;	/* by file; NULL: the file needs none */
 	struct stream	part;
 	struct run	run;
 	struct hit	hit;
@@ -88,7 +88,9 @@ static unsigned int tally_file_of(const struct tally *t, const struct stream *s)
 	return i;
 }
 
-/* 0, or 1: as tally_run(). *chunk: the largest of the stream. */
+/*
+ * Cuts a stream into pieces. Returns 0 or 1 like tally_run(). *chunk: the stream's largest chunk.
+ */
 static int cut_stream(struct tally *t, const struct stream *s, uint32_t *chunk)
 {
 	struct stream_piece p = { 0 };
@@ -105,15 +107,15 @@ static int cut_stream(struct tally *t, const struct stream *s, uint32_t *chunk)
 	return ret < 0;
 }
 
-/* Whole pages. */
+/* How many bytes to read at once, in whole pages. */
 static uint32_t read_bytes(const struct stream *s)
 {
 	return s->page_size > READ_BYTES ? s->page_size : READ_BYTES / s->page_size * s->page_size;
 }
 
 /*
- * The run in order has two chunks of each stream in memory. Where there is too little for that it
- * tells so, and this way shall not know better.
+ * The run in order needs two chunks of each stream in memory, and reports it if there is too
+ * little. Then this run returns 1, so that the result does not depend on the way of running.
  */
 static int cut_all(struct tally *t)
 {
@@ -148,7 +150,10 @@ static void tally_count(struct worker *w, const struct tally_event *e,
 			hist_fold(h->code, &w->run);
 }
 
-/* False: a record needs the order. -EPROTO of the page is the caller's, in *ret. */
+/*
+ * Counts the records of a page. False: a record needs the order. *ret: -EPROTO if the page is
+ * damaged.
+ */
 static bool count_page(struct worker *w, struct piece *piece, int *ret)
 {
 	const struct tally_plan *plan = w->t->plan;
@@ -181,11 +186,11 @@ static struct map_view own_map(const struct worker *w, const struct tally_map *m
 
 static bool map_lost(struct map_view own)
 {
-	/* Relaxed: the worker's own. */
+	/* Relaxed: the map is the worker's own. */
 	return atomic_load_explicit(&own.data->drops, memory_order_relaxed);
 }
 
-/* A map that is full has lost keys: which ones, only the order tells. */
+/* A full map has lost keys. Which keys are lost depends on the order. */
 static bool maps_are_full(const struct worker *w)
 {
 	const struct tally_plan *plan = w->t->plan;
@@ -214,11 +219,11 @@ static bool count_piece(struct worker *w, struct piece *piece)
 
 static bool is_ordered(struct tally *t)
 {
-	/* Relaxed: who sees it late counts some more in vain. */
+	/* Relaxed: a worker that sees it late only counts some more pieces in vain. */
 	return atomic_load_explicit(&t->ordered, memory_order_relaxed);
 }
 
-/* P1 of run.c: this is the thread that steps. */
+/* Publishes the progress. P1 of run.c: this is the stepping thread. */
 static void tally_tell(struct tally *t)
 {
 	struct source *src = t->src;
@@ -232,14 +237,16 @@ static void tally_tell(struct tally *t)
 		t->passed(t->arg);
 }
 
-/* The first worker is the caller's own thread, which says how far all are. */
+/*
+ * Counts pieces. The first worker is the caller's own thread, which publishes the progress of all.
+ */
 static void work(struct worker *w, bool tells)
 {
 	struct tally *t = w->t;
 	struct piece *piece;
 	unsigned int i;
 
-	/* Relaxed, here and below: T3, and what progress shows. */
+	/* Relaxed, here and below: by T3, and because progress needs no order. */
 	while (!is_ordered(t) &&
 	       (i = atomic_fetch_add_explicit(&t->next, 1, memory_order_relaxed)) < t->nr_pieces) {
 		piece = &t->pieces[i];
@@ -291,7 +298,7 @@ static uint64_t worker_bytes(const struct tally *t)
 	return t->plan->bytes + t->largest + unpackers;
 }
 
-/* False: there is no memory for one more. worker_destroy() in any case. */
+/* False: no memory for another worker. The caller calls worker_destroy() in any case. */
 static bool worker_create(struct worker *w, struct tally *t)
 {
 	const struct plane *p = t->src->plane;
@@ -347,7 +354,8 @@ static unsigned int workers_wanted(const struct tally *t, unsigned int threads)
 }
 
 /*
- * Where no thread can be made there are fewer: the first needs none. Returns how many there were.
+ * Runs the workers. If no more threads can be made, there are fewer workers; the first needs no
+ * thread. Returns their number.
  */
 static unsigned int work_all(struct tally *t, struct worker *workers, unsigned int wanted)
 {
@@ -368,11 +376,14 @@ static unsigned int work_all(struct tally *t, struct worker *workers, unsigned i
 	return nr;
 }
 
-/* ---- together ---- */
+/* ---- adding up ---- */
 
 static uint32_t nr_keys(struct map_view m)
 {
-	/* Relaxed: its writer is this thread, or was joined. Of one writer: how many there are. */
+	/*
+	 * Relaxed: the writer is this thread, or was joined. With one writer, `pool` is the number
+	 * of keys.
+	 */
 	return (uint32_t)atomic_load_explicit(&m.data->pool, memory_order_relaxed);
 }
 
@@ -414,7 +425,7 @@ static bool tally_fits(struct map_view real, struct map_view own)
 	return nr <= real.layout->max_elts;
 }
 
-/* False: a map would be full, and nothing was done. */
+/* Adds the maps to the session's. False: a map would be full; then nothing is changed. */
 static bool add_to_session(struct tally *t, const struct worker *all)
 {
 	const struct tally_plan *plan = t->plan;
@@ -450,7 +461,7 @@ static bool put_together(struct tally *t, struct worker *workers, unsigned int n
 	return !maps_are_full(&workers[0]) && add_to_session(t, &workers[0]);
 }
 
-/* The window stands behind its last record. */
+/* Moves the window to behind its last record. */
 static void tally_finish(struct tally *t)
 {
 	struct window *w = &t->src->window;
@@ -491,7 +502,7 @@ int tally_run(struct source *src, unsigned int threads, void (*passed)(void *arg
 
 	if (!ret)
 		ret = cut_all(&t) || run_workers(&t, threads);
-	/* Relaxed: P1 of run.c; what was counted in vain counts again. */
+	/* Relaxed: P1 of run.c. If the count was in vain, the run in order begins at 0. */
 	atomic_store_explicit(&src->records, 0, memory_order_relaxed);
 	if (!ret)
 		tally_finish(&t);

@@ -2,9 +2,9 @@
 /*
  * tally.h - histograms of a recording whose records are counted in any order, on several CPUs
  *
- * Where all that hits do is add to sums, nobody can see in which order they came.
- * Then the streams are not merged: they are cut into pieces, and each worker
- * takes the next piece and counts it in maps of its own.
+ * If hits only add to sums, the result does not depend on their order. Then the streams are not
+ * merged: they are cut into pieces, and each worker takes the next piece and counts it in maps of
+ * its own.
  *
  *     stream 0: | piece | piece | piece |      worker 0: maps --+
  *     stream 1: | piece | piece |              worker 1: maps --+--> maps of the session
@@ -28,48 +28,48 @@
 
 enum {
 	TALLY_HISTS_MAX	= 64,
-	TALLY_PASSED	= 0,	/* of_type: nothing is to be done for such a record */
+	TALLY_PASSED	= 0,	/* of_type: such a record needs no work */
 	TALLY_ORDERED	= 1,	/* such a record needs the order */
-	TALLY_FIRST	= 2,	/* from here on: 2 + index of a tally_event */
+	TALLY_FIRST	= 2,	/* and above: 2 + index of a tally_event */
 };
 
-/* A trigger, which counts in a map of the worker's. */
+/* A hist trigger, which counts in a map of the worker. */
 struct tally_hist {
 	struct code	*code;	/* a copy; its map is an offset in the worker's memory */
 	const struct code *filter;	/* NULL: none */
 	unsigned int	map;
 };
 
-/* Its triggers are hists[first] to hists[first + nr - 1]. */
+/* An event; its triggers are hists[first] to hists[first + nr - 1]. */
 struct tally_event {
 	unsigned int	first, nr;
 };
 
-/* A map of the session, and where a worker has one of the same keys and sums. */
+/* A map of the session, and the place of a worker's map with the same keys and sums. */
 struct tally_map {
 	data_ref	real, own;
-	const struct map_layout *layout;	/* of the session's */
+	const struct map_layout *layout;	/* layout of the session's map */
 	struct map_layout own_layout;
 };
 
 struct tally_plan {
 	unsigned int	nr_events, nr_hists, nr_maps;
-	uint64_t	bytes;		/* of a worker's memory */
-	data_ref	slot, scratch;	/* in it, what a program needs while it runs */
+	uint64_t	bytes;		/* size of a worker's memory */
+	data_ref	slot, scratch;	/* places in it that code needs while it runs */
 	struct tally_event events[TALLY_HISTS_MAX];
 	struct tally_hist hists[TALLY_HISTS_MAX];
 	struct tally_map maps[TALLY_HISTS_MAX];
 	uint16_t	of_type[LAYOUT_MAX_EVENTS];
 };
 
-/* 0; 1: order can be seen; -ENOMEM. tally_plan_free() in any case. */
+/* 0; 1: the order matters; -ENOMEM. The caller calls tally_plan_free() in any case. */
 int tally_plan_make(const struct source *src, struct tally_plan **out);
 void tally_plan_free(struct tally_plan *plan);
 
 /*
- * All records, from the first to the last, by at most `threads` threads (0: as
- * many as there are CPUs for this process). 0; 1: nothing was done, they have to pass in order.
- * `passed` is called now and then.
+ * Counts all records, from the first to the last, by at most `threads` threads (0: one for each CPU
+ * of this process). 0; 1: nothing was done, the records have to pass in order. `passed` is called
+ * now and then.
  */
 int tally_run(struct source *src, unsigned int threads, void (*passed)(void *arg), void *arg);
 

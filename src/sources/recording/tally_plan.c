@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tally_plan.c - whether anybody could see in which order the records of a recording pass
+ * tally_plan.c - whether the order in which the records of a recording pass can be seen afterwards
  *
- * The one place that decides it, by what the plans are made of. An op, a flag or
- * a kind of trigger that is not named here can be seen.
+ * Only this file decides that, by the parts of the plans. For an op, a flag or a kind of trigger
+ * that is not listed here, the order can be seen.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,16 +12,15 @@
 #include "sources/recording/tally.h"
 
 enum {
-	/* Where the parts of a worker's memory begin. */
+	/* Alignment of the parts of a worker's memory. */
 	PART_ALIGN	= 64,
 	/*
-	 * A hist needs a record; whether it is recorded besides is asked of
-	 * tally_plan_soft_disabled().
+	 * A hist needs a record. tally_plan_soft_disabled() finds out whether it is also recorded.
 	 */
 	ARM_ORDERLESS	= ARM_RECORD | ARM_NEED_RECORD | ARM_SOFT_MODE,
 };
 
-/* What a program may be made of: it adds to sums what it finds in the record. */
+/* The ops that code may have: they add values of the record to sums. */
 static const bool orderless[OP_COUNT] = {
 	[OP_END] = true,
 	[OP_LOAD_U8] = true, [OP_LOAD_U16] = true, [OP_LOAD_U32] = true, [OP_LOAD_U64] = true,
@@ -34,7 +33,7 @@ static const bool orderless[OP_COUNT] = {
 	[OP_KEY_STACK_FIELD] = true,
 	[OP_FIND] = true, [OP_HITCOUNT] = true, [OP_SUM] = true, [OP_SUM_FIELD] = true,
 	[OP_HIST_KEY1] = true, [OP_HIST_KEYS] = true,
-	/* of filters */
+	/* Ops of filters. */
 	[OP_ACCEPT] = true, [OP_REJECT] = true, [OP_NEVER] = true,
 	[OP_CMP_U8] = true, [OP_CMP_U16] = true, [OP_CMP_U32] = true, [OP_CMP_U64] = true,
 	[OP_CMP_S8] = true, [OP_CMP_S16] = true, [OP_CMP_S32] = true, [OP_CMP_S64] = true,
@@ -42,7 +41,10 @@ static const bool orderless[OP_COUNT] = {
 	[OP_MASK_CPU] = true, [OP_RANGE] = true,
 };
 
-/* The name of a task is another one earlier, and what a reference read is another one's. */
+/*
+ * Whether a text is part of the record. A task's name depends on the time, and a reference on an
+ * earlier record.
+ */
 static bool text_is_of_record(unsigned int kind)
 {
 	return kind != STRING_COMM && kind != STRING_REF && kind != STRING_ELT_COMM;
@@ -77,7 +79,10 @@ static data_ref tally_plan_take(struct tally_plan *plan, uint64_t bytes)
 	return at;
 }
 
-/* Of the same keys and sums, for one writer. Triggers with a name share one. */
+/*
+ * The worker's map with the same keys and sums, for one writer. Triggers with the same name share
+ * one.
+ */
 static struct tally_map *map_for(struct tally_plan *plan, const struct code *code)
 {
 	const struct map_layout *l = &code->layout;
@@ -129,7 +134,7 @@ static bool tally_plan_soft_disabled(const struct plane *p, const struct arm *ar
 
 	if (!(arm->flags & ARM_SOFT_MODE))
 		return !(arm->flags & ARM_RECORD);
-	/* Relaxed: nobody stores it meanwhile, for no trigger that is allowed here does. */
+	/* Relaxed: nobody stores it meanwhile, because no trigger that is allowed here does. */
 	return atomic_load_explicit(&state->soft_disabled, memory_order_relaxed);
 }
 
@@ -176,8 +181,8 @@ static int tally_plan_add_event(struct tally_plan *plan, const struct plane *p,
 }
 
 /*
- * Events that are recorded without being enabled have a plan always: they need
- * the order when one comes. A stack is part of a record that is recorded.
+ * Events that are recorded without being enabled always have a plan, so they need the order only if
+ * a record comes. A stack is part of a record that is recorded.
  */
 static int add_type(struct tally_plan *plan, const struct source *src, unsigned int type)
 {
@@ -200,7 +205,7 @@ static int add_type(struct tally_plan *plan, const struct source *src, unsigned 
 	return ret;
 }
 
-/* Who looks at the session while records pass, or at single records. */
+/* Whether anything looks at the session while records pass, or at single records. */
 static bool somebody_looks(const struct source *src)
 {
 	const struct model *m = src->model;

@@ -16,7 +16,10 @@ static void *table(size_t size)
 
 	if (p == MAP_FAILED)
 		return NULL;
-	/* Pids lie far from each other: a page of 2 MiB for each were the whole table. */
+	/*
+	 * Pids are far from each other. With pages of 2 MiB, they would take the memory of the
+	 * whole table.
+	 */
 	(void)madvise(p, size, MADV_NOHUGEPAGE);
 	return p;
 }
@@ -66,13 +69,13 @@ void task_names_destroy(struct task_names *t)
 	memset(t, 0, sizeof(*t));
 }
 
-/* What a block of pids takes in all tables. */
+/* The memory of a block of pids in all tables. */
 enum {
 	BLOCK_COST = TASK_BLOCK * (2 * LAYOUT_COMM_LEN + 2 * sizeof(uint32_t) +
 				   sizeof(struct task_seen)),
 };
 
-/* Whether the pid may have a name: whether its block has memory, or can have it. */
+/* Whether the pid can have a name: its block has memory, or gets it now. */
 static bool reserve(struct task_names *t, int pid)
 {
 	const unsigned int block = (unsigned int)pid / TASK_BLOCK;
@@ -103,7 +106,7 @@ void task_names_add(struct task_names *t, int pid, const char *name)
 		t->highest = pid;
 }
 
-/* The events that tell names; `dynamic` is found out from the field. */
+/* The events with names of tasks. The field decides whether `dynamic` is set. */
 static const struct {
 	const char	*system, *event, *pid, *name;
 	bool		before, path;
@@ -157,7 +160,7 @@ bool task_names_rule_for(const struct task_names *t, uint32_t event)
 	return false;
 }
 
-/* The text that a __data_loc at `offset` points to; of a path the last part. */
+/* Reads the text of the __data_loc at `offset`; of a path only the last part. */
 static bool dynamic_name(const struct subbuf_record *r, uint32_t offset, bool is_path, char *out)
 {
 	const char *path, *name;
@@ -182,7 +185,7 @@ static bool dynamic_name(const struct subbuf_record *r, uint32_t offset, bool is
 	return len > 0;
 }
 
-/* The pid and name that a rule finds in a record; false when it is too short. */
+/* Reads the pid and name of a rule from a record. False: the record is too short. */
 static inline bool rule_read(const struct task_rule *rule, const struct subbuf_record *r, int *pid,
 			     char *name)
 {
@@ -200,7 +203,7 @@ static inline bool rule_read(const struct task_rule *rule, const struct subbuf_r
 	return true;
 }
 
-/* Twice as many as before, which are there until they are copied. */
+/* Doubles the room for changes. The old ones are freed after they are copied. */
 static bool grow_changes(struct task_names *t)
 {
 	const uint32_t room = t->room ? 2 * t->room : 256;
@@ -219,7 +222,7 @@ static bool grow_changes(struct task_names *t)
 	return true;
 }
 
-/* Out of memory a change is forgotten: names are then the older ones. */
+/* Without memory a change is dropped, so an older name stays. */
 static void add_change(struct task_names *t, int pid, uint64_t from, const char *name)
 {
 	struct task_seen *seen = &t->seen[pid];
@@ -264,7 +267,8 @@ static void learn_one(struct task_names *t, const struct task_rule *rule, int pi
 		set_initial(t, pid, name);
 	else if (strncmp(newest_name(t, pid), name, LAYOUT_COMM_LEN))
 		/*
-		 * A record of the change itself tells when it was, another only that it has been.
+		 * Only a record of the change itself has its time. Another record only shows that
+		 * there was a change.
 		 */
 		add_change(t, pid, rule->before ? seen->time : time, name);
 	seen->is_seen = 1;

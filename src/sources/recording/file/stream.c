@@ -13,7 +13,9 @@ static int damage(const struct stream *s, struct source_error *err, uint64_t off
 			    s->cpu);
 }
 
-/* Offset of a place in the present page, or of its chunk when that was unpacked or read. */
+/*
+ * The file's offset of a place in the present page, or of its chunk if that was unpacked or read.
+ */
 static uint64_t place(const struct stream *s, const uint8_t *at)
 {
 	return s->compressed || s->reads ? s->chunk_offset : (uint64_t)(at - s->dat->map);
@@ -63,7 +65,7 @@ void stream_close(struct stream *s)
 	free(s->chunk[1].bytes);
 }
 
-/* What was in it is of no use any more. -EFBIG: more than the recording may take. */
+/* Makes room in a chunk, whose contents are lost. -EFBIG: more than the recording may take. */
 static int chunk_reserve(struct stream *s, struct stream_chunk *chunk, size_t size)
 {
 	if (chunk->room >= size)
@@ -90,7 +92,7 @@ static bool chunk_size_valid(const struct stream *s, uint32_t size)
 	return size && size <= UNPACK_MAX && !(size % s->page_size);
 }
 
-/* Unpacks the next chunk, not over the one that the present record lies in. */
+/* Unpacks the next chunk. It does not overwrite the chunk of the present record. */
 static int load_chunk(struct stream *s, struct source_error *err)
 {
 	struct cursor c = trace_dat_cursor(s->dat, s->next);
@@ -127,7 +129,7 @@ static int load_chunk(struct stream *s, struct source_error *err)
 	return 1;
 }
 
-/* Of a piece that is not packed: as many pages as the chunk has room for. */
+/* Reads pages of an uncompressed piece, as many as the chunk has room for. */
 static int read_pages(struct stream *s, struct source_error *err)
 {
 	struct stream_chunk *chunk = &s->chunk[0];
@@ -141,7 +143,7 @@ static int read_pages(struct stream *s, struct source_error *err)
 	return 1;
 }
 
-/* 1: there are pages, 0: the end. */
+/* Returns 1 if there are pages, 0 at the end. */
 static int more_pages(struct stream *s, struct source_error *err)
 {
 	if (s->reads)
@@ -291,7 +293,7 @@ uint64_t stream_unpacked(const struct stream *s)
 	for (chunks = cursor_u32(&c); chunks && !c.bad; chunks--) {
 		packed = cursor_u32(&c);
 		size = cursor_u32(&c);
-		/* The stream ends there: what a damaged size says must not make rings. */
+		/* The stream ends there. A damaged size must not decide the size of rings. */
 		if (!chunk_size_valid(s, size) || !cursor_take(&c, packed))
 			break;
 		total += size;

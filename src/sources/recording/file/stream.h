@@ -2,14 +2,13 @@
 /*
  * stream.h - the records of one CPU of one buffer of one file, one after another
  *
- * A stream is one record ahead: `record` is the present one, and stream_next()
- * makes the following one present. The bytes of the record before stay valid
- * until the call after that, so that a caller can look at what follows before
- * it passes a record on.
+ * `record` is the present record, and stream_next() makes the next one present. The bytes of the
+ * previous record stay valid until the call after that. So a caller can look at the next record
+ * before it passes one on.
  *
  *     uncompressed   pages in the mapped file
- *     compressed     u32 count, (u32 packed, u32 size, packed bytes)*: chunk -> chunk[0] or
- *                    chunk[1], whichever the record before does not lie in
+ *     compressed     u32 count, (u32 packed, u32 size, packed bytes)*: unpacked into chunk[0] or
+ *                    chunk[1], the one without the previous record
  */
 #ifndef TRACEFUSE_SOURCES_RECORDING_FILE_STREAM_H
 #define TRACEFUSE_SOURCES_RECORDING_FILE_STREAM_H
@@ -19,62 +18,63 @@
 
 struct stream_chunk {
 	uint8_t		*bytes;
-	size_t		room;		/* taken from the file's memory */
+	size_t		room;		/* bytes, taken from the file's memory */
 };
 
-/* What became of the last record that was made in a context; masks of instances. */
+/* What instances did with the last record of a context. Both are masks of instances. */
 struct stream_context {
-	uint64_t	fate;		/* who recorded it */
-	uint64_t	stack_wanted;	/* who wants the stack that follows */
+	uint64_t	fate;		/* instances that recorded it */
+	uint64_t	stack_wanted;	/* instances that want the next stack */
 };
 
 struct stream {
-	/* the merge looks at these */
+	/* used by the merge */
 	struct subbuf_record record;
 	uint32_t	cpu;
-	uint32_t	leaf;		/* the window's */
+	uint32_t	leaf;		/* its leaf in the window */
 
-	/* in the present page */
+	/* The present page. */
 	struct subbuf	page;
 	const uint8_t	*page_start;
 
-	/* pages in memory */
+	/* Pages in memory. */
 	const uint8_t	*pages;
 	const uint8_t	*pages_end;
 
-	/* in the file */
+	/* The stream in the file. */
 	struct trace_dat *dat;
 	uint32_t	page_size;
 	bool		compressed;
 	uint64_t	start;
-	/* compressed: the size in the file does not count the count */
+	/* If compressed, the size in the file does not include the 4 bytes of the count. */
 	uint64_t	end;
 	uint64_t	next;		/* offset of the next page or chunk */
-	uint64_t	chunk_offset;	/* of the chunk in use */
+	uint64_t	chunk_offset;	/* offset of the chunk in use */
 	uint32_t	chunks_left;
 	struct stream_chunk chunk[2];
 	unsigned int	in_use;		/* the chunk that holds the present page */
-	struct unpacker	*unpacker;	/* its own; NULL: the file's */
-	bool		reads;		/* pages that are not packed are read into chunk[0] */
+	struct unpacker	*unpacker;	/* its own unpacker; NULL: the file's */
+	bool		reads;		/* uncompressed pages are read into chunk[0], not mapped */
 
-	/* the caller's, by context (task, softirq, hardirq, NMI) */
+	/* For the caller, by context: task, softirq, hardirq, NMI. */
 	struct stream_context context[4];
 
 	/* losses */
-	uint64_t	lost;		/* lost before the present record: the page said so */
+	/* Number of records lost before the present one, as the page says */
+	uint64_t	lost;
 	uint64_t	lost_total;
 };
 
-/* 0; -ENOTSUP: it is packed in a way that is unknown. */
+/* 0; -ENOTSUP: unknown compression. */
 int stream_open(struct stream *s, struct trace_dat *dat, const struct dat_buffer *buffer,
 		const struct dat_cpu *cpu);
 void stream_close(struct stream *s);
-/* Before the first record. */
+/* Goes to before the first record. */
 void stream_rewind(struct stream *s);
 
-/* 1: s->record is the next one; 0: the end; -EPROTO with *err filled, -ENOMEM. */
+/* Returns 1 if s->record is the next record, 0 at the end, -EPROTO with *err filled, or -ENOMEM. */
 int stream_next(struct stream *s, struct source_error *err);
-/* In two steps: 1, or what the second one is to be told. */
+/* The same in two steps. The first one returns 1, or the argument of the second one. */
 static inline int stream_next_quickly(struct stream *s)
 {
 	s->lost = 0;
@@ -83,34 +83,40 @@ static inline int stream_next_quickly(struct stream *s)
 int stream_next_slowly(struct stream *s, int ret, struct source_error *err);
 
 /*
- * A stretch of a stream that is read apart from the rest: whole pages, or whole
- * chunks. Each page says its own time, so any thread may read any piece.
+ * A part of a stream that is read by itself: whole pages, or whole chunks. Each page contains its
+ * own time, so any thread may read any piece.
  */
 struct stream_piece {
 	uint64_t	at, end;	/* in the file */
-	uint32_t	chunks, passed;	/* in it, and before it */
+	uint32_t	chunks, passed;	/* number of chunks in it, and before it */
 };
 
 /*
- * Puts the piece that follows `p` into it; zeros: the first one is next. It has at least `bytes`
- * unpacked bytes, but at the end. *largest: of its chunks, unpacked. 1; 0: none is left; -EPROTO:
- * damage.
+ * Replaces *p by the piece behind it; zeros: by the first piece. A piece has at least `bytes`
+ * unpacked bytes, except the last one. *largest: the unpacked size of its largest chunk. Returns 1;
+ * 0: there are no more pieces; -EPROTO: damage.
  */
 int stream_piece_next(const struct stream *s, struct stream_piece *p, uint64_t bytes,
 		      uint32_t *largest);
 /*
- * Makes `part` a stream over a piece of `s`. It keeps its first chunk, which has room for all that
- * it needs, whole pages or the largest chunk, and its unpacker. It goes by pages:
- * stream_next_page(), subbuf_next(). Pages are read, not mapped: that costs half of the faults, and
- * they come into the cache at once.
+ * Makes `part` a stream over a piece of `s`. The caller has given `part` an unpacker, and a first
+ * chunk with room for whole pages or for the largest chunk; both stay. Such a stream is read page
+ * by page with stream_next_page() and subbuf_next(). Pages are read, not mapped: that halves the
+ * faults, and puts them into the cache at once.
  */
 void stream_piece_open(struct stream *part, const struct stream *s, const struct stream_piece *p);
-/* 1: s->page stands before its first record; 0: the end; -EPROTO with *err filled, -ENOMEM. */
+/*
+ * Returns 1 if s->page is before its first record, 0 at the end, -EPROTO with *err filled, or
+ * -ENOMEM.
+ */
 int stream_next_page(struct stream *s, struct source_error *err);
-/* Behind the last record; what was lost before it is not known. */
+/* Goes to behind the last record. How many records were lost before it is not known. */
 void stream_finish(struct stream *s);
 
-/* Looks at what follows the present record without going on, as far as it is in memory. */
+/*
+ * Looks at the records behind the present one, as far as they are in memory, without moving the
+ * stream.
+ */
 struct stream_peek {
 	struct subbuf	page;
 	const uint8_t	*pages;
@@ -118,9 +124,9 @@ struct stream_peek {
 void stream_peek_start(const struct stream *s, struct stream_peek *peek);
 bool stream_peek_next(const struct stream *s, struct stream_peek *peek, struct subbuf_record *r);
 
-/* Bytes of the file that lie behind the stream, for progress. */
+/* Bytes of the file that the stream has passed, for progress. */
 uint64_t stream_passed(const struct stream *s);
-/* An upper bound of the bytes of all its pages when unpacked. */
+/* An upper limit of the unpacked bytes of all its pages. */
 uint64_t stream_unpacked(const struct stream *s);
 
 #endif

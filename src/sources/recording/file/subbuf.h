@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * subbuf.h - walk over the events of one ring buffer page in the kernel's format
+ * subbuf.h - walks the events of one ring buffer page in the kernel's format
  *
  *     0        8                    16
  *     +--------+--------------------+-------+---------+-- ... --+
@@ -29,13 +29,13 @@
 enum {
 	SUBBUF_HEADER		= 16,
 	SUBBUF_COMMIT_MASK	= (1 << 30) - 1,
-	/* the number of lost events stands behind the data */
+	/* the number of lost events is stored behind the data */
 	SUBBUF_STORED		= 1 << 30,
 	SUBBUF_RECORD_MIN	= 8,		/* the common fields */
 };
 
 #define SUBBUF_MISSED		(1u << 31)	/* events were lost before this page */
-#define SUBBUF_TIME_TOP		(0xf8ull << 56)	/* what an absolute time stamp does not hold */
+#define SUBBUF_TIME_TOP		(0xf8ull << 56)	/* the bits that an absolute time stamp lacks */
 
 enum subbuf_type {
 	SUBBUF_DATA_MAX		= 28,
@@ -66,8 +66,8 @@ static inline uint32_t subbuf_u32(const uint8_t *p)
 }
 
 /*
- * Starts on a page of `size` bytes. *lost: events lost before it (at least 1 when the page says
- * so).
+ * Starts a page of `size` bytes. *lost: number of events lost before it, at least 1 if the page
+ * says that events were lost.
  */
 static inline int subbuf_start(struct subbuf *b, const uint8_t *page, uint32_t size, uint64_t *lost)
 {
@@ -115,7 +115,9 @@ static inline int subbuf_fill(struct subbuf *b, struct subbuf_record *r, const u
 	return 1;
 }
 
-/* What stands between records: padding and time. 1: go on, 0: the page is at its end, -EPROTO. */
+/*
+ * Skips padding and time between records. Returns 1 to go on, 0 at the end of the page, or -EPROTO.
+ */
 static inline int subbuf_skip(struct subbuf *b, uint32_t type, uint32_t delta)
 {
 	uint32_t value;
@@ -142,7 +144,7 @@ static inline int subbuf_skip(struct subbuf *b, uint32_t type, uint32_t delta)
 	return 1;
 }
 
-/* 1: the next record, 0: the page is at its end, -EPROTO: damage at b->at. */
+/* Returns 1 and the next record, 0 at the end of the page, or -EPROTO for damage at b->at. */
 static inline int subbuf_next(struct subbuf *b, struct subbuf_record *r)
 {
 	uint32_t head, type, size;

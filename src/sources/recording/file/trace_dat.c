@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * trace_dat.c - open a trace.dat: what both versions begin with, and its event formats
- */
+/* trace_dat.c - opens a trace.dat: the beginning that both versions share, and the event formats */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -22,7 +20,7 @@ static const char magic[] = "\x17\x08\x44tracing";
 /* More events than ids, or formats larger than any kernel's, are damage. */
 enum { FORMAT_MAX = 256 << 10, SYSTEMS_MAX = 65536, HEADER_MAX = 65536 };
 
-/* An instance is a directory, and cannot have a longer name. */
+/* An instance is a directory, whose name cannot be longer. */
 enum { NAME_LEN_MAX = 255 };
 
 struct cursor trace_dat_cursor(const struct trace_dat *d, uint64_t offset)
@@ -97,7 +95,7 @@ static int add_cpu(struct trace_dat *d, struct dat_buffer *b, uint32_t cpu, uint
 	if (cpu >= LAYOUT_MAX_CPUS)
 		return error_set(d->err, -EPROTO, d->path, "CPU %u: at most %d CPUs are supported",
 				 cpu, LAYOUT_MAX_CPUS);
-	/* Its records would come twice, and with each a chunk in memory. */
+	/* Its records would come twice, and each copy would need a chunk in memory. */
 	for (i = 0; i < b->nr_cpus; i++)
 		if (b->cpus[i].cpu == cpu)
 			return trace_dat_damage(d, offset, "damaged: CPU %u twice in a buffer",
@@ -124,7 +122,7 @@ int trace_dat_read_cpu(struct trace_dat *d, struct cursor *c, struct dat_buffer 
 	return c->bad ? trace_dat_truncated(d, c, what) : add_cpu(d, b, cpu, offset, size);
 }
 
-/* The number behind `key` in the header_page line of a field; false when it is not there. */
+/* Finds the number behind `key` in the line of a field in header_page. False: there is none. */
 static bool header_field(const char *text, const char *field, const char *key, uint32_t *out)
 {
 	const char *line = strstr(text, field);
@@ -150,7 +148,10 @@ static int parse_header_page(struct trace_dat *d, const char *text)
 	return d->data_offset == 8 + d->commit_size ? 0 : -EPROTO;
 }
 
-/* header_page and header_event: the size of the kernel's long, and whether it is no kernel. */
+/*
+ * Reads header_page and header_event: the size of the kernel's long, and whether the records are of
+ * programs.
+ */
 static int read_header_info(struct trace_dat *d, struct cursor *c)
 {
 	const uint8_t *bytes;
@@ -307,7 +308,7 @@ static int map_file(struct trace_dat *d)
 	void *map;
 	int fd, ret = 0;
 
-	/* What is no file must not make it wait. */
+	/* O_NONBLOCK: opening something else than a file must not wait. */
 	fd = open(d->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return error_set(d->err, -errno, d->path, "%s", strerror(errno));

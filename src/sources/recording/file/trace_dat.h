@@ -2,8 +2,7 @@
 /*
  * trace_dat.h - the container: a trace.dat file of version 6 or 7
  *
- * Included inside src/sources. The file is mapped; what is not compressed is
- * used where it lies.
+ * Included inside src/sources. The file is mapped; uncompressed bytes are used in place.
  *
  *   version 6: one sequence                          version 7: sections, found through options
  *   +------------------------------+                 +---------------------------------------+
@@ -27,13 +26,13 @@
 #include "sources/recording/file/unpack.h"
 
 /*
- * Bytes of the file, unpacked when they were compressed. A piece that the file does
- * not have is empty: data is NULL and size 0.
+ * Bytes of the file, unpacked if they were compressed. If the file does not have the piece, data is
+ * NULL and size 0.
  */
 struct dat_piece {
 	const uint8_t	*data;
 	size_t		size;
-	uint64_t	offset;		/* in the file; of the packed bytes when unpacked */
+	uint64_t	offset;		/* in the file; if unpacked, of the packed bytes */
 	void		*owned;		/* memory of unpacked bytes */
 };
 
@@ -45,7 +44,7 @@ struct dat_cpu {
 
 struct dat_buffer {
 	char		*name;		/* "" is the top buffer */
-	char		*clock;		/* NULL: as the file's */
+	char		*clock;		/* NULL: the file's clock */
 	uint32_t	page_size;
 	bool		compressed;
 	unsigned int	nr_cpus;
@@ -54,21 +53,24 @@ struct dat_buffer {
 
 struct trace_dat {
 	char		*path;
-	/* guarded: what is cut off while it is read is zeros, see trace_dat_cut() */
+	/*
+	 * Guarded: if the file is cut while it is read, the missing bytes are zeros. See
+	 * trace_dat_cut().
+	 */
 	const uint8_t	*map;
 	uint64_t	size;
 	int		fd;
 	unsigned int	version;
 	uint32_t	page_size;
-	/* of the sub-buffer header's commit word: the kernel's long */
+	/* Size of the commit word in a sub-buffer's header, which is the kernel's long. */
 	uint32_t	commit_size;
 	uint32_t	data_offset;	/* of the first event in a sub-buffer */
 	char		*algorithm;	/* "none" */
 	bool		partial;
 	struct source_memory *memory;	/* of all files of a replay */
-	struct unpacker	*unpacker;	/* for all that is packed; NULL: nothing was yet */
-	struct source_error *err;	/* while opening */
-	struct source_error damage;	/* with partial: what was passed over */
+	struct unpacker	*unpacker;	/* for all packed parts; NULL: none was unpacked yet */
+	struct source_error *err;	/* used while opening */
+	struct source_error damage;	/* with `partial`: the first damage */
 	bool		damaged;
 
 	struct dat_piece header_info;
@@ -80,15 +82,16 @@ struct trace_dat {
 
 	unsigned int	nr_buffers;
 	struct dat_buffer *buffers;
-	uint32_t	nr_cpus;	/* as the file says */
+	uint32_t	nr_cpus;	/* from the file */
 	char		*clock;
 	char		*uname;
 	uint64_t	lost;		/* sum of CPUSTAT's overruns and drops */
-	bool		latency;	/* a text of a latency tracer instead of records */
-	bool		of_programs;	/* header_event says so */
+	/* The file has the text of a latency tracer instead of records */
+	bool		latency;
+	bool		of_programs;	/* records of programs, by header_event */
 };
 
-/* The next `size` bytes become the piece; false: there are not so many, and it is empty. */
+/* Makes the next `size` bytes the piece. False: there are fewer, and the piece is empty. */
 static inline bool dat_piece_take(struct dat_piece *p, struct cursor *c, uint64_t size)
 {
 	p->offset = cursor_offset(c);
@@ -98,15 +101,16 @@ static inline bool dat_piece_take(struct dat_piece *p, struct cursor *c, uint64_
 }
 
 /*
- * 0, or -errno with *err filled. `partial`: damage behind the formats is noted, not refused.
- * `memory` outlives the file.
+ * Opens the file. 0, or -errno with *err filled. With `partial`, damage behind the formats is noted
+ * and no error. `memory` must outlive the file.
  */
 int trace_dat_open(const char *path, bool partial, struct source_memory *memory,
 		   struct trace_dat **out, struct source_error *err);
 void trace_dat_close(struct trace_dat *d);
 
 /*
- * Calls fn for each event format, those of system ftrace first; stops at non-zero and returns it.
+ * Calls fn for each event format, those of system ftrace first. If fn returns non-zero, stops and
+ * returns that.
  */
 int trace_dat_each_format(const struct trace_dat *d,
 			  int (*fn)(void *arg, const char *system, const char *text, size_t len),
@@ -116,37 +120,38 @@ int trace_dat_each_format(const struct trace_dat *d,
 
 int trace_dat_read_v6(struct trace_dat *d, struct cursor *c);
 int trace_dat_read_v7(struct trace_dat *d, struct cursor *c);
-/* One option of either version; what is unknown is skipped. */
+/* Reads one option of either version. Unknown options are skipped. */
 int trace_dat_option(struct trace_dat *d, unsigned int id, struct cursor *c);
-/* A section of version 7 that an option points to, unpacked. */
+/* Reads and unpacks a section of version 7 that an option points to. */
 int trace_dat_section(struct trace_dat *d, uint64_t offset, unsigned int id, struct dat_piece *out);
-/*
- * The kind of records that follow and their table: "options", "flyrecord", "latency" (version 6).
- */
+/* Reads the end of version 6: "options", "flyrecord" or "latency", and the table of the records. */
 int trace_dat_tail_v6(struct trace_dat *d, struct cursor *c, const char *name);
-/* 0 and the buffer; NULL with 0: it is passed over; -errno with *d->err filled. */
+/* Returns 0 and the buffer, 0 and NULL if the buffer is left out, or -errno with *d->err filled. */
 int trace_dat_add_buffer(struct trace_dat *d, uint64_t offset, const char *name,
 			 struct dat_buffer **out);
 /*
- * Where a CPU has its data: an offset and a size. `what` is being read. 0 or -errno with *d->err
- * filled.
+ * Reads the offset and size of a CPU's data. `what` names the part of the file, for errors. 0, or
+ * -errno with *d->err filled.
  */
 int trace_dat_read_cpu(struct trace_dat *d, struct cursor *c, struct dat_buffer *b, uint32_t cpu,
 		       const char *what);
-/* Whether the file has become shorter since it was opened: -EPROTO with *err filled, else 0. */
+/* Returns -EPROTO with *err filled if the file has become shorter since it was opened, else 0. */
 int trace_dat_cut(const struct trace_dat *d, struct source_error *err);
-/* "the file ends inside WHAT" / "damaged: WHAT", -EPROTO; with `partial` noted instead and 0. */
+/*
+ * Report "the file ends inside WHAT" or "damaged: WHAT" and return -EPROTO. With `partial` they
+ * note the damage and return 0.
+ */
 int trace_dat_truncated(struct trace_dat *d, const struct cursor *c, const char *what);
 int trace_dat_damage(struct trace_dat *d, uint64_t offset, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Takes memory for something of the file; false when there is too little. */
+/* Takes memory of the recording's share. False: too little is left. */
 bool trace_dat_memory(struct trace_dat *d, uint64_t bytes);
-/* The file's unpacker; NULL: no memory. */
+/* Returns the file's unpacker. NULL: no memory. */
 struct unpacker *trace_dat_unpacker(struct trace_dat *d);
 struct cursor trace_dat_cursor(const struct trace_dat *d, uint64_t offset);
-/* header_page and header_event. */
+/* Parses header_page and header_event. */
 int trace_dat_parse_header(struct trace_dat *d, struct cursor *c);
-/* The formats of system ftrace, and those of all others; fn NULL: only to get behind them. */
+/* Walk the formats of system ftrace, and those of all other systems. fn NULL: only skips them. */
 int trace_dat_walk_ftrace(struct cursor *c, int (*fn)(void *arg, const char *system,
 			  const char *text, size_t len), void *arg);
 int trace_dat_walk_events(struct cursor *c, int (*fn)(void *arg, const char *system,

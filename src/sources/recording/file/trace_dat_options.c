@@ -2,9 +2,8 @@
 /*
  * trace_dat_options.c - the options of a trace.dat; most point to other parts of the file
  *
- * What is unknown, or of no use to a replay (date, hook, offset, version,
- * procmaps, trace id, time shift, guest, tsc2nsec, strings), is skipped: time
- * stamps are used as they were recorded.
+ * Unknown options are skipped, and those that a replay does not use: date, hook, offset, version,
+ * procmaps, trace id, time shift, guest, tsc2nsec, strings. Time stamps are used as recorded.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +12,7 @@
 #include "layout/layout.h"
 #include "sources/recording/file/trace_dat.h"
 
-/* What these options say is a line, or a page. */
+/* These options have a text of a line or a page. */
 enum { TEXT_MAX = 65536 };
 
 static int set_text(struct trace_dat *d, struct cursor *c, char **out)
@@ -25,7 +24,10 @@ static int set_text(struct trace_dat *d, struct cursor *c, char **out)
 	return *out ? 0 : error_set(d->err, -ENOMEM, d->path, "out of memory");
 }
 
-/* "local [global] counter ...": the one in brackets; a text without brackets is the name itself. */
+/*
+ * Of "local [global] counter ..." the clock is the name in brackets. A text without brackets is the
+ * name itself.
+ */
 static int dat_options_set_clock(struct trace_dat *d, struct cursor *c)
 {
 	char *text = NULL, *name, *end;
@@ -50,7 +52,7 @@ static uint64_t stat_value(const char *text, const char *key)
 	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
 }
 
-/* The text of per_cpu/cpuN/stats: what the recording machine lost. */
+/* Adds the losses in a text of per_cpu/cpuN/stats, from the machine that recorded. */
 static int add_losses(struct trace_dat *d, struct cursor *c)
 {
 	char *text = NULL;
@@ -77,7 +79,7 @@ static int add_buffer_v6(struct trace_dat *d, struct cursor *c)
 		return trace_dat_damage(d, d->size, "cut off: the buffer %.64s should be at %llu",
 					name, (unsigned long long)offset);
 	table = trace_dat_cursor(d, offset);
-	/* The table must not nest: options inside it could lead back here without end. */
+	/* The table must not contain options, because these could lead back here for ever. */
 	if (table.end - table.at >= 10 && !memcmp(table.at, "options  ", 10))
 		return trace_dat_damage(d, offset, "damaged: options inside a buffer");
 	return trace_dat_tail_v6(d, &table, name);
@@ -124,7 +126,7 @@ static int add_buffer_v7(struct trace_dat *d, struct cursor *c)
 	return read_buffer_cpus(d, c, b);
 }
 
-/* A text in a section of its own, behind its size of `width` bytes. */
+/* Reads a text that has a section of its own and begins with its size in `width` bytes. */
 static int read_section_text(struct trace_dat *d, uint64_t offset, unsigned int id, size_t width,
 			     struct dat_piece *p)
 {

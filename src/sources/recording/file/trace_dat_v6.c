@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * trace_dat_v6.c - version 6: one sequence of parts, the records' table at its end
- */
+/* trace_dat_v6.c - version 6: one sequence of parts, with the table of records at its end */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -10,7 +8,7 @@
 
 enum { TAIL_NAME = 10 };
 
-/* A piece of text behind its size of `width` bytes. */
+/* Reads a text that begins with its size in `width` bytes. */
 static int v6_read_text(struct trace_dat *d, struct cursor *c, size_t width, const char *what,
 			struct dat_piece *out)
 {

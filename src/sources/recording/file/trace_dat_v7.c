@@ -20,7 +20,10 @@ static int unpack_section(struct trace_dat *d, struct cursor *c, struct dat_piec
 
 	if (!data)
 		return trace_dat_truncated(d, c, "a compressed section");
-	/* Never given back: options may point to the same section any number of times. */
+	/*
+	 * This memory is never given back, because options may point to the same section any number
+	 * of times.
+	 */
 	if (!trace_dat_memory(d, size))
 		return trace_dat_damage(d, at, "a section of %u bytes is " SOURCE_MEMORY_TEXT,
 					size);
@@ -70,7 +73,7 @@ int trace_dat_section(struct trace_dat *d, uint64_t offset, unsigned int id, str
 	return 0;
 }
 
-/* The options of one section; *next is where they go on, 0: nowhere. */
+/* Reads the options of one section. *next: offset of the next section of options; 0: none. */
 static int read_options(struct trace_dat *d, struct dat_piece *p, uint64_t *next)
 {
 	struct cursor c = cursor_over(p->data, p->size, p->offset);
@@ -106,7 +109,7 @@ static int read_all_options(struct trace_dat *d, uint64_t offset)
 	int ret = 0;
 
 	while (offset && !ret) {
-		/* A chain that leads back to itself. */
+		/* The chain of sections leads back to itself. */
 		if (++sections > SECTIONS_MAX) {
 			ret = trace_dat_damage(d, offset, "damaged: options without end");
 			break;

@@ -13,16 +13,16 @@
 struct unpacker;
 
 enum {
-	/* A block that claims to be larger than this when unpacked is taken for damage. */
+	/* A block that is larger than this when unpacked counts as damaged. */
 	UNPACK_MAX = 256 << 20,
 };
 
-/* `algorithm` as in the file's header; -ENOTSUP for an unknown one. */
+/* `algorithm`: as in the file's header. -ENOTSUP: unknown. */
 int unpacker_create(const char *algorithm, struct unpacker **out);
 void unpacker_destroy(struct unpacker *u);
 bool unpacker_knows(const char *algorithm);
 
-/* Unpacks one block, which must give exactly out_size bytes. -EPROTO when it does not. */
+/* Unpacks one block into exactly out_size bytes. -EPROTO: it has another size. */
 int unpacker_run(struct unpacker *u, const void *in, size_t in_size, void *out, size_t out_size);
 
 #endif

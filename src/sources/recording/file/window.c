@@ -7,7 +7,7 @@
 #include "session/array.h"
 #include "sources/recording/file/window.h"
 
-/* Its own, a copy while the array of all is made larger, and its place in the tournament. */
+/* For each stream: itself, a copy while the array grows, and its place in the tournament. */
 enum {
 	STREAM_COST = 2 * sizeof(struct stream) + sizeof(struct window_leaf) + sizeof(uint32_t),
 };
@@ -19,7 +19,7 @@ static void note_damage(struct window *w, const struct source_error *err)
 	w->damaged = true;
 }
 
-/* `ret`: what the stream said. */
+/* Decides what a stream's result `ret` means for the window. */
 static int window_judge(struct window *w, struct stream *s, int ret, struct source_error *err)
 {
 	if (__builtin_expect(ret <= 0, 0) && trace_dat_cut(s->dat, err))
@@ -55,7 +55,7 @@ void window_drop(struct window *w)
 	window_play(w);
 }
 
-/* All matches below a node. Returns the winner. */
+/* Plays all matches below a node. Returns the winner. */
 static uint32_t play_all(struct window *w, uint32_t node)
 {
 	uint32_t a, b, winner;
@@ -85,7 +85,7 @@ static int window_start(struct window *w, struct window_leaf *leaf, uint32_t pla
 	return ret;
 }
 
-/* Damage at the start is told in the order of the files. */
+/* Damage at the start is reported in the order of the files. */
 int window_rewind(struct window *w)
 {
 	unsigned int i, leaf;
@@ -149,7 +149,7 @@ static int add_file(struct window *w, const struct source_params *params, struct
 	return ret;
 }
 
-/* A name that no file has is a mistake of the user. */
+/* Refuses a buffer's name that no file has. */
 static int check_buffers(const struct window *w, const struct source_params *params,
 			 struct source_error *err)
 {
@@ -175,7 +175,7 @@ static int by_place(const void *a, const void *b)
 
 	if (x->cpu != y->cpu)
 		return x->cpu < y->cpu ? -1 : 1;
-	return x < y ? -1 : x > y;	/* of one CPU as the files were given */
+	return x < y ? -1 : x > y;	/* same CPU: in the order of the files */
 }
 
 static int make_leaves(struct window *w, struct source_error *err)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * window.h - all CPUs of all files that were given, as one sequence in order of time
+ * window.h - all CPUs of all files as one sequence in order of time
  *
- * Where two records have the same time stamp the lower CPU goes first, as in
- * the kernel's own merge; of one CPU in two files the file given first.
+ * If two records have the same time stamp, the lower CPU comes first, as in the kernel's own merge.
+ * If two files have the same CPU, the file that was given first comes first.
  *
- * A tournament: each node keeps the loser of its match, and the winner of all is `first`. When the
- * winner's stream has gone on, its matches up to the top are played again, without a branch: which
- * CPU is next cannot be predicted.
+ * It is a tournament: each node has the loser of its match, and `first` is the winner of all. When
+ * the winner's stream has a new record, its matches up to the top are played again. That uses no
+ * branch, because which CPU comes next cannot be predicted.
  *
  *                 losers[1]
  *            losers[2]     losers[3]
@@ -19,33 +19,33 @@
 #include "sources/recording/file/stream.h"
 
 struct window_leaf {
-	uint64_t	time;		/* of the present record */
-	/* of equal times the lowest is first; at its end: behind all */
+	uint64_t	time;		/* time of the present record */
+	/* At equal times the lowest comes first. At its end a stream comes last. */
 	uint32_t	place;
 	struct stream	*stream;
 };
 
 struct window {
-	struct source_memory memory;	/* of all files */
+	struct source_memory memory;	/* shared by all files */
 	unsigned int	nr_files;
 	struct trace_dat **files;
 	unsigned int	nr_streams;
 	struct stream	*streams;
 	unsigned int	nr_live;	/* streams that have a record */
-	uint32_t	first;		/* leaf */
+	uint32_t	first;		/* leaf of the winner */
 	struct window_leaf *leaves;
 	uint32_t	*losers;
-	bool		partial;	/* damage ends the stream that has it */
+	bool		partial;	/* damage ends its stream, not the run */
 	bool		damaged;
-	struct source_error damage;	/* the first that was met */
+	struct source_error damage;	/* the first damage */
 };
 
 int window_open(struct window *w, const struct source_params *params, struct source_error *err);
 void window_close(struct window *w);
-/* Before the first record of all. 0, or -EPROTO, -ENOMEM (w->damage). */
+/* Goes to before the first record. 0, or -EPROTO or -ENOMEM with w->damage filled. */
 int window_rewind(struct window *w);
 
-/* The stream whose present record is the next one of the window; NULL at the end. */
+/* The stream that has the window's next record; NULL at the end. */
 static inline struct stream *window_first(const struct window *w)
 {
 	return w->nr_live ? w->leaves[w->first].stream : NULL;
@@ -58,7 +58,7 @@ static inline uint32_t window_before(const struct window *w, uint32_t a, uint32_
 	return (x->time < y->time) | ((x->time == y->time) & (x->place < y->place));
 }
 
-/* The matches of the winner's leaf, played again. */
+/* Plays the matches of the winner's leaf again. */
 static inline void window_play(struct window *w)
 {
 	uint32_t winner = w->first, node, swap;
@@ -72,12 +72,12 @@ static inline void window_play(struct window *w)
 	w->first = winner;
 }
 
-/* What window_pull() does where stream_next_quickly() has no record. */
+/* The part of window_pull() for a stream without a record in stream_next_quickly(). */
 int window_pull_more(struct window *w, int ret);
 
 /*
- * Goes on to the next record of window_first()'s stream. Returns that stream's
- * state: 1 it has a record, 0 it is at its end, -EPROTO, -ENOMEM.
+ * Moves the stream of window_first() to its next record. Returns 1 if it has one, 0 at its end,
+ * -EPROTO, or -ENOMEM.
  */
 static inline int window_pull(struct window *w)
 {
@@ -86,14 +86,14 @@ static inline int window_pull(struct window *w)
 	return __builtin_expect(ret > 0, 1) ? ret : window_pull_more(w, ret);
 }
 
-/* Puts the stream that was pulled where its new record belongs. */
+/* Call it after window_pull(): moves the stream to the place of its new record. */
 static inline void window_settle(struct window *w)
 {
 	w->leaves[w->first].time = w->leaves[w->first].stream->record.time;
 	window_play(w);
 }
 
-/* Takes a stream out that is at its end. */
+/* Removes a stream that is at its end. */
 void window_drop(struct window *w);
 
 #endif
