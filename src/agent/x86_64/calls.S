@@ -2,8 +2,8 @@
 /*
  * calls.S - x86-64: the interposers of the functions that are one system call each
  *
- * All are the same but for their row in agent/providers/syscalls/libc.h, and there
- * are hundreds: in C they were 90 bytes each, with their unwinding twice that.
+ * They differ only in their row of agent/providers/syscalls/libc.h, and there are
+ * hundreds. In C each took 90 bytes, and twice that for unwinding.
  *
  *     function:	row -> %eax, and on to .Lcalls_pass
  *
@@ -12,8 +12,8 @@
  *				jump to call_functions[row]
  *			return call_record(the six registers, row, return address)
  *
- * Registers of arguments, the frame pointer and the stack are the program's. Of
- * %al, the number of vector registers with `...`, no system call has use.
+ * The argument registers, the frame pointer and the stack stay the program's. %al,
+ * the number of vector registers for `...`, is lost: no system call uses it.
  */
 	.text
 	.balign	16

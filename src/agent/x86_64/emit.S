@@ -37,25 +37,24 @@
  *         *time = time, which may lie in the record
  *         return way->bit
  *
- * Functions and their returns have copies of it of their own (entry.S, graph.S).
- * They read the counter before they look at anything else but the way, so that
- * the looking is done in its shadow; when others have recorded meanwhile, time
- * is before that of the last record: no plain delta.
+ * Functions and their returns have their own copies of it (entry.S, graph.S). These
+ * read the counter first, before they look at anything but the way: the looks then
+ * cost nothing, because they run in the counter's shadow.
  *
  * This is what hit_plain() does with a plan of the kind PLAN_RECORD. It is in
  * assembly to be short: the counter alone takes 35 cycles, in whose shadow 60
  * instructions are free, and each further dozen costs a nanosecond. Branches
- * count most, one a cycle, and a store to another cache line in front of the
- * counter up to 2 ns: so the section begins behind it. When others record
- * between the two, time is before that of the last record: no plain delta.
+ * cost most, one a cycle, and a store to another cache line before the counter
+ * costs up to 2 ns: so the section begins behind the counter. If others record
+ * between the two, time is before the time of the last record: no plain delta.
  *
- * No register is saved and the stack pointer stays, so that code that has to leave
- * it (guard.c) goes to emit_short_left, from any instruction. What has no
- * register lies below the stack pointer, where signals leave 128 bytes alone.
+ * No register is saved and the stack pointer stays, so that the guard (guard.c) can
+ * leave this code from any instruction: it goes to emit_short_left. Values without a
+ * register are below the stack pointer, where signals leave 128 bytes alone.
  *
  * The record is copied in words of 4 bytes: a load that is wider than the stores
- * that filled it waits until they have gone to the cache. cpu of the ring is
- * what others may write, but at worst a record goes into a ring of nonsense.
+ * before it waits until they are in the cache. Others may write the ring's cpu, but
+ * at worst a record goes into a wrong ring.
  */
 #include "agent/x86_64/short.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * emit.h - x86-64: where emit.S finds what it needs; way.c checks these numbers
+ * emit.h - x86-64: offsets and sizes for emit.S and its kin; way.c and others check these numbers
  */
 #ifndef TRACEFUSE_AGENT_X86_64_EMIT_H
 #define TRACEFUSE_AGENT_X86_64_EMIT_H
@@ -104,18 +104,18 @@
 #define PROFILE_PLACE	88
 #define PROFILE_ELT	4	/* log2 of bytes: the key */
 #define PROFILE_ROW	5	/* log2 of bytes: an elt's sums */
-#define SUM_CALLS	8	/* in them */
+#define SUM_CALLS	8	/* offsets in an elt's sums */
 #define SUM_TIME	16
 #define SUM_SQUARED	24
 
-#define SIZE_FUNCTION	24	/* of records */
+#define SIZE_FUNCTION	24	/* sizes of records */
 #define SIZE_CALLED	20
 #define SIZE_RETURNED	48
 
 #define THREAD_PID	12
 #define THREAD_BUSY	24
 
-#define GRAPH_LOW	2240	/* struct agent_graph in it */
+#define GRAPH_LOW	2240	/* agent_thread.graph: struct agent_graph */
 #define GRAPH_SIZE	2248
 #define GRAPH_PIECE	2256
 #define GRAPH_TOP	2264
@@ -133,9 +133,9 @@
 #define FRAME_GROUP	56	/* in the upper 16 bits */
 #define FRAME_PROFILED_BIT 37
 #define FRAME_SITE_BIT	38
-#define FRAMES_MASK	0xffffc0	/* of eight times a slot: where its frame is in a piece */
+#define FRAMES_MASK	0xffffc0	/* of eight times a slot: its frame's offset in a piece */
 #define MOST_TAILS_WAIT	50	/* MOST_TAILS */
-#define GRAPH_LABELS	2048	/* both lie between graph_returned and this many bytes behind it */
+#define GRAPH_LABELS	2048	/* at most so far behind graph_returned is graph_returned_late */
 #define GRAPH_EXIT	65535	/* LAYOUT_GRAPH_EXIT */
 
 #define DSO_TABLE	48	/* struct site_dso */
@@ -161,7 +161,7 @@
 #define RING_HEAD	64
 #define RING_TAIL_TIME	72
 #define RING_TAIL_ENTRIES 80
-#define RING_TAIL_SIZE	16	/* of each of the two, one behind the other */
+#define RING_TAIL_SIZE	16	/* of each of the two, which are adjacent */
 #define RING_PAGE_END	104
 #define RING_BASE	112
 

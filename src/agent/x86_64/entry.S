@@ -2,14 +2,15 @@
 /*
  * entry.S - x86-64: from a site that is on to patch_hit(), and back without a trace
  *
- *     patch_entry:                            at a function's start: its trampoline has called, and
- *                                             pushed the DSO
- *         save what a callee may use
+ *     patch_entry:                            at a function's start: the site's stub has called,
+ *                                             and the DSO was pushed
+ *         save the registers that a callee may change
  *         after = target of the jump behind the call and its jc: the instruction behind the site
  *         the short way (short.h) of its events; else hooked = patch_hit(dso, after, slot)
- *         if it wants libc, which uses vectors:
- *             make a struct site_call, so that a walk from its frame sees the function and its
- *             caller save the processor's extended state hooked = patch_hit_slow(struct site_call)
+ *         if it needs libc, which uses vector registers:
+ *             make a struct site_call: a walk from its frame sees the function and its caller
+ *             save the processor's extended state
+ *             hooked = patch_hit_slow(struct site_call)
  *             restore it
  *         restore; carry = hooked
  *     patch_entry_late:                       behind the prologue: %rbp is the function's frame
@@ -17,16 +18,16 @@
  *
  *     patch_clone(flags, stack, fn, area):         clone(); the new task calls fn() and ends
  *
- * Nothing but the flags changes, which are dead where sites are.
+ * Only the flags change, which are dead where sites are.
  *
- * S is where the stack pointer of the site points to: to the return address,
- * but at a late one.
+ * S is the site's stack pointer. It points to the return address, but not at a late
+ * site.
  *
- *     S - 40  after      S - 16  dso        S - 8   into the trampoline
+ *     S - 40  after      S - 16  dso        S - 8   into the stub
  *
- * So the CFI finds the function, and graph_through (graph.S) where it goes on.
- * The stack is aligned at S - 104 where the program keeps to the ABI; what is
- * called at once does not need that.
+ * So the CFI finds the function, and graph_through (graph.S) finds where it continues.
+ * The stack is aligned at S - 104 if the program follows the ABI; the functions that are
+ * called at once do not need that.
  */
 #include "agent/x86_64/entry.h"
 #include "agent/x86_64/extended.h"
@@ -48,8 +49,8 @@
 	.cfi_offset %rip, AFTER - S
 	.endm
 
-	/* The carry says whether the function is hooked. */
-	.macro	return_to_trampoline
+	/* The carry flag says whether the function is hooked. */
+	.macro	return_to_stub
 	general_restore 72
 	leaq	STUB(%rsp), %rsp
 	.cfi_remember_state
@@ -62,8 +63,8 @@
 	cmpl	$1, %eax
 	ja	1f
 2:	negl	%eax			/* the carry */
-	return_to_trampoline
-	/* struct site_call */
+	return_to_stub
+	/* Makes a struct site_call. */
 1:	movq	%rbx, 80(%rsp)
 	.cfi_offset %rbx, 80 - S
 	movq	%rsp, %rbx
@@ -77,7 +78,7 @@
 	movq	%rcx, 48(%rsp)
 	.endm
 
-	/* The rest of it, but for `next`; slot: where the return address lies. */
+	/* Fills in the rest of it, but for `next`; slot: the place of the return address. */
 	.macro	call_slow slot, late
 	leaq	\slot, %rcx
 	movq	%rcx, 8(%rsp)
@@ -95,16 +96,16 @@
 	.endm
 
 	/*
-	 * hook() of a function on the thread's own stack, below one that is there; else
-	 * .Lentry_else. %rdi thread, %r9 function -> %rdx its frame; %r10 stays site: it has return
-	 * sites
+	 * hook() for a function on the thread's own stack, below one that is still there; else
+	 * .Lentry_else. %rdi thread, %r9 function -> %rdx its frame; %r10 stays. site: the function
+	 * has return sites.
 	 */
 	.macro	frame_fill name, counter, tail, site
 	movq	S(%rsp), %r8
 	leaq	graph_returned(%rip), %rax
 	movq	%r8, %rcx
 	subq	%rax, %rcx
-	cmpq	$GRAPH_LABELS, %rcx		/* may be one: is_label() */
+	cmpq	$GRAPH_LABELS, %rcx		/* may be a label: is_label() */
 	jb	\tail
 	.if	\counter
 	counter_read
@@ -146,17 +147,17 @@
 	movq	%r11, %rdx
 	.endm
 
-	/* The function is hooked, but one with return sites is not. */
+	/* The function is hooked; if it has return sites, the carry must be clear. */
 	.macro	return_hooked site
 	.if	\site
 	clc
 	.else
 	stc
 	.endif
-	return_to_trampoline
+	return_to_stub
 	.endm
 
-	/* A call for function_graph; `profile`: where the entry has no way. */
+	/* A call for function_graph; `profile`: the entry has no way. */
 	.macro	call_recorded name, profile, tail, site=0
 	incl	%esi				/* GROUP_GRAPH */
 	way_of	WAY_PLAIN, \profile
@@ -172,10 +173,10 @@
 	return_hooked \site
 	.endm
 
-	/* A call for the function profile alone. */
+	/* A call for the function profile only. */
 	.macro	call_profiled name, site=0
 	cmpl	%esi, WAY_EVENT(%r10)
-	je	.Lentry_else			/* it is recorded besides */
+	je	.Lentry_else			/* it is recorded, too */
 	addq	TABLE_DELTA(%rcx), %r9
 	movl	%esi, %r10d
 	frame_fill \name, 0, .Lentry_else, \site
@@ -188,7 +189,7 @@
 	return_hooked \site
 	.endm
 
-	/* Somewhere behind it: the one above has return sites. */
+	/* Somewhere behind frame_fill: for the case that the function above has return sites. */
 	.macro	frame_fill_left name
 .Lentry_above_\name:
 	movabsq	$MIRROR, %rax
@@ -230,15 +231,16 @@ entry_short_begin:
 	jne	.Lentry_sites
 	call_recorded called, .Lentry_profile_called, .Lentry_tail
 
-	/* It has return sites: its return address stays. */
+	/* It has return sites: its return address is not replaced. */
 .Lentry_sites:
 	cmpl	$(SITE_HOOKED_WORD | SITE_RETURNS_WORD) >> 16, %eax
 	jne	.Lentry_else
 	call_recorded sites, .Lentry_profile_sites, .Lentry_else, 1
 
 	/*
-	 * Who is on top has jumped here, and its frame is the slot's until the record is there: so
-	 * the record is made of one that lies where signals leave the stack alone.
+	 * The innermost function has jumped here. The slot's frame is that function's until the
+	 * record has been made. So the record is made of a frame below the stack pointer, where
+	 * signals leave the stack alone.
 	 */
 .Lentry_tail:
 	counter_read
@@ -273,7 +275,7 @@ entry_short_begin:
 	movq	%rax, %rcx
 	call	graph_tail
 	stc
-	return_to_trampoline
+	return_to_stub
 
 .Lentry_profile_called:
 	call_profiled called_in_profile
@@ -292,7 +294,7 @@ entry_short_begin:
 	addq	TABLE_DELTA(%rcx), %r8
 	short_way function, FUNCTION, SIZE_FUNCTION
 	clc
-	return_to_trampoline
+	return_to_stub
 	frame_fill_left called
 	frame_fill_left sites
 	frame_fill_left called_in_profile
@@ -303,7 +305,7 @@ entry_short_begin:
 	short_way_left function, FUNCTION, .Lentry_else
 	count_way function, FUNCTION
 	clc
-	return_to_trampoline
+	return_to_stub
 	count_way_left function, FUNCTION, .Lentry_else
 	profile_called_left called_in_profile, .Lentry_else
 	profile_called_left sites_in_profile, .Lentry_else

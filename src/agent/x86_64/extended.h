@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * extended.h - x86-64: what entry.S and graph.S do alike around C code that may not change a
+ * extended.h - x86-64: for entry.S and graph.S: how they call C code that must not change a
  * register
  */
 #ifndef TRACEFUSE_AGENT_X86_64_EXTENDED_H
@@ -9,7 +9,7 @@
 #define EXTENDED	2816		/* up to the upper half of 32 zmm registers */
 #define STATES		0xe7		/* x87, SSE, AVX, AVX-512 */
 
-	/* At the stack pointer, 64 bytes, and where the ninth is to lie. */
+	/* Saves them at the stack pointer, in 64 bytes, and the ninth where the caller says. */
 	.macro	general_save ninth=64
 	movq	%rax, 0(%rsp)
 	movq	%rcx, 8(%rsp)
@@ -22,7 +22,7 @@
 	movq	%r11, \ninth(%rsp)
 	.endm
 
-	/* The flags stay. */
+	/* Does not change the flags. */
 	.macro	general_restore ninth=64
 	movq	0(%rsp), %rax
 	movq	8(%rsp), %rcx
@@ -36,8 +36,8 @@
 	.endm
 
 	/*
-	 * Calls it with the processor's extended state saved; the stack pointer is in %rbx, which
-	 * is saved, meanwhile.
+	 * Calls the function with the processor's extended state saved. Meanwhile the stack pointer
+	 * is in %rbx, which the caller has saved.
 	 */
 	.macro	extended_call function
 	subq	$EXTENDED, %rsp

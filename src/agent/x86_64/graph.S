@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * graph.S - x86-64: a function is called in the place of its caller, so that its return is seen
+ * graph.S - x86-64: calls a function instead of its caller, so that its return is seen
  *
- *     patch_return:                           from the trampoline of a return site; the stack
- *                                             pointer is S - 8
+ *     patch_return:                           from the stub of a return site; the stack pointer is
+ *                                             S - 8
  *         the short way of its event, or graph_left(S, %rax)
- *         ret                                 nothing changes but the flags, which are dead there
+ *         ret                                 only the flags change, which are dead there
  *
- *     graph_through:                          from the trampoline, carry set; the stack pointer is
- *                                             S
+ *     graph_through:                          from a site's stub, with carry set; the stack pointer
+ *                                             is S
  *         drop the return address; call after                 (entry.S left it at S - 40)
  *     graph_returned:
- *         the short way of its event (short.h), *S = what the mirror has; else *S = graph_leave(S,
+ *         the short way of its event (short.h), *S = the mirror's value; else *S = graph_leave(S,
  *         %rax)
- *         ret                                                 nothing changes but the flags
+ *         ret                                                 only the flags change
  *
- *     graph_returned_late:                    a late site: its return address was replaced by this
- *                                             one
- *         the same, but for the end: jmp *S                   (nobody has called here)
+ *     graph_returned_late:                    for a late site: this has replaced its return address
+ *         the same, but for the end: jmp *S                   (there was no call from here)
  *
- * The true return address lies in the stack's mirror at S ^ GRAPH_MIRROR, where
- * the CFI here finds it: the virtual frame of all that follows `call` has
+ * The true return address is in the stack's mirror at S ^ GRAPH_MIRROR, where the CFI
+ * here finds it: the virtual frame of all code behind `call` has
  *
  *     CFA = S + 8 + ODD       %rsp = CFA - ODD       return address = *((CFA - ODD - 8) ^
  *                                                    GRAPH_MIRROR)
  *
- * U1  CFA is odd, because libgcc takes two frames with one CFA for one frame,
+ * U1  CFA is odd, because libgcc takes two frames with the same CFA for one frame,
  *     and ends a throw in the wrong one. So %rsp needs a rule of its own.
- * U2  Unwinders look up a return address less one: the FDE begins before what
- *     is returned to. It is no signal frame ('S'): then they would not.
- * U3  The expressions have only operations that all know who read them: LLVM's
- *     libunwind has no DW_OP_nop, valgrind neither const8u nor xor nor dup. So
- *     a ^ MIRROR is a + MIRROR - 2 * (a & MIRROR), and the second `a` is counted
- *     from %rsp: each change of that has a rule of its own.
- * U4  The call in graph_through and the function's return are a pair for the
- *     processor, as are its caller's call and the ret at the end: so both are
+ * U2  Unwinders look up a return address less one: the FDE begins before the
+ *     address that is returned to. It is no signal frame ('S'): for those they do
+ *     not subtract one.
+ * U3  The expressions have only operations that all their readers know: LLVM's
+ *     libunwind has no DW_OP_nop, valgrind has no const8u, xor or dup. So a ^ MIRROR
+ *     is a + MIRROR - 2 * (a & MIRROR), and the second `a` is computed from %rsp:
+ *     each change of %rsp has a rule of its own.
+ * U4  For the processor the call in graph_through and the function's return are a
+ *     pair, and so are its caller's call and the ret at the end: so both are
  *     predicted. The function's caller may know that it changes few registers
  *     (-fipa-ra), so no register carries anything.
  */
@@ -65,7 +65,7 @@
 	.endif
 
 	/*
-	 * The slot is at `slot` of %rsp: two bytes of a number that is signed. DW_CFA_expression,
+	 * The slot is at `slot` of %rsp, a signed number of two bytes. DW_CFA_expression,
 	 * register 16: { CFA; lit 8 + ODD, minus; mirror, plus; breg7 slot; mirror, and, lit 1,
 	 * shl; minus } where mirror is { lit 1, const1u 35, shl, lit 1, plus, lit 11, shl }
 	 */
@@ -82,7 +82,7 @@
 	true_return \slot
 	.endm
 
-	/* %rdi thread, %r9 slot -> %rdx its frame; it has none of the thread's: `else` */
+	/* %rdi thread, %r9 slot -> %rdx its frame; `else`: the frame is not this thread's */
 	.macro	frame_look else
 	movq	%r9, %rcx
 	movq	GRAPH_PIECE(%rdi), %rdx
@@ -100,9 +100,9 @@
 	.endm
 
 	/*
-	 * A return for function_graph -> %rcx its frame. Where the event has no way:
-	 * .Lgraph_no_way_NAME; where it is not in the graph, or others wait: .Lgraph_profiled_NAME;
-	 * else .Lgraph_else_NAME
+	 * A return for function_graph -> %rcx its frame. If the event has no way:
+	 * .Lgraph_no_way_NAME; if the call is not in the graph, or others wait:
+	 * .Lgraph_profiled_NAME; else .Lgraph_else_NAME
 	 */
 	.macro	return_recorded name, site
 	movq	agent_self@gottpoff(%rip), %rcx
@@ -117,7 +117,7 @@
 	.if	\site
 	cmpl	$1 << (FRAME_SITE_BIT - 32), FRAME_DEPTH + 4(%rdx)
 	.else
-	/* FRAME_IN_GRAPH may be, and others may wait (FRAME_TAIL) */
+	/* It may have FRAME_IN_GRAPH, and others may wait (FRAME_TAIL). */
 	testl	$0xfffe, FRAME_DEPTH + 4(%rdx)
 	.endif
 	jne	.Lgraph_profiled_\name
@@ -127,7 +127,7 @@
 	short_way \name, RETURNED, SIZE_RETURNED
 	.endm
 
-	/* A return for the function profile alone, and what lies behind the short way. */
+	/* A return for the function profile only, and the code that leaves the short way. */
 	.macro	return_profiled name, site, done
 .Lgraph_no_way_\name:
 	frame_look .Lgraph_else_\name
@@ -138,7 +138,7 @@
 	profile_returned_left \name\()_in_profile, .Lgraph_else_\name
 	.endm
 
-	/* The true return address lies at the slot. */
+	/* The slot has the true return address. */
 	.macro	return_true
 	leaq	SAVED - 8(%rsp), %rsp
 	.cfi_adjust_cfa_offset -(SAVED - 8)
@@ -148,8 +148,8 @@
 
 	.text
 	/*
-	 * The function has restored all but the stack pointer: so the frame of this is its
-	 * caller's.
+	 * The function has restored everything but the stack pointer, so the caller's frame is the
+	 * frame here.
 	 */
 	.globl	patch_return
 	.hidden	patch_return

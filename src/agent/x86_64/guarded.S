@@ -4,17 +4,17 @@
  * (guard.c)
  *
  *     guarded_hit(..., uintptr_t *resume):
- *         save the registers that a function has to keep, resume, and what it says
+ *         save the registers that a function must preserve, resume, and the value of *resume
  *         *resume = stack pointer
  *         result = hit(...)
  *     guarded_left:                       the guard comes here with that stack pointer and a result
- *         *resume = what it said; restore
+ *         *resume = its old value; restore
  *         return result
  */
 
 #include "agent/x86_64/short.h"
 
-	/* The registers that a function has to keep. */
+	/* Saves the registers that a function must preserve. */
 	.macro	guarded_push
 	pushq	%rbp
 	.cfi_adjust_cfa_offset 8
@@ -36,7 +36,9 @@
 	.cfi_rel_offset %r15, 0
 	.endm
 
-	/* The guard can leave from here on; \resume: where it finds the stack pointer. */
+	/*
+	 * From here on the guard can leave; \resume: the address where it finds the stack pointer.
+	 */
 	.macro	guarded_begin resume
 	pushq	\resume
 	.cfi_adjust_cfa_offset 8
@@ -114,13 +116,13 @@ guarded_left:
 	.size	guarded_profile_make, . - guarded_profile_make
 
 	/*
-	 * count_call: from count_way (short.h), with the depth stored and %rdi thread, %r10 its
+	 * count_call: from count_way (short.h), with the depth stored. %rdi thread, %r10 its
 	 * agent_count, %rdx record, RECORD_SIZE, %r8 frame:
 	 *
 	 *     as guarded, done = c->call(c, record, size), c->taken += done, event = c->event
 	 *     c->slot->depth = 0; if (!done) emit_long(thread, event, record, size, frame)
 	 *
-	 * The function keeps the registers that it has to keep, so they are not loaded again.
+	 * The function preserves the registers that it must preserve, so they are not loaded again.
 	 */
 	.globl	count_call
 	.hidden	count_call
@@ -146,7 +148,7 @@ count_call:
 	movq	40(%rsp), %rdx
 	movq	COUNT_SLOT(%rbx), %rcx
 	movq	%rdx, (%rbp)
-	movl	COUNT_EVENT(%rbx), %esi		/* W3 of way.c: while it is this one */
+	movl	COUNT_EVENT(%rbx), %esi		/* W3 of way.c: before the depth is 0 */
 	addq	%r9, COUNT_TAKEN(%rbx)
 	movl	$0, SLOT_DEPTH(%rcx)
 	movq	(%rsp), %rdx

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * handlers.S - x86-64: what the kernel calls in place of a program's signal handlers
+ * handlers.S - x86-64: what the kernel calls instead of a program's signal handlers
  *
- * HANDLERS entries of 16 bytes; number n is
+ * There are HANDLERS entries of 16 bytes. Entry n does
  *
  *     signal_begin(sig, info, context, n)
  *
- * with the first three as the kernel passed them and the stack untouched.
+ * with the kernel's first three arguments, and does not touch the stack.
  */
 #include "agent/providers/signal/handlers.h"
 

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * instruction.c - how long an x86-64 instruction is, and which
+ * instruction.c - the length of an x86-64 instruction, and its kind
  */
 #include "agent/x86_64/instruction.h"
 
 enum { LONGEST = 15 };
 
 /*
- * What follows an opcode, 16 opcodes a line:
+ * The bytes behind an opcode, 16 opcodes a line:
  *
- *     .  nothing            b  1 byte           m  ModRM and what that says
- *     r  4 bytes            w  2                M  ModRM and 1 byte
- *     z  4, or 2 after 66   e  3                Z  ModRM and 4 bytes, or 2 after 66
- *     v  as z, or 8 after REX.W                 g  ModRM, and 1 byte if it is a test
- *     a  8, or 4 after 67                       G  ModRM, and 4 or 2 bytes if it is a test
- *     p  an opcode, as it is a prefix           R  an opcode, as it is a REX prefix
- *     x  it is none, or one that is not known   0 2 3 E  a longer opcode: 0f, VEX of 2 and 3 bytes,
- *                                                        EVEX
+ *     .  none               b  1 byte           m  ModRM and what it requires
+ *     r  4 bytes            w  2                M  as m, and 1 byte
+ *     z  4, or 2 after 66   e  3                Z  as m, and 4 bytes, or 2 after 66
+ *     v  as z, or 8 after REX.W                 g  as m, and 1 byte if it is a test
+ *     a  8, or 4 after 67                       G  as m, and 4 or 2 bytes if it is a test
+ *     p  an opcode: it is a prefix              R  an opcode: it is a REX prefix
+ *     x  there is no such opcode, or it is not known
+ *     0 2 3 E  a longer opcode: 0f, VEX of 2 and 3 bytes, EVEX
  */
 static const char one_byte[] =
 	"mmmmbzxxmmmmbzx0" "mmmmbzxxmmmmbzxx" "mmmmbzpxmmmmbzpx" "mmmmbzpxmmmmbzpx"
@@ -30,7 +30,7 @@ static const char after_0f[] =
 	"rrrrrrrrrrrrrrrr" "mmmmmmmmmmmmmmmm" "...mMmxx...mMmmm" "mmmmmmmmmmMmmmmm"
 	"mmMmMMMm........" "mmmmmmmmmmmmmmmm" "mmmmmmmmmmmmmmmm" "mmmmmmmmmmmmmmmm";
 
-/* An instruction as far as it is read. */
+/* The state of reading one instruction. */
 struct reading {
 	const uint8_t	*b;
 	size_t		room;		/* at most LONGEST */
@@ -40,13 +40,13 @@ struct reading {
 	bool		wide;		/* REX.W */
 };
 
-/* The next byte; 0 where there is no room, which insn_read() sees at the end. */
+/* The next byte. Behind the end it is 0; insn_read() notices that at its end. */
 static uint8_t next(struct reading *r)
 {
 	return r->at++ < r->room ? r->b[r->at - 1] : 0;
 }
 
-/* What follows the opcode. */
+/* Reads prefixes and opcode. -> what follows, as in one_byte[] */
 static char prefixes_read(struct reading *r, struct insn *in)
 {
 	char what;
@@ -76,14 +76,14 @@ static char opcode_0f_read(struct reading *r, struct insn *in)
 	return in->map == INSN_0F38 ? 'm' : 'M';
 }
 
-/* map: as VEX and EVEX number them. */
+/* map: its number in VEX and EVEX. */
 static char opcode_vector_read(struct reading *r, struct insn *in, unsigned int map)
 {
 	in->map = INSN_VECTOR;
 	in->opcode = next(r);
 	switch (map) {
 	case 1:
-		/* vzeroupper alone has no operands. */
+		/* Only vzeroupper has no operands. */
 		return after_0f[in->opcode] == 'M' ? 'M' : in->opcode == 0x77 ? '.' : 'm';
 	case 2: case 5: case 6:
 		return 'm';

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * instruction.h - how long an x86-64 instruction is, and which
+ * instruction.h - the length of an x86-64 instruction, and its kind
  *
  * Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, chapter 2 and
  * appendix A.
@@ -24,16 +24,16 @@ struct insn {
 	uint8_t		len;
 	uint8_t		map;	/* enum insn_map */
 	uint8_t		opcode;
-	uint8_t		modrm;	/* 0: it has none */
+	uint8_t		modrm;	/* 0: there is none */
 };
 
 /*
- * The instruction whose bytes begin at b. False: none that a compiler writes
- * for a user program, or it is longer than `room`. Reads no byte behind room.
+ * Reads the instruction whose bytes begin at b. False: compilers write no such instruction for a
+ * user program, or it is longer than `room`. Reads no byte behind room.
  */
 bool insn_read(const uint8_t *b, size_t room, struct insn *in);
 
-/* The bytes of a jump's distance, with a condition or without; 0: it has none. */
+/* The size of the distance in a jump, with a condition or without; 0: it has none. */
 unsigned int insn_distance(const struct insn *in);
 bool insn_jumps_by_memory(const struct insn *in);
 bool insn_returns(const struct insn *in);

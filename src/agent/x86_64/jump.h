@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jump.h - x86-64: where a longjmp() of glibc goes to
+ * jump.h - x86-64: the stack pointer that a longjmp() of glibc goes to
  *
- * The stack pointer is the seventh register of the buffer, kept XORed with the
- * guard of the thread's control block and rotated left by 17.
+ * It is the seventh register of the buffer. glibc stores it XORed with the guard in
+ * the thread's control block, and rotated left by 17.
  */
 #ifndef TRACEFUSE_AGENT_X86_64_JUMP_H
 #define TRACEFUSE_AGENT_X86_64_JUMP_H

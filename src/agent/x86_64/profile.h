@@ -2,9 +2,9 @@
 /*
  * profile.h - x86-64: the short way of a call and of a return into the function profile (profile.c)
  *
- *     profile_called, in entry.S: the frame is filled as for a hit of GROUP_GRAPH, of which there
- *     is no way profile_returned, in graph.S: the frame is the thread's, FRAME_PROFILED and nothing
- *     else but FRAME_SITE
+ *     profile_called, in entry.S: the frame is filled as for a hit of GROUP_GRAPH, which has no way
+ *     profile_returned, in graph.S: the frame is the thread's, with FRAME_PROFILED and no other
+ *     flag but FRAME_SITE
  *         w = &thread->profiles[entry % AGENT_PROFILES]
  *         if w->event != entry, or where short.h would leave                 -> not here
  *         slot->depth = 1; slot->epoch = config->epoch
@@ -13,11 +13,11 @@
  *         section { if rseq->cpu_id != w->cpu -> leave; a sum of the elt grows }
  *         slot->depth = 0
  *
- * A call adds 1 to PROFILE_CALLS and then reads the clock; a return reads the
- * clock first, and adds to PROFILE_TIME and to PROFILE_SQUARED. Where the second
- * section is aborted the first sum has grown: so that one is added atomically.
+ * A call adds 1 to PROFILE_CALLS and then reads the clock. A return reads the clock
+ * first, and adds to PROFILE_TIME and to PROFILE_SQUARED. If the second section is
+ * aborted, the first sum has grown already: so the second is added atomically.
  *
- * As in short.h nothing is called, the stack pointer stays, and what has left
+ * As in short.h, nothing is called, the stack pointer stays, and a hit that leaves
  * has added nothing.
  */
 #ifndef TRACEFUSE_AGENT_X86_64_PROFILE_H
@@ -28,8 +28,8 @@
 #define MAP_HASH 0x9e3779b97f4a7c15	/* map_hash_word() */
 
 	/*
-	 * %rdi thread, %rdx frame, %esi the group's entry GROUP_PROFILE; `no`: where nothing has
-	 * been done. -> %r10 what is remembered, %r8 frame, with the slot's depth stored
+	 * %rdi thread, %rdx frame, %esi the group's entry GROUP_PROFILE; `no`: nothing has been
+	 * done. -> %r10 the agent_profile, %r8 frame, with the slot's depth stored
 	 */
 	.macro	profile_enter name, no, busy
 	movl	%esi, %r10d
@@ -60,7 +60,7 @@
 	jne	.Lprofile_leave_\name
 	.endm
 
-	/* -> %rsi the sums of the elt, %r11d CPU; the rest but %rdi, %r8 and %r10 is lost */
+	/* -> %rsi offset of the elt's sums, %r11d CPU; only %rdi, %r8 and %r10 are preserved */
 	.macro	profile_elt name
 	movq	FRAME_FUNC(%r8), %r9
 	movl	PROFILE_CPU(%r10), %r11d
@@ -76,7 +76,7 @@
 	imulq	%rdx, %rax
 	movq	%rax, %rdx
 	shrq	%cl, %rdx			/* the first place */
-	shrq	$32, %rax			/* what an entry says of its key */
+	shrq	$32, %rax			/* the part of the hash that an entry has */
 	cmpl	%eax, 4(%rsi, %rdx, 8)
 	jne	.Lprofile_next_\name
 .Lprofile_found_\name:
@@ -94,7 +94,7 @@
 	shlq	$PROFILE_ROW, %rsi
 	.endm
 
-	/* Somewhere behind it: another place of the table. */
+	/* Somewhere behind profile_elt: tries other places of the table. */
 	.macro	profile_elt_left name
 .Lprofile_next_\name:
 	movl	$8, %ecx
@@ -110,7 +110,7 @@
 	.endm
 
 	/*
-	 * In the section, on the CPU whose column it is (%r11d), a sum grows; %rcx the rseq area.
+	 * In the section, on the CPU that has the column (%r11d), a sum grows; %rcx the rseq area.
 	 */
 	.macro	profile_add name, add, sum, leave
 	leaq	.Lprofile_section_\name(%rip), %rax
@@ -131,7 +131,9 @@
 	addq	PROFILE_OFFSET(%r10), %rdx
 	.endm
 
-	/* %rdx frame, %esi the group's entry GROUP_GRAPH. Ends with %r8 frame, %rax depth. */
+	/*
+	 * %rdx frame, %esi the group's entry GROUP_GRAPH. At the end %r8 is the frame, %rax depth.
+	 */
 	.macro	profile_called name, site, else
 	incl	%esi
 	profile_enter \name, \else, 1
@@ -169,7 +171,7 @@
 	jmp	\else
 	.endm
 
-	/* %rdx frame, %r9 its slot on the stack. Ends with the frame in %rcx. */
+	/* %rdx frame, %r9 its slot on the stack. At the end %rcx is the frame. */
 	.macro	profile_returned name, site, else
 	cmpl	$(1 << (FRAME_PROFILED_BIT - 32)) | (\site << (FRAME_SITE_BIT - 32)), \
 		FRAME_DEPTH + 4(%rdx)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * short.h - x86-64: the short way of a hit as a macro; emit.S says what it does
+ * short.h - x86-64: the short way of a hit as a macro; emit.S describes what it does
  *
- * Nothing is called and the stack pointer stays, so that the guard can leave it
- * anywhere (way.h). short_way goes on behind itself when it is done. For those
- * that are no functions of their own, short_way_left lies somewhere behind that:
- * it ends by a jump to `else`, where nothing has been done.
+ * It calls nothing and the stack pointer stays, so that the guard can leave it
+ * anywhere (way.h). When the hit is done, the code behind short_way runs. Copies that
+ * are no functions of their own need short_way_left somewhere behind that: it ends
+ * by a jump to `else`, where nothing has been done.
  */
 #ifndef TRACEFUSE_AGENT_X86_64_SHORT_H
 #define TRACEFUSE_AGENT_X86_64_SHORT_H
@@ -17,44 +17,47 @@
 #define THREAD	-24(%rsp)
 #define SLOT	-32(%rsp)
 #define BIT	-40(%rsp)
-#define COUNTER	-40(%rsp)		/* of those that know their size */
+#define COUNTER	-40(%rsp)		/* of the kinds that know their size */
 #define SPARE	-40(%rsp)
-#define ENTRY	-24(%rsp)		/* of CALLED, from where the way is looked for */
+#define ENTRY	-24(%rsp)		/* for CALLED, set where the way is looked up */
 #define RECORD_SIZE -8(%rsp)
 #define RECORD_AT -24(%rsp)
 #define NOW	-32(%rsp)
 
 #define HASH	0x9e3779b97f4a7c15	/* map_hash_word() */
 #define UNSET	0xd1342543de82ef95	/* MAP_VAR_UNSET */
-#define THOUSANDTH 0x20c49ba5e353f7cf	/* 2^67 / 1000, of what was divided by 8 */
-#define PROBES	8			/* places of a map that are looked at behind the first */
+#define THOUSANDTH 0x20c49ba5e353f7cf	/* 2^67 / 1000, for a number that was divided by 8 */
+#define PROBES	8			/* places of a map that are tried behind the first */
 
 #define SIGNALS_OR_NO_RSEQ 0x0800ff	/* AGENT_HANDLER, no_rseq */
 
-/* What a copy of the short way is for. */
+/* The kinds of copies of the short way. */
 /* agent_emit(): %rdi thread, %esi entry, %rdx record, %ecx size, %r8 frame */
 #define PLAIN	0
-#define TRY	1	/* emit_try(): %r8 where the time goes, %r9 mask */
+#define TRY	1	/* emit_try(): %r8 the place for the time, %r9 mask */
 /*
- * These know their size. They begin with the counter in COUNTER and, but for FUNCTION, with %r10
- * way; they end with %rdi thread, %r10 way.
+ * The next kinds know their size. At the beginning the counter is in COUNTER and, but for FUNCTION,
+ * %r10 is the way. At the end %rdi is the thread, %r10 the way.
  */
 /*
- * Of a hooked function: %rdx its graph_frame, which is the record, ENTRY its entry; ends with the
- * frame in %rcx, %esi depth, %rdx the instance's bit.
+ * A hooked function is called: %rdx its graph_frame, which is the record, ENTRY its entry. At the
+ * end %rcx is the frame, %esi the depth, %rdx the instance's bit.
  */
 #define CALLED	2
-#define RETURNED 3	/* the same, not %esi; what it returns lies at the stack pointer */
-#define FUNCTION 4	/* of a function: %r9 and %r8 the record's ip and parent_ip */
+#define RETURNED 3	/* it returns: the same without %esi; its result is at the stack pointer */
+#define FUNCTION 4	/* a function is called: %r9 and %r8 the record's ip and parent_ip */
 
 #define IS_SIZED(kind) ((kind) > TRY)
 
-/* Of count_way only: agent_count(), %rdi thread, %esi entry, %rdx a record's first %ecx bytes. */
+/*
+ * For count_way only: agent_count(), %rdi thread, %esi entry, %rdx the first %ecx bytes of a
+ * record.
+ */
 #define SOME	5
 
 #define HAS_RECORD(kind) ((kind) == PLAIN || (kind) == SOME)
 
-	/* COUNTER; %rax and %rdx are lost. */
+	/* Reads the counter into COUNTER; %rax and %rdx are lost. */
 	.macro	counter_read
 	rdtsc
 	shlq	$32, %rdx
@@ -64,7 +67,7 @@
 
 	/*
 	 * The struct rseq_cs of a section: version and flags, start, length, where an abort goes.
-	 * It goes from .LFILE_first_NAME to .LFILE_last_NAME.
+	 * The section is from .LFILE_first_NAME to .LFILE_last_NAME.
 	 */
 	.macro	rseq_section file, name
 	.pushsection __rseq_cs, "aw"
@@ -76,14 +79,14 @@
 	.popsection
 	.endm
 
-	/* Where an abort goes: behind the signature (rseq.h). */
+	/* An abort goes here: behind the signature (rseq.h). */
 	.macro	rseq_abort file, name
 	.byte	0x0f, 0xb9, 0x3d
 	.long	0x53053053
 .L\file\()_abort_\name:
 	.endm
 
-	/* %r10 the way of entry %esi, whose `field` names it */
+	/* -> %r10 the way of entry %esi; `else`: its `field` has another entry */
 	.macro	way_of field, else
 	movl	%esi, %r10d
 	andl	$WAY_MASK, %r10d
@@ -93,7 +96,7 @@
 	jne	\else
 	.endm
 
-	/* %r10 way; %rax the thread's common fields, %r9 slot */
+	/* -> %r10 way, %rax the thread's common fields, %r9 slot */
 	.macro	way_find name, kind
 	.if	!IS_SIZED(\kind)
 	way_of	WAY_EVENT, .Lshort_long_\name
@@ -111,7 +114,7 @@
 	.endif
 	je	.Lshort_long_\name
 	.elseif	\kind == FUNCTION
-	movq	%r9, RECORD			/* the names of what is not used otherwise */
+	movq	%r9, RECORD			/* FUNCTION does not use these places otherwise */
 	.endif
 	movq	THREAD_WORD(%rdi), %rax
 	movq	THREAD_SLOT(%rdi), %r9
@@ -133,7 +136,7 @@
 	jne	.Lshort_long_\name
 	.endm
 
-	/* What is needed behind the counter and has no register. */
+	/* Saves what is needed after the counter and has no register. */
 	.macro	spill kind
 	.if	\kind != FUNCTION
 	movq	%rdx, RECORD
@@ -147,7 +150,7 @@
 	.endif
 	.endm
 
-	/* The record behind its common fields, from 12(%r11) on; %rdx now */
+	/* The record behind its common fields, from 12(%r11) on; %rdx is the time */
 	.macro	fill kind
 	.if	\kind == FUNCTION
 	movq	RECORD, %rcx
@@ -216,13 +219,13 @@
 3:
 	.endm
 
-	/* `tail`: a register; %rdi where the thread need not stay in it */
+	/* `tail`: a register; %rdi if the thread need not stay in it */
 	.macro	short_way_by tail, tail32, name, kind, size
 .Lshort_begin_\name:
 	way_find \name, \kind
 	movq	%rsp, THREAD_FRAME(%rdi)
 	movl	$1, SLOT_DEPTH(%r9)
-	/* H1: the load of epoch follows; the rest is the server's membarrier. */
+	/* H1: the load of the epoch follows; the server's membarrier orders both. */
 	movq	agent + PLANE_CONFIG(%rip), %r11
 	spill	\kind
 	.if	\kind == RETURNED
@@ -230,7 +233,7 @@
 	.elseif	\kind == CALLED
 	movl	ENTRY, %esi
 	.endif
-	/* W3: a handler may have changed all of the way until the depth was stored. */
+	/* W3: until the depth was stored, a handler may have changed all of the way. */
 	shlq	$SEEN_SHIFT, %rsi
 	addq	CONFIG_EPOCH(%r11), %rsi
 	cmpq	WAY_SEEN(%r10), %rsi
@@ -244,7 +247,7 @@
 	jne	.Lshort_leave_\name
 
 	.if	\kind == TRY
-	/* The counter is what costs: not for a page that is full. */
+	/* The counter is the expensive part: it is not read if the page is full. */
 	movq	RING_HEAD(%r8), %rdx
 	movq	RING_PAGE_END(%r8), %rax
 	shrq	%rdx
@@ -276,9 +279,9 @@
 	shrq	%r11				/* the position */
 	addq	WAY_OFFSET(%r10), %rdx		/* now */
 	.if	IS_SIZED(\kind)
-	subq	%r11, %rax			/* what is left of the page */
+	subq	%r11, %rax			/* the rest of the page */
 	subq	$\size + 4, %rax
-	cmpq	WAY_ROOM(%r10), %rax		/* below 0 and not one that is to begin */
+	cmpq	WAY_ROOM(%r10), %rax		/* not negative, and not a whole page */
 	jae	.Lshort_leave_\name
 	.else
 	leaq	4(%rcx), \tail
@@ -320,17 +323,17 @@
 	movq	%rdx, RING_TAIL_TIME(\tail)
 	movq	%rax, RING_TAIL_ENTRIES(\tail)
 	.if	IS_SIZED(\kind)
-	addq	$8 + 2 * \size, %r9		/* a position is twice in head */
+	addq	$8 + 2 * \size, %r9		/* head is twice the position */
 	.else
 	leaq	8(%r9, %rcx, 2), %r9
 	.endif
 	xorq	$1, %r9
 	fill	\kind
 	.if	\kind == CALLED
-	movq	WAY_BIT(%r10), %rdx		/* while it is this way's */
+	movq	WAY_BIT(%r10), %rdx		/* before the depth is 0: W3 */
 	.endif
 	.if	IS_SIZED(\kind)
-	/* another thread may have taken the slot from this one (guard.c) */
+	/* Another thread may have taken the slot away from this one (guard.c). */
 	movq	WAY_SLOT(%r10), %rax
 	.else
 	movq	SLOT, %rax
@@ -391,35 +394,36 @@
 	.endm
 
 	/*
-	 * The short way of a hit that one histogram counts (shortcut.c): %rdi thread, %esi entry;
-	 * of PLAIN %rdx record, %ecx size, %r8 frame; of FUNCTION %r9 ip, %r8 parent_ip, which are
-	 * the keys: what wants anything else (EARLY_IPS) is left.
+	 * The short way of a hit that one histogram counts (shortcut.c). %rdi thread, %esi entry.
+	 * PLAIN: %rdx record, %ecx size, %r8 frame. FUNCTION: %r9 ip, %r8 parent_ip, which are the
+	 * keys; it leaves if anything else is needed (no EARLY_IPS).
 	 *
 	 *     slot = thread->slot, c = &thread->counts[id % AGENT_WAYS]
-	 *     if c->event != id, size < c->size, or where short_way says so -> no
+	 *     if c->event != id, size < c->size, or if short_way would     -> no
 	 *     thread->frame[0] = stack pointer, slot->depth = 1, c->seen     as in short_way
 	 *     if *c->soft is 0, *c->paused is not                          -> leave
-	 *     if there is a filter and it says no                          -> done
+	 *     if there is a filter and it rejects the record               -> done
 	 *     if c->call: it does the rest, or nothing                     -> done or leave
-	 *     where the time is wanted: another clock -> leave; now as in short_way
-	 *     key of the record; elt of the key, by map_lookup() but that it looks at few places;
+	 *     if the time is needed: another clock -> leave; now as in short_way
+	 *     key of the record; elt of the key, as map_lookup() but in a few places only;
 	 *     none -> leave
 	 *     section { sums[cpu][elt][0] += 1 }                           rseq_add()
-	 *     where there is a value, section { sums[cpu][elt][1] += value }
-	 *     where the time is wanted, the elt's variable = now           map_var_set()
+	 *     if there is a value, section { sums[cpu][elt][1] += value }
+	 *     if the time is needed, the elt's variable = now              map_var_set()
 	 *     done: slot->depth = 0
 	 *
 	 *     leave: slot->depth = 0; no: emit_long(thread, id, record, size, frame)
 	 *
-	 * SOME leaves where it would call or want the time; leave, no: return 0.
+	 * SOME leaves if there is a call or the time is needed; leave, no: return 0.
 	 *
-	 * It goes on behind itself when that is done. count_way_left lies somewhere behind it.
+	 * When the hit is done, the code behind count_way runs. count_way_left is somewhere behind
+	 * that.
 	 *
 	 *     %r10 c, %r9 key, %r8 second key, then the elt, %rcx its number, %r11 its sums,
 	 *     %rsi places that are left
 	 */
 
-	/* A field that one of the first three loads of enum count_load is for. */
+	/* Loads a field by one of the first three loads of enum count_load. */
 	.macro	count_load to, to32, load, off
 	movzwl	\off(%r10), %eax
 	cmpb	$1, \load(%r10)
@@ -433,7 +437,7 @@
 4:
 	.endm
 
-	/* Any. */
+	/* Loads a field by any of them. */
 	.macro	count_load_any to, to32, load, off
 	movzwl	\off(%r10), %eax
 	movzbl	\load(%r10), %r11d
@@ -464,8 +468,8 @@
 	.endm
 
 	/*
-	 * %r11 number of the first place, %eax hash, %r9 key -> %ecx elt, %rax where it lies. M4 of
-	 * map.h
+	 * %r11 number of the first place, %eax hash, %r9 key -> %ecx number of the elt, %rax its
+	 * address. M4 of map.h
 	 */
 	.macro	count_seek name, tag
 	movq	COUNT_ENTRIES(%r10), %rcx
@@ -483,7 +487,7 @@
 	jne	.Lshort_count_leave_\name
 	.endm
 
-	/* The places behind the first. Two keys of one hash go the long way. */
+	/* Tries the places behind the first. Two keys with one hash go the long way. */
 	.macro	count_next name, tag
 .Lshort_count_next\tag\()_\name:
 	movl	$PROBES, %esi
@@ -522,7 +526,7 @@
 	jne	.Lshort_count_no_\name
 	movq	%rsp, THREAD_FRAME(%rdi)
 	movl	$1, SLOT_DEPTH(%r11)
-	/* H1: the load of epoch follows; the rest is the server's membarrier. */
+	/* H1: the load of the epoch follows; the server's membarrier orders both. */
 	movq	agent + PLANE_CONFIG(%rip), %rax
 	.if	\kind == PLAIN
 	movl	%ecx, RECORD_SIZE
@@ -690,7 +694,7 @@
 	.endif
 
 	.if	HAS_RECORD(\kind)
-	/* The first sum is there: no leaving any more. */
+	/* The first sum has grown: from here on the hit cannot leave. */
 .Lshort_count_late_\name:
 	.if	\kind == PLAIN
 	testb	$LATE_TIME, COUNT_LATE(%r10)

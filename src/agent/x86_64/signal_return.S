@@ -2,7 +2,7 @@
 /*
  * signal_return.S - x86-64: the system call rt_sigreturn, which never returns here
  *
- * Debuggers know such a frame by these two instructions; so no endbr64.
+ * Debuggers recognise such a frame by these two instructions, so there is no endbr64.
  */
 #include <sys/syscall.h>
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * static.S - x86-64: mcount and __fentry__ of functions whose calls of them could not be changed
+ * static.S - x86-64: mcount and __fentry__, for functions whose calls of them could not be changed
  * (sites/static.c)
  *
- *     __fentry__:                             the first instruction of a function calls
+ *     __fentry__:                             a function's first instruction calls it
  *         if there are such sites:
- *             static_hit(return address, where the function's return address lies)
- *             if it wants libc: save the extended state, static_hit_slow(), restore
- *         go on in libc's, as if the function had called that; return, if they say so
+ *             static_hit(return address, the place of the function's return address)
+ *             if it needs libc: save the extended state, static_hit_slow(), restore
+ *         jump to libc's, as if the function had called that; or return, if STATIC_COUNTED
  *     mcount:                                 behind the prologue: %rbp is the function's frame
  *         the same
  *
@@ -15,7 +15,7 @@
  */
 #include "agent/x86_64/extended.h"
 
-	/* struct static_call lies at 80. */
+	/* struct static_call is at 80(%rsp). */
 	.macro	static_body slot, real
 	endbr64
 	cmpl	$0, static_sites(%rip)

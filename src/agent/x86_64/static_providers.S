@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * static_providers.S - x86-64: mcount and __fentry__ of a preloaded library: those of
+ * static_providers.S - x86-64: mcount and __fentry__ of a preloaded library; they jump to those of
  * libtracefuse.so (static.S)
  */
 	.macro	function name, name2, other

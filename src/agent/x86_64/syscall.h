@@ -3,8 +3,8 @@
  * syscall.h - x86-64: system calls without libc, so that errno and interposers are left alone (A2,
  * A3)
  *
- * agent_syscall() gives what the kernel gave: -errno from -4095 on. Missing
- * arguments are 0.
+ * agent_syscall() returns what the kernel returns: errors are -errno, from -4095 on.
+ * Missing arguments are 0.
  */
 #ifndef TRACEFUSE_AGENT_X86_64_SYSCALL_H
 #define TRACEFUSE_AGENT_X86_64_SYSCALL_H

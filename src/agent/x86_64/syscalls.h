@@ -3,9 +3,9 @@
  * syscalls.h - the system calls of x86-64: number, the kernel's name of their
  * events, and the arguments as the kernel declares them (6.12)
  *
- * What the format of sys_enter_NAME says is made of this, so every blank counts.
- * Included several times with another SYSCALL(), by agent/providers/syscalls/syscalls.h and
- * agent/providers/syscalls/table.c; in the order of the numbers.
+ * The format of sys_enter_NAME is made of this, so every blank counts. The file is
+ * included several times with another SYSCALL(), by agent/providers/syscalls/syscalls.h and
+ * agent/providers/syscalls/table.c. It is in the order of the numbers.
  */
 SYSCALL(0, read, "unsigned int fd, char * buf, size_t count")
 SYSCALL(1, write, "unsigned int fd, const char * buf, size_t count")

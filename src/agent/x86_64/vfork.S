@@ -8,9 +8,9 @@
  *     put it back
  *     return vfork_end(ret, frame)
  *
- * The return address waits in %rdi, which the kernel keeps for both. The real
- * function cannot be called: its own return address would lie where the child
- * writes. `frame` is the pair {the program's frame pointer, return address}.
+ * Meanwhile the return address is in %rdi, which the kernel preserves for both. The
+ * real function cannot be called: the child would overwrite its return address.
+ * `frame` is the pair {the program's frame pointer, return address}.
  */
 #include <sys/syscall.h>
 
