@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * background.c - a command that leaves a server behind: fork, wait until it stands, detach
+ * background.c - a command that leaves a server behind: it forks and waits until the server is
+ * ready
  */
 #include <dirent.h>
 #include <errno.h>
@@ -15,16 +16,17 @@
 #include "server/server.h"
 #include "session/array.h"
 
-enum { WITHOUT_PROC = 1024 };	/* descriptors that are looked at where there is no /proc */
+enum { WITHOUT_PROC = 1024 };	/* how many descriptors are tried if there is no /proc */
 
-/* Where the child tells its parent; -1 where nobody waits. A process has one parent. */
+/* The child tells its parent through it; -1: no parent waits. A process has one parent. */
 static int ready_fd = -1;
-/* Shared with it. */
+/* The memory is shared with the parent. */
 static volatile int *ready;
 
 /*
- * What the command was given and the server has no use for: locks and ends of pipes. They are open
- * until it stands, for a script or a recording may be one of them (/dev/fd/3).
+ * Descriptors that the command was given and the server does not need: locks and ends of pipes.
+ * They are closed when the server is ready: until then a script or a recording may be one of them
+ * (/dev/fd/3).
  */
 static struct {
 	int		*fds;
@@ -33,7 +35,7 @@ static struct {
 
 static void note_inherited(int fd)
 {
-	/* Without memory it stays open. */
+	/* If memory is exhausted, the descriptor stays open. */
 	if (!array_room(&inherited.fds, inherited.nr, sizeof(fd)))
 		inherited.fds[inherited.nr++] = fd;
 }
@@ -66,8 +68,7 @@ static void close_inherited(void)
 }
 
 /*
- * The pipe's end is the word that the child is ready or gone; which of both is in *ready, for a
- * write may fail.
+ * When the pipe is closed, the child is ready or has ended. *ready says which: a write could fail.
  */
 static void wait_for_child(int fd, pid_t child)
 {
@@ -85,10 +86,7 @@ static void wait_for_child(int fd, pid_t child)
 	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 }
 
-/*
- * Each program that is traced takes two; the user's soft limit is for programs that ask with
- * select().
- */
+/* Each traced program needs two. The user's soft limit is meant for programs that call select(). */
 static void raise_descriptors(void)
 {
 	struct rlimit r;
@@ -139,7 +137,7 @@ int server_start(int (*run)(const void *arg), const void *arg, int keep)
 	if (child < 0)
 		return -errno;
 	if (!child) {
-		/* This process waits for the server and then ends; the server goes on. */
+		/* This process waits for the server and then ends. The server stays. */
 		ret = server_background(keep);
 		if (!ret)
 			ret = run(arg);
@@ -165,7 +163,7 @@ void server_ready(void)
 	if (null > 2)
 		close(null);
 	if (chdir("/"))
-		null = -1;	/* the directory that it was started in stays busy, no more */
+		null = -1;	/* only the directory that the command was started in stays busy */
 	*ready = 1;
 	close(ready_fd);
 	ready_fd = -1;

@@ -2,15 +2,14 @@
 /*
  * barrier.c - programs that wait until their session is set up
  *
- *   client: BARRIER              from now on
+ *   client: BARRIER              programs wait from now on
  *   program: READY  -----------> waits
  *   client: WAITS <-------------- its number
  *           ... sets up ...
- *           GO its number -----> the program goes on, into its constructors
+ *           GO its number -----> the program continues, into its constructors
  *
- * A program waits for the client that it descends from, and for nobody else: several
- * runs may share a session. A client that goes away, by whatever end, lets
- * everybody go.
+ * A program waits only for the client that it descends from, because several runs may share a
+ * session. When that client's connection ends, for whatever reason, its programs continue.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +21,7 @@
 
 enum { ANCESTORS = 64 };
 
-/* 0: unknown. */
+/* The parent's pid; 0: unknown. */
 static pid_t parent_of(pid_t pid)
 {
 	char path[64], text[512], *at;
@@ -36,12 +35,12 @@ static pid_t parent_of(pid_t pid)
 	n = fread(text, 1, sizeof(text) - 1, f);
 	fclose(f);
 	text[n] = '\0';
-	/* "PID (COMM) STATE PARENT": the name may have anything in it. */
+	/* "PID (COMM) STATE PARENT": COMM may contain any character. */
 	at = strrchr(text, ')');
 	return at && strlen(at) > 4 ? atoi(at + 4) : 0;
 }
 
-/* The client with a barrier that the process descends from; 0: none. */
+/* The client with a barrier that is an ancestor of the process; 0: there is none. */
 static pid_t barrier_owner(struct server *srv, pid_t pid)
 {
 	struct client *c;

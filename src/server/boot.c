@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * boot.c - the parameters of a kernel's command line that are about tracing, written to the files
- * of a session
+ * boot.c - writes the tracing parameters of a kernel's command line to the files of a session
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,27 +13,28 @@
 #include "model/text_memory.h"
 #include "session/array.h"
 
-enum { WAITS = 1 };		/* what a parameter's function returns besides 0 and -errno */
+enum { WAITS = 1 };		/* a parameter's function returns 0, -errno or this */
 
 struct boot_parameter;
 
 struct boot_item {
 	const struct boot_parameter *parameter;
 	char		*value;
-	bool		given;		/* or refused: in any case done with */
+	bool		given;		/* or refused: there is nothing more to do */
 };
 
 struct boot {
 	const char	*head;
 	struct boot_item *items;	/* in the order of the text */
 	unsigned int	nr;
-	/* functions that ftrace= waits for: how many there are, and were given */
+	/* Functions that ftrace= waits for: how many there are, and how many were given */
 	unsigned int	filters, chosen;
 };
 
 struct boot_parameter {
 	const char	*name;
-	char		separator;	/* of its list; 0: it has one value, the last one counts */
+	/* Of a list of values; 0: it has one value, and the last one counts */
+	char		separator;
 	int (*give)(struct boot *b, const struct boot_params *params, const struct boot_item *item);
 	const char	*file;
 };
@@ -68,13 +68,13 @@ static int give_option(struct boot *b, const struct boot_params *params,
 
 	if (ret != -EINVAL)
 		return ret;
-	/* Of a tracer that is not the current one. */
+	/* The option of a tracer that is not the current one. */
 	snprintf(path, sizeof(path), "options/%s", item->value + (off ? 2 : 0));
 	err = write_line(params, path, O_TRUNC, off ? "0" : "1");
 	return err ? ret : 0;
 }
 
-/* Bytes, with a K, M or G behind them. */
+/* A number of bytes, with K, M or G. */
 static int give_size(struct boot *b, const struct boot_params *params, const struct boot_item *item)
 {
 	static const char units[] = "kmgt";
@@ -91,7 +91,7 @@ static int give_size(struct boot *b, const struct boot_params *params, const str
 	return write_line(params, item->parameter->file, O_TRUNC, text);
 }
 
-/* Without a function the file may not even be there. */
+/* If there are no functions yet, the file may not exist. */
 static int give_function(struct boot *b, const struct boot_params *params,
 			 const struct boot_item *item)
 {
@@ -124,10 +124,7 @@ static bool has_word(struct access *a, const char *path, const char *word)
 	return found;
 }
 
-/*
- * A tracer of functions does not begin with all of them because those that it is for are not there
- * yet.
- */
+/* A function tracer does not start with all functions because the chosen ones do not exist yet. */
 static int give_tracer(struct boot *b, const struct boot_params *params,
 		       const struct boot_item *item)
 {
@@ -147,7 +144,7 @@ static int pend_event(const struct boot_params *params, const char *name)
 	const char *colon = strchr(name, ':'), *event = colon ? colon + 1 : "";
 	char path[1024];
 
-	if (!params->keep || !colon || colon == name || strpbrk(name, "?[/") ||
+	if (!params->pend || !colon || colon == name || strpbrk(name, "?[/") ||
 	    (*event && strcmp(event, "*") && strchr(event, '*')))
 		return -ENOENT;
 	if (!*event || *event == '*')
@@ -155,7 +152,7 @@ static int pend_event(const struct boot_params *params, const char *name)
 	else
 		snprintf(path, sizeof(path), "events/%.*s/%s/enable", (int)(colon - name), name,
 			 event);
-	return params->keep(params->pend_arg, path, "1");
+	return params->pend(params->pend_arg, path, "1");
 }
 
 static int give_event(struct boot *b, const struct boot_params *params,
@@ -168,7 +165,7 @@ static int give_event(struct boot *b, const struct boot_params *params,
 	return pend_event(params, item->value) ? WAITS : 0;
 }
 
-/* EVENT.TRIGGER: of every event of that name. */
+/* EVENT.TRIGGER: for every event of that name. */
 struct trigger_search {
 	const struct boot_params *params;
 	const char	*event, *trigger;
@@ -207,7 +204,7 @@ static int give_trigger(struct boot *b, const struct boot_params *params,
 	return ret;
 }
 
-/* In the order in which they are given. */
+/* The parameters are given in this order. */
 static const struct boot_parameter parameters[] = {
 	{ "trace_clock", 0, give_file, "trace_clock" },
 	{ "trace_buf_size", 0, give_size, "buffer_size_kb" },
@@ -249,7 +246,7 @@ static int add_list(struct boot *b, const struct boot_parameter *p, const char *
 	return err;
 }
 
-/* A later one takes the place of an earlier one that was not given yet. */
+/* Replaces an earlier value that was not given yet. */
 static int add_single(struct boot *b, const struct boot_parameter *p, const char *value)
 {
 	for (unsigned int i = 0; i < b->nr; i++)
@@ -271,7 +268,7 @@ static const struct boot_parameter *find_parameter(const char *name, size_t len)
 	return NULL;
 }
 
-/* The quotes around a value; those inside of it are its own. */
+/* Removes the quotes around a value; quotes inside it belong to the value. */
 static char *unquote(char *value)
 {
 	size_t len = strlen(value);
@@ -301,7 +298,7 @@ static int boot_add_word(struct boot *b, char *word, FILE *out)
 	return 0;
 }
 
-/* Cuts the next word off. Blanks between double quotes are no end of it. */
+/* Cuts off the next word. Blanks between double quotes do not end it. */
 static char *next_word(char **rest)
 {
 	char *at = *rest + strspn(*rest, " \t\n"), *word = at;
@@ -340,7 +337,7 @@ static char *all_names(void)
 	return text;
 }
 
-/* NAME=VALUE of a session. */
+/* Whether it is NAME=VALUE, for a parameter of a session. */
 static bool is_whole(const char *word)
 {
 	const size_t n = strcspn(word, "=");
@@ -348,7 +345,7 @@ static bool is_whole(const char *word)
 	return word[n] && word[n + 1] && find_parameter(word, n);
 }
 
-/* A kernel's whole command line: most of it is not for us. */
+/* A whole command line of a kernel: most of it is not for tracing. */
 static bool is_kernels(const char *text)
 {
 	return strstr(text, "BOOT_IMAGE=") || strstr(text, "root=");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * boot_wait.c - the settings of a session's start (boot.h), tried again whenever a program is ready
+ * boot_wait.c - tries the settings that a session begins with (boot.h) again whenever a program is
+ * ready
  *
- * They are kept over the server's death as long as something waits.
+ * As long as a setting waits, they are saved for the next server.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -41,13 +42,13 @@ static int pend_waiting(struct server *srv)
 	return err;
 }
 
-/* What is refused when a program has come is told nobody any more. */
+/* `out` is NULL after the start: an error at a later try is not reported. */
 static int apply(struct server *srv, FILE *out)
 {
-	/* The control lock is held. */
+	/* The caller has the control lock. */
 	struct boot_params params = {
 		.access = access_tree(srv->tree, NULL),
-		.keep = pend_setting,
+		.pend = pend_setting,
 		.pend_arg = srv,
 		.out = out,
 	};

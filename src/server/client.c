@@ -14,10 +14,13 @@
 #include "session/session.h"
 #include "tracefs/tree.h"
 
-/* What all clients together may have in memory here, and how little of one is not worth a look. */
+/*
+ * How much memory all clients together may take here, and below which size one client is not
+ * considered.
+ */
 enum { BUFFERED_MAX = 64 << 20, BUFFERED_SMALL = 64 << 10, CLIENTS_MAX = 1024, CLIENTS_MIN = 16 };
 
-/* ---- how many there may be ---- */
+/* ---- the number of clients ---- */
 
 /* Programs need descriptors, too. */
 static unsigned int clients_max(void)
@@ -49,8 +52,8 @@ static bool is_idle(const struct client *c)
 }
 
 /*
- * Of the process with the most connections the one that was not heard of for longest; of processes
- * with one, an idle one.
+ * Of the process with the most connections, the client that was silent for the longest time. If no
+ * process has several, an idle one.
  */
 static struct client *one_too_many(const struct server *srv)
 {
@@ -100,7 +103,7 @@ struct client *client_create(struct server *srv, int fd, pid_t pid)
 	return c;
 }
 
-/* ---- what they have in memory ---- */
+/* ---- their memory ---- */
 
 static void buffer_drop(struct client *c, char **buf, size_t *cap)
 {
@@ -118,7 +121,7 @@ static void drop(struct client *c)
 	buffer_drop(c, &c->out, &c->out_cap);
 }
 
-/* Of the other clients with much in memory here, the one that was silent for longest. */
+/* Of the other clients with much memory here, the one that was silent for the longest time. */
 static struct client *slowest(const struct client *self)
 {
 	struct client *c, *worst = NULL;
@@ -170,8 +173,8 @@ void client_destroy(struct server *srv, struct client *c)
 }
 
 /*
- * A waiting client is only watched for its end: it sends nothing before it is
- * answered. One that does not read its answers is not asked for more.
+ * A waiting client is only watched for its end: it sends nothing before it has its answer. From a
+ * client that does not read its answers nothing more is read.
  */
 short client_events(const struct client *c)
 {
@@ -223,7 +226,7 @@ static void keep_passed(struct client *c, int fd)
 	c->passed_fd = fd;
 }
 
-/* Reads what is there, at most the rest of one request. */
+/* Reads what has arrived, at most the rest of one request. */
 static void receive(struct client *c, size_t want)
 {
 	ssize_t n;
@@ -275,7 +278,7 @@ static void serve_request(struct server *srv, struct client *c)
 	}
 }
 
-/* A client that waits and sends something, or closes, wants no answer any more. */
+/* If a waiting client sends something or closes, it no longer wants an answer. */
 static void watch_waiting(struct client *c)
 {
 	char byte;

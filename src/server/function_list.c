@@ -9,7 +9,7 @@
 #include "host/input.h"
 #include "model/ftrace/ftrace.h"
 
-/* For a new server the name has to mean the same from wherever it is started. */
+/* Saves the full path: the next server may be started in another directory. */
 static int keep_name(struct model *m, const char *file)
 {
 	char *name = realpath(file, NULL);

@@ -12,7 +12,7 @@
 #include "sources/program/programs.h"
 #include "tracefs/tree.h"
 
-/* ---- whose session it is ---- */
+/* ---- the process that the session belongs to ---- */
 
 struct life {
 	struct server	*server;
@@ -20,7 +20,7 @@ struct life {
 	pthread_t	thread;
 };
 
-/* Nothing is ever written: read() returns when the other end is closed, or its owner has died. */
+/* Nothing is ever written, so read() returns when the other end is closed or its owner has died. */
 static void *watch_life(void *arg)
 {
 	struct life *l = arg;
@@ -49,7 +49,7 @@ static void life_end(struct life *l)
 
 /* ---- the session ---- */
 
-/* Until the session ends. */
+/* Serves until the session ends. */
 static int make_serve(const struct server_make_params *mp, const struct server_params *params)
 {
 	struct life life = { .fd = mp->life_fd };

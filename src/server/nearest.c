@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nearest.c - how far one name is from another, and the nearest of many
+ * nearest.c - how far one name is from another, and the nearest of many names
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ unsigned int nearest_tolerance(size_t len)
 	return len < 3 ? 2 : len < 6 ? 4 : 2 * (unsigned int)(len / 3);
 }
 
-/* ---- the nearest of many ---- */
+/* ---- the nearest of many names ---- */
 
 struct near {
 	const char	*name;
@@ -56,7 +56,7 @@ struct near {
 	unsigned int	far;
 };
 
-/* Sorted in among the nearest; one that is there already stays alone. */
+/* Puts it into the sorted list of the nearest. A name that is there already is not put in again. */
 static void nearest_enter(struct near *list, struct near n)
 {
 	for (int i = 0; i < NAMES; i++) {
@@ -73,7 +73,7 @@ static void nearest_enter(struct near *list, struct near n)
 	}
 }
 
-/* What a star stands for is not compared. */
+/* Compares the part of the name that a star does not stand for. */
 static unsigned int far_from(const char *word, size_t len, bool head, bool tail, const char *name,
 			     size_t n)
 {
@@ -83,7 +83,7 @@ static unsigned int far_from(const char *word, size_t len, bool head, bool tail,
 		name += n - len;
 		n = len;
 	}
-	/* Too long or too short in any case. */
+	/* The lengths differ too much in any case. */
 	if (n > len + len / 3 + 2 || len > n + n / 3 + 2)
 		return 2 * WORD_MAX;
 	return nearest_distance(word, len, name, n);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * request.c - what a request on the control socket asks of the tree
+ * request.c - carries out the requests on the control socket
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -54,7 +54,7 @@ static int request_open(struct server *srv, struct client *c, const char *path, 
 	return ret < 0 ? ret : handle;
 }
 
-/* False: nothing to read yet. */
+/* False: there is nothing to read yet. */
 static bool request_read(struct client *c, const struct wire_request *rq)
 {
 	struct client_file *f = &c->files[rq->handle];
@@ -77,7 +77,7 @@ static int list_name(void *arg, const char *name, bool is_dir)
 	return 0;
 }
 
-/* A name may hold anything but a line's end, which would begin another line here. */
+/* A name may contain any character. A newline would begin another line here. */
 static void request_print_name(pid_t pid, FILE *out)
 {
 	char path[64], name[64] = "";
@@ -99,7 +99,7 @@ static void print_process(void *arg, pid_t pid, unsigned int slots)
 	fputc('\n', arg);
 }
 
-/* Which limit was met, and what there is less of because of one. */
+/* Which limit was reached, and what is smaller than usual because of one. */
 static void print_room(struct server *srv, FILE *out)
 {
 	const uint64_t buffer = session_header(srv->session)->ring_room;
@@ -109,26 +109,24 @@ static void print_room(struct server *srv, FILE *out)
 	if (room.full)
 		fprintf(out,
 			"lost the session's memory was full: the tmpfs of %s has %" PRIu64
-			" MB, of which "
-			"%" PRIu64
-			" are free now. Make it larger (in a container: --shm-size=1g), set "
+			" MB; %" PRIu64
+			" MB are free now. Make it larger (in a container: --shm-size=1g), set "
 			"XDG_RUNTIME_DIR to a larger one, or buffer_size_kb smaller\n",
 			session_dir(srv->session), room.total >> 20, room.free >> 20);
 	else if (room.used_up)
 		fputs("lost the session's addresses were used up: its buffers and histograms are "
-		      "too large "
-		      "together\n",
+		      "too large together\n",
 		      out);
 	if (cgroup_memory() < room.total && buffer < MODEL_BUFFER)
 		fprintf(out,
 			"note buffer_size_kb is %" PRIu64
-			" and not %d where nobody set it: the control group may have %" PRIu64
+			" by default instead of %d: the control group may have %" PRIu64
 			" MB of memory\n",
 			buffer >> 10, MODEL_BUFFER >> 10, cgroup_memory() >> 20);
 	else if (room.total && buffer < MODEL_BUFFER)
 		fprintf(out,
 			"note buffer_size_kb is %" PRIu64
-			" and not %d where nobody set it: the tmpfs of %s "
+			" by default instead of %d: the tmpfs of %s "
 			"has %" PRIu64 " MB\n",
 			buffer >> 10, MODEL_BUFFER >> 10, session_dir(srv->session),
 			room.total >> 20);
@@ -152,7 +150,7 @@ static void print_info(struct server *srv, FILE *out)
 	server_boot_print(srv, out);
 }
 
-/* Answers with what `print` writes. */
+/* Answers with the text that `print` writes. */
 static void answer_text(struct server *srv, struct client *c, const struct wire_request *rq,
 			const char *path)
 {
@@ -207,7 +205,7 @@ static int request_handle(struct server *srv, struct client *c, const struct wir
 	return ret;
 }
 
-/* The path, a 0, the text. */
+/* The body: the path, a 0, the text. */
 static int request_pend(struct server *srv, const struct wire_request *rq, const char *body)
 {
 	size_t path = strlen(body) + 1;
@@ -260,7 +258,7 @@ static int request_path(struct server *srv, struct client *c, const struct wire_
 		server_stop(srv);
 		return 0;
 	case WIRE_STAY:
-		/* Relaxed: server_orphaned() */
+		/* Relaxed: as in server_orphaned() */
 		atomic_store_explicit(&srv->stays, true, memory_order_relaxed);
 		return 0;
 	case WIRE_BARRIER:

@@ -18,15 +18,15 @@
 #include "sources/recording/source.h"
 #include "tracefs/tree.h"
 
-/* Gives one kept command again. */
+/* Writes a saved command again. */
 struct restoring {
 	struct model	*model;
 	struct tree	*tree;
 	struct access	*access;
-	struct programs	*programs;	/* NULL: it is no session of running programs */
-	/* what the saved text of the recording says; NULL: there was none */
+	struct programs	*programs;	/* NULL: it is not a session of running programs */
+	/* The saved text of the recording; NULL: there was none */
 	char		*source;
-	char		*boot;		/* and of what waited of the session's start */
+	char		*boot;		/* and that of the settings that waited */
 	uint64_t	boot_saved;
 	data_ref	progress;
 };
@@ -62,7 +62,7 @@ static int write_again(void *arg, const char *path, const char *text)
 		return 0;
 	}
 	if (!strcmp(path, FUNCTION_LIST_SAVED)) {
-		/* without it functions cannot be chosen */
+		/* If that fails, functions cannot be chosen */
 		(void)function_list_load(r->model, text);
 		return 0;
 	}
@@ -78,7 +78,7 @@ static int write_again(void *arg, const char *path, const char *text)
 	return access_write_all(a, path, O_APPEND, text, strlen(text), NULL);
 }
 
-/* Nobody is answered yet, but programs that wait see that the server is at work. */
+/* The server answers nobody yet, but programs that wait see progress. */
 static void restore_step(void *arg)
 {
 	struct model *m = arg;
@@ -99,14 +99,14 @@ static int restore_model(struct restoring *r, struct tree *t)
 	access_close(r->access);
 	if (!ret)
 		ret = programs_restored(r->programs);
-	/* Else it is what answers programs from now on. */
+	/* Otherwise the step is already the one that answers programs. */
 	if (m->step == restore_step)
 		m->step = NULL;
 	return ret;
 }
 
 /*
- * The session goes on without it when the recording is gone; `what` says so in the list of
+ * If the recording is gone, the session continues without it; `what` says so in the list of
  * sessions.
  */
 static struct source *restore_recording(struct restoring *r, char *what, size_t size)
@@ -162,7 +162,7 @@ static int restore_serve(struct session *s, struct model *m, struct tree *t)
 	return ret;
 }
 
-/* In the server's process; returns when the session ends. */
+/* Runs in the server's process; returns when the session ends. */
 static int run_server(const void *name)
 {
 	struct session *s;

@@ -2,11 +2,10 @@
 /*
  * server.c - the loop of a session's server
  *
- * Waits on the control socket and its connections, the attach socket, the
- * mounts, signals and server_stop(). Writers of rings wake nobody (R9): while
- * somebody waits for events, or memory waits for its grace period, the loop
- * looks again every WAIT_MS. Running programs tell the names of their tasks the
- * same way, and say how soon to look for more.
+ * It waits for the control socket and its connections, the attach socket, the mounts, signals and
+ * server_stop(). Writers of rings wake no process (R9). So while a reader waits for events, or
+ * memory waits for its grace period, the loop looks again every WAIT_MS. It looks for names of
+ * tasks in the same way, and running programs say how soon to look for more.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +43,7 @@ static int open_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* The path goes through the directory's descriptor: sun_path has 107 bytes. */
+/* The path goes through the directory's descriptor: sun_path has room for 107 bytes. */
 static int open_control(const char *dir)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -94,7 +93,7 @@ int server_create(const struct server_params *params, struct server **out)
 		server_destroy(srv);
 		return ret;
 	}
-	session_served(srv->session);	/* commands wait in the socket for server_run() */
+	session_served(srv->session);	/* commands wait in the socket until server_run() */
 	*out = srv;
 	return 0;
 }
@@ -163,15 +162,15 @@ void server_stop(struct server *srv)
 {
 	uint64_t one = 1;
 
-	/* Relaxed: the loop looks again when stop_fd has woken it. */
+	/* Relaxed: the loop reads it after stop_fd has woken it. */
 	atomic_store_explicit(&srv->stopping, true, memory_order_relaxed);
 	if (write(srv->stop_fd, &one, sizeof(one)) != sizeof(one))
-		return;		/* the counter is full: the loop wakes anyway */
+		return;		/* the counter is full: the loop wakes in any case */
 }
 
 void server_orphaned(struct server *srv)
 {
-	/* Relaxed: who asked for it had its answer before it closed its end. */
+	/* Relaxed: a client that asked to stay got its answer before it closed its end. */
 	if (!atomic_load_explicit(&srv->stays, memory_order_relaxed))
 		server_stop(srv);
 }
@@ -196,7 +195,7 @@ static void accept_clients(struct server *srv)
 
 	while ((fd = accept4(srv->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
 		accept_client(srv, fd);
-	/* No descriptor or no memory: it stays readable. */
+	/* No descriptor or no memory is left: the socket stays readable. */
 	srv->deaf = errno != EAGAIN && errno != EINTR && errno != ECONNABORTED;
 }
 
@@ -209,7 +208,7 @@ static nfds_t nr_descriptors(const struct server *srv)
 	return n;
 }
 
-/* Fills what to wait on; returns how many. The order is that of serve_all(). */
+/* Lists what to wait for; returns how many. serve_all() uses the same order. */
 static nfds_t gather(struct server *srv, struct pollfd *p)
 {
 	struct client *c;
@@ -227,7 +226,7 @@ static nfds_t gather(struct server *srv, struct pollfd *p)
 	return n;
 }
 
-/* Room for all that there is to wait on. False: no memory. */
+/* Makes room for all that there is to wait for. False: no memory. */
 static bool gather_room(const struct server *srv, struct pollfd **p, nfds_t *room)
 {
 	nfds_t want = nr_descriptors(srv);
@@ -274,7 +273,7 @@ static void serve_all(struct server *srv, struct pollfd *p, nfds_t n)
 	struct pollfd *at = p + FIXED_DESCRIPTORS;
 
 	if (p[0].revents)
-		/* Relaxed: this thread reads it, in server_run(). */
+		/* Relaxed: only this thread reads it, in server_run(). */
 		atomic_store_explicit(&srv->stopping, true, memory_order_relaxed);
 	if (p[3].revents)
 		attach_serve(srv->session);
@@ -304,7 +303,7 @@ static bool retry_all(struct server *srv)
 	return waiting;
 }
 
-/* What nobody waits for on a descriptor. Returns how long the loop may wait now. */
+/* Work that no descriptor reports. Returns how long the loop may wait now. */
 static int tend(struct server *srv)
 {
 	bool hurry = retry_all(srv);
@@ -320,9 +319,7 @@ int server_run(struct server *srv)
 	nfds_t room = 0;
 	int wait = 0, ret = 0;
 
-	/*
-	 * Relaxed: what another thread stored was stored before it woke poll(), in server_stop().
-	 */
+	/* Relaxed: another thread stores it before it wakes poll(), in server_stop(). */
 	while (!atomic_load_explicit(&srv->stopping, memory_order_relaxed)) {
 		nfds_t n;
 

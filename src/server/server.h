@@ -2,9 +2,9 @@
 /*
  * server.h - the server process of a session: control socket, attach socket, FUSE, reclamation
  *
- * Included by the commands that make or open a session. One thread, one poll
- * loop; only that thread calls into the tree, but a source may step in a thread
- * of its own and takes the control lock where it calls the model:
+ * Included by the commands that make or open a session. There is one thread with one poll loop, and
+ * only that thread calls into the tree. A source may step in a thread of its own; it takes the
+ * control lock when it calls the model:
  *
  *     control socket --+
  *     attach socket  --+--> poll loop --(control lock)--> tree
@@ -12,7 +12,7 @@
  *
  * Life of a command that leaves a session behind:
  *
- *     server_background()                 the parent waits, the child goes on
+ *     server_background()                 the parent waits, the child continues
  *       session_create, model_create, import, tree_create, setup ...   errors still go to stderr
  *     server_create(), server_mount()
  *     source_serve(.., server_lock())
@@ -36,26 +36,28 @@ struct programs;
 struct programs_params;
 
 /*
- * Forks. The parent waits until the child has called server_ready() or ended,
- * and exits with its status: this returns in the child only (0), or -errno when
- * the fork failed. Call it before any thread, session or source is made. All
- * descriptors that are open now but `keep` (-1: none) are closed by server_ready().
+ * Forks. The parent waits until the child calls server_ready() or ends, and exits with its status.
+ * So the function returns only in the child (0), or with -errno if the fork failed. Call it before
+ * any thread, session or source is made. server_ready() closes all descriptors that are open now,
+ * except `keep` (-1: none).
  */
 int server_background(int keep);
 /*
- * Calls run(arg) in a server's process; returns when it is ready or has failed: 0 or -errno.
+ * Calls run(arg) in a server's process. Returns when the server is ready or has failed: 0 or
+ * -errno.
  */
 int server_start(int (*run)(const void *arg), const void *arg, int keep);
 
 /*
- * In the child: what was promised to stand stands. stdin, stdout and stderr go to /dev/null, and
- * what the command was given is closed: a reader of such a pipe would wait for the server.
+ * Called in the child when the server is ready. stdin, stdout and stderr go to /dev/null. The
+ * descriptors that the command was given are closed: a reader of such a pipe would wait for the
+ * server.
  */
 void server_ready(void);
 
 /*
- * Brings the session `name`, whose server died, back with a new server in the
- * background: its events, triggers, filters, counts and buffers. 0 or -errno.
+ * Restores the session `name`, whose server died, with a new server in the background: its events,
+ * triggers, filters, counts and buffers. 0 or -errno.
  */
 int server_restore(const char *name);
 
@@ -65,59 +67,61 @@ struct server_make_params {
 	const char	*what;		/* as in server_params */
 	bool		hist_legacy;
 	bool		end_unmounted;
-	/* a pipe: the session ends when its other end is closed; -1: it stays */
+	/* A pipe: the session ends when its other end is closed; -1: it stays */
 	int		life_fd;
 };
 
 /*
- * Makes a session for running programs, which attach to it by themselves, with
- * a server in the background, which keeps none of the caller's descriptors.
- * 0 or -errno: -EEXIST.
+ * Makes a session for running programs, which attach by themselves. Its server runs in the
+ * background and keeps no descriptor of the caller. 0 or -errno: -EEXIST.
  */
 int server_make(const struct server_make_params *params);
 
-/* R4: a saved text of the model under this path: the option --hist-legacy was given. */
+/* R4: the path of the saved text that says: the option --hist-legacy was given. */
 #define SERVER_HIST_LEGACY "#hist_legacy"
 
-/* R4: what of boot.h waits. */
+/* R4: the path of the saved settings of boot.h that wait. */
 #define SERVER_BOOT "#boot"
 
 struct server_params {
-	struct session	*session;	/* all three stay the caller's */
+	struct session	*session;	/* all three belong to the caller */
 	struct model	*model;
 	struct tree	*tree;
-	/* stays the caller's too; NULL: no session of running programs */
+	/* Belongs to the caller, too; NULL: no session of running programs */
 	struct programs	*programs;
 	const char	*what;		/* one line for `tracefuse sessions`: "replay trace.dat" */
-	const char	*uname;		/* of the machine of a recording; NULL: this one */
-	const char	*boot;		/* the saved text SERVER_BOOT and */
+	const char	*uname;		/* of the recording's machine; NULL: this one */
+	const char	*boot;		/* the saved text SERVER_BOOT, and */
 	uint64_t	boot_saved;	/* its id; NULL: there was none */
 	bool		end_unmounted;	/* server_run() returns when the last mount is gone */
 };
 
 /* Opens the control socket in the session's directory. 0 or -errno. */
 int server_create(const struct server_params *params, struct server **out);
-void server_destroy(struct server *srv);	/* unmounts, closes the sockets */
+void server_destroy(struct server *srv);	/* Unmounts, closes the sockets */
 
-/* Held by server_run() while it calls into the tree. */
+/* server_run() takes it while it calls into the tree. */
 pthread_mutex_t *server_lock(struct server *srv);
 
 /*
- * Mounts the tree at `dir` (made when it does not exist; NULL: "mnt" in the
- * session's directory). -ENOTSUP: built without FUSE; -ENODEV: no /dev/fuse.
+ * Mounts the tree at `dir`, which is made if it does not exist (NULL: "mnt" in the session's
+ * directory). -ENOTSUP: built without FUSE; -ENODEV: no /dev/fuse.
  */
 int server_mount(struct server *srv, const char *dir);
 
-/* Ends all mounts: who waits for an answer there has an error. Not while server_run() runs. */
+/* Ends all mounts. A request that waits there fails. Not to be called while server_run() runs. */
 void server_unmount(struct server *srv);
 
-/* Serves until told to end. 0 or -errno. */
+/* Serves until it is asked to end. 0 or -errno. */
 int server_run(struct server *srv);
 
-/* Makes server_run() return soon; may be called from any thread and from a signal handler. */
+/* Makes server_run() return soon. Any thread and any signal handler may call it. */
 void server_stop(struct server *srv);
 
-/* Who made the session is gone: the same, unless WIRE_STAY came before. From any thread. */
+/*
+ * Does the same because the process that made the session is gone, unless WIRE_STAY came before.
+ * Any thread may call it.
+ */
 void server_orphaned(struct server *srv);
 
 #endif
