@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attach_wire.h - the messages of the attach socket (SOCK_SEQPACKET, one a packet)
+ * attach_wire.h - the messages of the attach socket (SOCK_SEQPACKET, one message a packet)
  *
  *   process                                                server
  *   HELLO {version, membarrier?, table}  ---------------->  who it is, slots, first id of the
@@ -8,28 +8,27 @@
  *   EVENTS {n} definition, definition ... --------------->  once for each DSO that has some;
  *          <---- reply {nr_ids} id, id ...                  ids, or -errno each
  *          A process without static events and sites says so in HELLO, which is its READY then.
- *   READY  ---------------------------------------------->  waits until the setup has been applied:
- *          <---- reply {barrier}                         at once, when that takes longer
- *          <---- reply {}                                   go on
- *   DSO {number} ----------------------------------------->  it has been loaded and has sites; its
- *                                                            words are
- *          <---- reply {barrier}                         there now, or it is not traced; a second
- *          <---- reply {}                                   reply, within a second, as of READY
- *   MORE   ---------------------------------------------->  all slots are in use
+ *   READY  ---------------------------------------------->  waits until the setup has been applied
+ *          <---- reply {barrier}                            at once, if that takes longer
+ *          <---- reply {}                                   when the process may continue
+ *   DSO {number} ---------------------------------------->  it has been loaded and has sites
+ *          <---- reply {barrier}                            its words are published now, or it is
+ *          <---- reply {}                                   not traced; a second reply, within a
+ *                                                           second, as for READY
+ *   MORE   ---------------------------------------------->  all slots are in use: gives more
  *   PID {tid}  ------------------------------------------>  the thread as the server sees it (other
  *                                                           pid name space)
  *          <---- reply {pid}
  *   BYE    ---------------------------------------------->  no reply
  *
- * Each request has a number, and its reply has the same one. A process that
- * gives up waiting knows by it a late reply from the one that it waits for now.
- * A reply with the number 0 and an error refuses the connection, which is then closed.
+ * Each request has a number, and its reply has the same one. A process that has given up waiting
+ * recognises a late reply by its number. A reply with the number 0 and an error refuses the
+ * connection, which is then closed.
  *
- * After fork() a child says HELLO for itself on a connection of its own; it
- * knows the ids already and does not say READY. One that cannot connect any
- * more (another user, another root) makes a pair of sockets and passes one of
- * them on over its parent's connection, which it still has: CHILD, no reply. Numbers have the
- * machine's byte order, texts end with a 0.
+ * After fork() a child says HELLO for itself on a connection of its own. It knows the ids already
+ * and does not say READY. A child that can no longer connect (another user, another root) makes a
+ * pair of sockets and passes one of them over its parent's connection, which it still has: CHILD,
+ * no reply. Numbers have the machine's byte order, texts end in a 0.
  */
 #ifndef TRACEFUSE_LAYOUT_ATTACH_WIRE_H
 #define TRACEFUSE_LAYOUT_ATTACH_WIRE_H
@@ -49,45 +48,48 @@ enum attach_kind {
 };
 
 enum {
-	ATTACH_SLOTS	= 8,		/* given at a time at most */
+	ATTACH_SLOTS	= 8,		/* how many may be given at a time */
 	ATTACH_PACKET	= 65536,	/* bytes of the largest packet */
-	ATTACH_IDS	= 512,		/* definitions in a packet at most */
-	/* attach_reply.err: the server has none. EMFILE would be the process's own lack. */
+	ATTACH_IDS	= 512,		/* how many definitions a packet may have */
+	/*
+	 * attach_reply.err: the server has no descriptor left. EMFILE would mean the process's own
+	 * limit.
+	 */
 	ATTACH_NO_DESCRIPTOR = -EDQUOT,
 };
 
 struct attach_request {
 	uint32_t	version;	/* SESSION_VERSION */
 	uint32_t	kind;		/* enum attach_kind */
-	uint32_t	no_membarrier;	/* HELLO: the process may not register for it */
+	uint32_t	no_membarrier;	/* HELLO: the process may not register for membarrier */
 	/*
-	 * HELLO: 1: the process knows its creator's sets of pids; EVENTS: how many; PID: thread id
-	 * in the process's own name space; DSO: its number
+	 * HELLO: 1: the process knows its creator's sets of pids; EVENTS: how many there are; PID:
+	 * thread id in the process's own name space; DSO: its number
 	 */
 	uint32_t	value;
-	uint32_t	number;		/* of the request, on this connection */
-	uint32_t	ready;		/* HELLO: 1: it has nothing more to say, as with READY */
-	/* HELLO: provider_table_version() of the agent, 0: it has no providers */
+	uint32_t	number;		/* number of the request on this connection */
+	/* HELLO: 1: it has nothing more to say, as if READY followed */
+	uint32_t	ready;
+	/* HELLO: provider_table_version() of the agent; 0: it has no providers */
 	uint64_t	table;
 	/*
-	 * HELLO: of what the process runs: another number after exec, the same in a child of
-	 * fork(); 0: none
+	 * HELLO: identifies what the process executes: a new number after exec, the same in a child
+	 * of fork(); 0: none
 	 */
 	uint64_t	image;
-	/* EVENTS: struct attach_definition, ... */
+	/* EVENTS: struct attach_definition follow */
 };
 
 /*
- * One event: the text of its format file from behind the line "format:" on,
- * the common fields included. The same text under the same name is the same
- * event, whichever process defines it.
+ * One event: the text of its format file behind the line "format:", the common fields included. The
+ * same text under the same name is the same event, whichever process defines it.
  */
 struct attach_definition {
-	uint32_t	size;		/* bytes of the whole, a multiple of 8 */
+	uint32_t	size;		/* bytes of the whole definition, a multiple of 8 */
 	uint32_t	system;		/* offsets of the texts from the start of the definition */
 	uint32_t	name;
 	uint32_t	body;
-	/* texts */
+	/* The texts */
 };
 
 struct attach_reply {
@@ -95,14 +97,17 @@ struct attach_reply {
 	uint32_t	process;	/* 1 + index in the process table */
 	/* HELLO: the process, PID: the thread, as the server sees it */
 	uint32_t	pid;
-	/* HELLO: id of the first event of the providers' table, 0: tables differ, none */
+	/*
+	 * HELLO: id of the first event of the providers' table; 0: the tables differ, or there is
+	 * none
+	 */
 	uint32_t	provider_id;
-	/* READY, DSO: 1: a second reply will come, to READY without a limit of time */
+	/* READY, DSO: 1: a second reply will come; for READY without a limit of time */
 	uint32_t	barrier;
 	uint32_t	nr_slots;
 	uint32_t	slots[ATTACH_SLOTS];
 	uint32_t	nr_ids;		/* EVENTS */
-	uint32_t	number;		/* of the request that this answers */
+	uint32_t	number;		/* number of the request that this answers */
 	/* int32_t ids[nr_ids] */
 };
 

@@ -2,7 +2,7 @@
 /*
  * ring.h - struct buffer, struct ring and their pages in the data region
  *
- * Included by src/plane/ring/ring.c and src/session/ring_*.c only.
+ * Included by src/plane/ring and src/session/ring.
  *
  *     struct buffer            struct ring                 pages (N, one more than promised)
  *     +----------------+       +------------------+        +--------+--------+-- --+--------+
@@ -12,14 +12,13 @@
  *                              +------------------+        | desc 0 | desc 1 |     | N - 1  |
  *                                                          +--------+--------+-- --+--------+
  *
- * A position counts bytes from the ring's birth; page sequence s = position /
- * subbuf_size lies in place s % N. The word `head` is position << 1 | t, where
- * t says which of tail[] belongs to it. A writer fills the other tail and the
- * bytes behind the position, then stores head: a writer aborted in between
- * has changed nothing that a reader or the next writer looks at.
+ * A position counts bytes from the ring's birth; page sequence s = position / subbuf_size lies in
+ * place s % N. The word `head` is position << 1 | t, where t says which of tail[] belongs to it. A
+ * writer fills the other tail and the bytes behind the position, and then stores head. If it is
+ * aborted before that, it has changed nothing that a reader or the next writer looks at.
  *
- * A page is as the kernel's: u64 time stamp, u64 commit (made by readers),
- * records. Its end, when the writer has gone on, is in its descriptor.
+ * A page is as the kernel's: u64 time stamp, u64 commit (made by readers), records. When the writer
+ * has left it, its end is in its descriptor.
  */
 #ifndef TRACEFUSE_LAYOUT_RING_H
 #define TRACEFUSE_LAYOUT_RING_H
@@ -28,47 +27,51 @@
 
 enum {
 	RING_PAGE_HEADER	= 16,
-	RING_LEN_EXTEND		= 8,	/* a time extend or absolute time stamp */
+	RING_LEN_EXTEND		= 8,	/* length of a time extend or absolute time stamp */
 	RING_MIN_LENGTH		= 8,	/* of a record with its header */
-	RING_MAX_SMALL		= 112,	/* payload that type_len can tell */
+	RING_MAX_SMALL		= 112,	/* largest payload for which type_len gives the length */
 	RING_TYPE_PADDING	= 29,
 	RING_TYPE_EXTEND	= 30,
 	RING_TYPE_ABSOLUTE	= 31,
 	RING_DELTA_BITS		= 27,
-	RING_STORE_MAX		= 512 << 10,	/* bytes of a record: of the largest sub-buffer */
+	/* Bytes of a record: those of the largest sub-buffer */
+	RING_STORE_MAX		= 512 << 10,
 
-	/* writer sets */
-	/* 1 .. 15: sources; from here: what a resized buffer had, no writer */
+	/* Writer sets */
+	/* 1 .. 15: sources; from here: the rings that a resized buffer had, without writers */
 	RING_SET_KEPT		= 16,
-	RING_SET_LEASES		= 32,	/* LAYOUT_HIT_LEVELS sets a lease */
+	RING_SET_LEASES		= 32,	/* each lease has LAYOUT_HIT_LEVELS sets */
 	RING_MAX_LEASES		= 64,
 	BUFFER_MAX_SETS		= RING_SET_LEASES + RING_MAX_LEASES * LAYOUT_HIT_LEVELS,
 };
 
 /*
- * slot.lease: 0, or 1 + the number of the lease that the slot has for good (a
- * thread that gets the slot later goes on with it), with these bits.
+ * slot.lease: 0, or 1 + the number of the lease that the slot has for good (a later thread of the
+ * slot continues with it), with these bits.
  */
 #define RING_LEASE_WANTED	(1ull << 62)	/* the thread has no restartable sequences */
-/* Nor may it believe that it has: a child of vfork(). */
+/*
+ * The thread may not use restartable sequences even if it seems to have them: a child of vfork().
+ */
 #define RING_LEASE_ONLY		(1ull << 63)
 
-/* What belongs to one position of head. */
+/* The values that belong to one position of head. */
 struct ring_tail {
 	uint64_t	time;		/* of the last record */
-	uint64_t	entries;	/* records written since birth */
+	uint64_t	entries;	/* records written since the ring's birth */
 };
 
-/* A page that was begun: sequence, its end (once left), and what came before it. */
+/* A page that was begun: its sequence, its end (once it was left), and how much came before it. */
 struct page_desc {
-	_Atomic uint64_t seq;		/* sequence + 1, stored last when the page is begun */
-	_Atomic uint64_t end;		/* bytes of the page in use, valid when head is beyond it */
-	_Atomic uint64_t entries;	/* records before its first */
+	_Atomic uint64_t seq;		/* sequence + 1; stored last when the page is begun */
+	/* Bytes of the page in use; valid when head is beyond the page */
+	_Atomic uint64_t end;
+	_Atomic uint64_t entries;	/* records before its first one */
 	_Atomic uint64_t bytes;		/* and their bytes, headers and extends included */
 };
 
 struct ring {
-	/* set once, at create */
+	/* Set once, at create */
 	uint32_t	cpu;
 	uint32_t	set;
 	uint32_t	nr_pages;	/* N */
@@ -77,31 +80,32 @@ struct ring {
 	data_ref	descs;
 	uint32_t	page_shift;	/* log2 of subbuf_size */
 	uint32_t	pad;
-	_Atomic uint32_t disabled;	/* tracing_cpumask; the server's */
+	_Atomic uint32_t disabled;	/* tracing_cpumask; the server stores it */
 
-	/* its owner */
+	/* Stored by its owner */
 	_Alignas(64) _Atomic uint64_t head;
 	struct ring_tail tail[2];
 	/*
-	 * Save a division, for one page: a position in it lies at data + base +
-	 * position. page_end, the position that it ends at, is stored after base
-	 * and is 0 meanwhile; a page that it is not the end of has to divide.
+	 * They save a division as long as the page is the same: a position in it lies at data +
+	 * base + position. page_end is the position where the page ends. It is 0 while base is
+	 * stored, and is stored after it. For a page that does not end at page_end a writer has to
+	 * divide.
 	 */
 	uint64_t	page_end;
 	uint64_t	base;
 	_Atomic uint64_t dropped;	/* no-overwrite and full */
 
-	/* copies of what the server knows (session/ring/book.h), for hits: full() */
+	/* Copies of what the server knows (session/ring/book.h), for hits: full() */
 	_Alignas(64) _Atomic uint64_t floor;		/* position: nothing before it is read */
-	/* position: consuming readers have had this much */
+	/* Position: consuming readers have read up to here */
 	_Atomic uint64_t taken;
 };
 
-/* Of all of it the server has its own books (session/ring/book.h): this is for hits. */
+/* For hits. The server has books of its own for all of it (session/ring/book.h). */
 struct buffer {
 	uint32_t	nr_cpus;
 	uint32_t	subbuf_size;
-	uint32_t	instance;	/* whose clock its set 0 reads */
+	uint32_t	instance;	/* the instance whose clock its set 0 reads */
 	_Atomic uint32_t overwrite;
 	_Atomic uint32_t nr_sets;	/* beyond the highest set that has rings */
 	uint32_t	pad;
