@@ -50,7 +50,7 @@ char *asked_boot(const struct words *boots)
 	return text;
 }
 
-/* -e NAME,NAME */
+/* Adds the names of -e NAME,NAME. */
 static int asked_add_events(struct asked *a, const char *list)
 {
 	char *rest = strdup(list), *name;

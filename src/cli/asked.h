@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * asked.h - what the commands that make a session (run, replay) are asked for in common
- */
+/* asked.h - the options that the commands run and replay have in common */
 #ifndef TRACEFUSE_CLI_ASKED_H
 #define TRACEFUSE_CLI_ASKED_H
 
@@ -22,12 +20,13 @@ struct asked {
 	const char	*dat_file;	/* -o; NULL: none */
 	bool		compress, hist_legacy, force;
 	struct words	setups, cats;
-	struct words	events;		/* -e, each name for itself */
-	struct words	lists;		/* copies of what -e was given, which the names are in */
+	struct words	events;		/* of -e, name by name */
+	/* Copies of the arguments of -e; the names point into them */
+	struct words	lists;
 	struct words	boots;
 };
 
-/* 'e' and 'o' are the others; a command's own begin at ASKED_OWN. */
+/* Numbers of long options; 'e' and 'o' are the others. A command's own begin at ASKED_OWN. */
 enum {
 	ASKED_SESSION = 256,
 	ASKED_MOUNT,
@@ -55,22 +54,25 @@ enum {
 	{ "compress", no_argument, NULL, ASKED_COMPRESS },		\
 	{ "hist-legacy", no_argument, NULL, ASKED_HIST_LEGACY }
 
-/* 0, -ENOMEM. The word itself stays whose it is. */
+/* Adds a word without copying it. 0, -ENOMEM */
 int words_add(struct words *w, const char *word);
 void asked_free(struct asked *a);
 
-/* What getopt_long() gave, that the command does not know itself: an exit status. */
+/* Handles an option that the command itself does not know. Returns an exit status. */
 int asked_option(struct asked *a, const struct command *cmd, int opt, char **argv);
 /*
- * Parameters for the session's start (boot.h): $TRACEFUSE_BOOT, then those that were asked for. The
- * caller frees it; NULL: there are none, or no memory.
+ * The parameters for the session's start (boot.h): $TRACEFUSE_BOOT, then those of --boot. The
+ * caller frees them. NULL: none, or no memory.
  */
 char *asked_boot(const struct words *boots);
-/* At the end of the options: whether they go together. An exit status. */
+/* Call it after all options: checks that they can be combined. Returns an exit status. */
 int asked_check(const struct asked *a, const struct command *cmd);
-/* Whether all that --boot names is there. An exit status. */
+/* Checks that all parameters of --boot exist. Returns an exit status. */
 int asked_boots_check(const struct words *boots, const struct command *cmd);
-/* Whether there can be a mount: its directory (PATH_MAX bytes), or "": none. An exit status. */
+/*
+ * Checks the mount: its directory goes to `out` (PATH_MAX bytes), "" without --mount. Returns an
+ * exit status.
+ */
 int asked_mount(const struct asked *a, char *out);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * client.c - which session a command means, and how it gets there
- */
+/* client.c - finds a command's session, and connects to it */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -55,7 +53,10 @@ char *client_session(const struct command *cmd, const char *name)
 	return NULL;
 }
 
-/* One that was killed just now still has its socket: only who answers is there. */
+/*
+ * Connects to a server that answers a request. A server that was just killed still has its socket,
+ * so connecting alone proves nothing.
+ */
 static int connect_answered(const char *name, struct access **out)
 {
 	int ret = access_connect(name, out);
@@ -79,7 +80,7 @@ int client_reach(const char *name, struct access **out)
 
 		if (ret != -ECONNREFUSED)
 			return ret;
-		/* Another command may be making it, or bringing it back. */
+		/* Another command may be making or restoring the session. */
 		ret = session_await(name, AWAIT_MS);
 		if (!ret)
 			ret = connect_answered(name, out);
@@ -90,7 +91,7 @@ int client_reach(const char *name, struct access **out)
 			fprintf(stderr, "tracefuse: the server of session %s had died: restored\n",
 				name);
 		else if (ret == -EBUSY)
-			/* another was faster, or its server is ending */
+			/* another command was faster, or the server is ending */
 			nanosleep(&pause, NULL);
 		else
 			return ret;

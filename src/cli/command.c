@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * command.c - what a command says when its arguments are wrong
- */
+/* command.c - prints the error of wrong arguments */
 #include <stdio.h>
 
 #include "cli/command.h"

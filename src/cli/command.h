@@ -2,9 +2,8 @@
 /*
  * command.h - the commands of the command line: one table, one file a command (cmd/NAME.c)
  *
- * Included by main.c and every cmd_*.c. A command gets the arguments that
- * follow its name (argv[0] is the name), has read nothing and printed nothing
- * yet. --help is answered by main.c from the text here.
+ * Included by main.c and all files of cmd/. A command gets its arguments, with its name as argv[0];
+ * nothing was read or printed before. main.c itself answers --help with the text here.
  */
 #ifndef TRACEFUSE_CLI_COMMAND_H
 #define TRACEFUSE_CLI_COMMAND_H
@@ -14,7 +13,7 @@
 struct command {
 	const char	*name;
 	const char	*summary;	/* one line without a full stop, for the list of commands */
-	const char	*help;		/* what --help prints: "usage: ...\n\n..." */
+	const char	*help;		/* the text of --help: "usage: ...\n\n..." */
 	int		(*run)(int argc, char **argv);	/* returns an exit status */
 };
 
@@ -35,7 +34,7 @@ extern const struct command command_sessions;
 extern const struct command command_doctor;
 extern const struct command command_reset;
 
-/* Prints "tracefuse NAME: TEXT", then where to look. Returns COMMAND_USAGE. */
+/* Prints "tracefuse NAME: TEXT" and a hint at --help. Returns COMMAND_USAGE. */
 int command_usage(const struct command *cmd, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * event_names.c - which of the events that are there a name means, and whether one that means none
- *                 is a mistake
+ * event_names.c - finds the events that a name means, and decides whether a name that means none is
+ *                 a mistake
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 
 enum { NAME_ROOM = 256 };
 
-/* A line "SYSTEM:EVENT" against SYSTEM, EVENT or SYSTEM:EVENT. */
+/* Whether the pattern SYSTEM, EVENT or SYSTEM:EVENT matches a line "SYSTEM:EVENT". */
 static bool event_names_matches(const char *pattern, const char *line)
 {
 	char system[NAME_ROOM];
@@ -32,7 +32,7 @@ static bool event_names_matches(const char *pattern, const char *line)
 	return !fnmatch(pattern, system, 0) || !fnmatch(pattern, event + 1, 0);
 }
 
-/* Calls fn for each line without its end. */
+/* Calls fn for each line, without its newline. */
 static void event_names_each_line(const char *lines, void (*fn)(void *arg, const char *line),
 				  void *arg)
 {
@@ -47,7 +47,7 @@ static void event_names_each_line(const char *lines, void (*fn)(void *arg, const
 
 struct matching {
 	const char	*pattern;
-	FILE		*out;		/* of the lines that match */
+	FILE		*out;		/* gets the lines that match */
 	unsigned int	nr;
 };
 
@@ -88,7 +88,7 @@ static int enable_matching(struct access *a, const char *pattern)
 int event_names_enable(struct access *a, const char *name)
 {
 	const size_t len = strlen(name), glob = strcspn(name, "*?[");
-	/* The file itself knows "SYSTEM:*". */
+	/* The file set_event itself accepts "SYSTEM:*". */
 	const bool whole = len > 2 && glob == len - 1 && !strcmp(name + len - 2, ":*");
 	char text[2 * NAME_ROOM];
 	size_t n;
@@ -103,7 +103,7 @@ int event_names_enable(struct access *a, const char *name)
 
 /* ---- mistakes ---- */
 
-/* All its events are there from the start. */
+/* Whether the system has all its events from the start. */
 static bool is_whole(const char *system)
 {
 	char *unknown = programs_unknown_system(system);
@@ -121,7 +121,7 @@ static void list_parts(void *arg, const char *line)
 		fprintf(arg, "%.*s\n%s\n", (int)(colon - line), line, colon + 1);
 }
 
-/* Systems and events, for a name that may be either. */
+/* Makes a list of systems and events, for a name that may be either. */
 static char *parts_of(const char *lines)
 {
 	char *text = NULL;
@@ -142,7 +142,10 @@ static void event_names_replace(char *text, char from, char to)
 			*text = to;
 }
 
-/* Of SYSTEM:EVENT. A colon ends a name for nearest_names(), and no name has a dot. */
+/*
+ * Finds names near SYSTEM:EVENT. nearest_names() ends a name at a colon, so dots replace the
+ * colons; no name contains a dot.
+ */
 static void nearest_pairs(const char *lines, const char *name, char *near, size_t size)
 {
 	char *dotted = strdup(lines), *wanted = strdup(name);
@@ -159,8 +162,8 @@ static void nearest_pairs(const char *lines, const char *name, char *near, size_
 }
 
 /*
- * What a finger does: a letter, or two in a longer name. What stands before a common colon is
- * right.
+ * Whether the name is a typing error of the other: one letter, or two in a longer name. If both
+ * have the same system, only the events are compared.
  */
 static bool is_slip(const char *name, const char *near)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * event_names.h - what -e names: SYSTEM, EVENT, SYSTEM:EVENT, with * ? [ ] as in file names; all
+ * event_names.h - names of -e: SYSTEM, EVENT, SYSTEM:EVENT, with * ? [ ] as in file names; all
  *
- * A name that means nothing yet may come with a library or another program. One that is almost the
- * name of an event that is there is taken for a mistake, and so is whatever is not there of a
+ * An event that does not exist yet may come with a library or another program. Two kinds of names
+ * count as mistakes: a name that is almost that of an existing event, and an unknown event of a
  * system whose events are all known (heap, lock ...).
  */
 #ifndef TRACEFUSE_CLI_EVENT_NAMES_H
@@ -14,19 +14,19 @@
 
 struct access;
 
-/* Enables them by set_event. 0 or -errno: -EINVAL when there is none. */
+/* Enables the events by set_event. 0 or -errno; -EINVAL: there is none. */
 int event_names_enable(struct access *a, const char *name);
 
 enum event_names_verdict { EVENT_NAMES_LATER, EVENT_NAMES_WRONG };
 
 /*
- * Of a name that means nothing now. `near` (may become "") has those that it is nearly. `lines`:
- * the file available_events.
+ * Judges a name that means no event now. `near` gets similar names, or "". `lines`: the file
+ * available_events.
  */
 enum event_names_verdict event_names_judge(const char *lines, const char *name, char *near,
 					   size_t size);
 
-/* " (there is heap:malloc)" of "heap:malloc"; "" of "". */
+/* Makes " (there is heap:malloc)" from "heap:malloc", and "" from "". */
 void event_names_hint(const char *near, char *out, size_t size);
 
 #endif

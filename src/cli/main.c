@@ -11,7 +11,7 @@
 #include "host/terminal.h"
 #include "cli/version.h"
 
-/* In the order of the list that `tracefuse --help` prints. */
+/* The order is that of the list that `tracefuse --help` prints. */
 static const struct command *const commands[] = {
 	&command_run,
 	&command_replay,
@@ -54,7 +54,7 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
-/* --help anywhere before "--" asks for help. */
+/* Whether --help comes before "--". */
 static int asks_for_help(int argc, char **argv)
 {
 	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
@@ -67,7 +67,10 @@ static int main_finish(int status)
 {
 	int printed = message_flush();
 
-	/* What a file system says only now. EBADF: it was closed, and nothing was to be printed. */
+	/*
+	 * Some file systems report errors only at close. EBADF: stdout was closed, and there was
+	 * nothing to print.
+	 */
 	if (!printed && close(STDOUT_FILENO) && errno != EBADF)
 		printed = message_error("cannot write: %s", strerror(errno));
 	return status == COMMAND_DONE ? printed : status;

@@ -10,9 +10,9 @@
 #include "cli/command.h"
 
 /*
- * Parses -s/--session NAME and the long flags in `flags` (names ending with
- * NULL, sets bit i of *seen; may be NULL). Returns a status; optind is then the
- * first argument that is no option. Stops there: TEXT may begin with a dash.
+ * Parses -s/--session NAME and the long options in `flags` (names, ended by NULL; may be NULL), and
+ * sets bit i of *seen for flags[i]. Returns an exit status; optind is then the first argument that
+ * is no option. Parsing stops there, because TEXT may begin with a dash.
  */
 int options_parse(const struct command *cmd, int argc, char **argv, const char **session,
 		  const char *const *flags, unsigned int *seen);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * replay_session.h - a recording, and the session that it is put through
- */
+/* replay_session.h - a recording and its session */
 #ifndef TRACEFUSE_CLI_REPLAY_SESSION_H
 #define TRACEFUSE_CLI_REPLAY_SESSION_H
 
@@ -11,7 +9,7 @@ struct session;
 struct source;
 struct tree;
 
-/* In the order in which they are made; what was not made is NULL. */
+/* In the order in which they are made; NULL: not made. */
 struct replay_session {
 	struct source	*source;
 	struct session	*session;
@@ -20,7 +18,7 @@ struct replay_session {
 	struct access	*access;
 };
 
-/* Nobody serves it any more. */
+/* No server may use it any more. */
 void replay_session_destroy(struct replay_session *s);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * results.c - what a command writes at its end: a trace.dat, files of the tree, and what was lost
- */
+/* results.c - the results of a command: a trace.dat, files of the tree, and lines about losses */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +17,7 @@
 
 /* ---- before anything runs ---- */
 
-/* DIR/events__app__hist; the caller frees it. */
+/* Makes DIR/events__app__hist, which the caller frees. */
 static char *saved_path(const char *dir, const char *file)
 {
 	char *path = malloc(strlen(dir) + 2 * strlen(file) + 2), *at;
@@ -121,7 +119,7 @@ static int write_file(struct results *r, struct access *a, unsigned int i)
 	return ret;
 }
 
-/* Every file that can be read is printed, also behind one that cannot. */
+/* Prints all files that can be read. One that cannot be read does not stop the others. */
 static int write_files(struct results *r, struct access *a)
 {
 	int status = COMMAND_DONE;
@@ -141,7 +139,7 @@ int results_write(struct results *r, struct access *a, const char *uname)
 	int status = r->dat ? save_dat(a, &dat) : COMMAND_DONE;
 
 	r->unsaved_dat = status != COMMAND_DONE;
-	/* To print may take as long as somebody reads. */
+	/* Printing may take as long as a reader of stdout wants. */
 	if (!r->saved)
 		output_signals_let_in();
 	if (write_files(r, a))

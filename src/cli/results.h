@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * results.h - what a command writes at its end: a trace.dat, files of the tree, and what was lost
+ * results.h - the results of a command: a trace.dat, files of the tree, and lines about losses
  *
- *     results_open()      before anything runs: whether all of it can be written
- *     results_write()     first what goes into files, then what is printed
+ *     results_open()      before anything runs: checks that all of it can be written
+ *     results_write()     writes files first, then prints to stdout
  *     results_close()
  *
- * These print what is wrong and return an exit status.
+ * These functions print errors and return an exit status.
  */
 #ifndef TRACEFUSE_CLI_RESULTS_H
 #define TRACEFUSE_CLI_RESULTS_H
@@ -22,16 +22,16 @@ struct results {
 	const struct asked *asked;	/* -o, --cat, --save */
 	struct output	*dat;		/* NULL: no -o */
 	struct output	**saved;	/* one for each --cat; NULL: they go to stdout */
-	/* Not written, or not as a whole, and it was not the reader who went away: -o, --cat. */
+	/* -o or --cat was not written completely, and not because a reader closed its pipe. */
 	bool		unsaved_dat, unsaved_cats;
 };
 
 int results_open(struct results *r, const struct asked *asked);
-/* `uname`: as in struct save_dat */
+/* `uname`: as in struct save_dat. */
 int results_write(struct results *r, struct access *a, const char *uname);
 void results_close(struct results *r);
 
-/* A line to stderr for each place where events were lost. */
+/* Prints a line to stderr for each place where events were lost. */
 void results_print_losses(struct source *src);
 
 #endif

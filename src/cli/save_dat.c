@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * save_dat.c - -o FILE: what a session recorded, as a trace.dat
- */
+/* save_dat.c - -o FILE: writes the records of a session as a trace.dat */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,7 +14,7 @@
 
 enum { PIECE = 256 * 1024 };
 
-/* ---- the session's files, as the exporter wants them ---- */
+/* ---- the session's files, for the exporter ---- */
 
 static int save_dat_read_text(void *arg, const char *path, char **text, size_t *len)
 {

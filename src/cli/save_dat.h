@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * save_dat.h - -o FILE: what a session recorded, as a trace.dat
+ * save_dat.h - -o FILE: writes the records of a session as a trace.dat
  *
- *   save_dat_open()    before anything runs: whether the file can be written (output.h)
- *   save_dat()         at the end; the file appears when it is whole
+ *   save_dat_open()    before anything runs: checks that the file can be written (output.h)
+ *   save_dat()         at the end; the file appears when it is complete
  *
- * Both print what is wrong and return an exit status.
+ * Both print errors and return an exit status.
  */
 #ifndef TRACEFUSE_CLI_SAVE_DAT_H
 #define TRACEFUSE_CLI_SAVE_DAT_H
@@ -16,9 +16,9 @@ struct access;
 struct output;
 
 struct save_dat {
-	const char	*file;		/* in messages */
+	const char	*file;		/* its name, for messages */
 	struct output	*out;		/* of save_dat_open() */
-	const char	*uname;		/* of the machine that was traced; NULL or "": this one */
+	const char	*uname;		/* of the traced machine; NULL or "": this one */
 	bool		compress;
 };
 

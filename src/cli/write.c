@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write.c - a text to a file of a session; a refused one prints what error_log got
+ * write.c - writes a text to a file of a session, and prints the new entries of error_log if it is
+ * refused
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +13,7 @@
 #include "cli/options.h"
 #include "model/text_memory.h"
 
-/* The words with a blank between them and a newline, as echo prints them; without words stdin. */
+/* Joins the words with blanks and adds a newline, as echo does. Without words, reads stdin. */
 static char *gather(int argc, char **argv, size_t *len)
 {
 	char *text = NULL, buf[4096];
@@ -29,7 +30,7 @@ static char *gather(int argc, char **argv, size_t *len)
 	return text;
 }
 
-/* A setting of an event that is to come is kept. */
+/* Makes a setting of an event that does not exist yet pending. */
 static bool pend_text(struct access *a, const struct command *cmd, const char *argument,
 		      const char *path, int flags, const char *text, size_t len)
 {

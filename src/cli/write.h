@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * write.h - what the commands write and append have in common
- */
+/* write.h - the common part of the commands write and append */
 #ifndef TRACEFUSE_CLI_WRITE_H
 #define TRACEFUSE_CLI_WRITE_H
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * append.c - `tracefuse append`: what `echo TEXT >> FILE` does in a mount
- */
+/* append.c - `tracefuse append`: does what `echo TEXT >> FILE` does in a mount */
 #include <fcntl.h>
 
 #include "cli/write.h"

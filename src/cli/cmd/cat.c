@@ -2,8 +2,8 @@
 /*
  * cat.c - `tracefuse cat`: prints files of a session
  *
- * trace_pipe is read as it fills; Ctrl-C ends it, and the server forgets the
- * reader when its connection closes.
+ * A read of trace_pipe follows the pipe until Ctrl-C. The server closes the pipe when the
+ * connection closes.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static int print_file(struct access *a, const char *argument)
 	return ret < 0 ? message_error("cat: %s: %s", argument, strerror((int)-ret)) : COMMAND_DONE;
 }
 
-/* A hist has its JSON beside it. */
+/* The JSON of a hist is a file beside it. */
 static int print_json(struct access *a, const char *argument)
 {
 	size_t n = strlen(argument);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * doctor.c - `tracefuse doctor`: why a trace is empty
+ * doctor.c - `tracefuse doctor`: finds out why a trace is empty
  *
- * Looks at what an event has to pass on its way to the file `trace`, in that
- * order, and says where it stops.
+ * Checks everything that an event has to pass on its way to the file `trace`, in that order, and
+ * prints where it stops.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,11 +12,11 @@
 #include "cli/client.h"
 #include "access/wire.h"
 
-enum { LISTED = 8 };		/* of many the first ones */
+enum { LISTED = 8 };		/* of a longer list the first ones */
 
 struct patient {
 	struct access	*access;
-	char		*info;		/* what the server says of itself */
+	char		*info;		/* the server's answer to WIRE_INFO */
 	bool		programs;	/* a session of running programs */
 	char		tracer[64];	/* "nop": none */
 	unsigned int	complaints;
@@ -47,7 +47,7 @@ static unsigned int count_lines(const char *text)
 	return nr;
 }
 
-/* "a, b, c and 5 more" of the lines of a text. */
+/* Prints the lines of a text as "a, b, c and 5 more". */
 static void list_lines(const char *text)
 {
 	unsigned int nr = 0;
@@ -82,7 +82,7 @@ static void check_events(struct patient *p)
 	if (!nr)
 		say_where_events_come_from(p);
 	else if (!on && strcmp(p->tracer, "nop"))
-		;	/* it records by itself */
+		;	/* it records without events */
 	else if (!on && p->programs)
 		complain(p,
 			 "No event is enabled, so nothing is recorded (triggers count "
@@ -98,7 +98,7 @@ static void check_events(struct patient *p)
 	free(enabled);
 }
 
-/* A soft-disabled event has an asterisk behind a 0; a filter is worth a look, no more. */
+/* A soft-disabled event has an asterisk behind a 0. A filter is shown, but is no complaint. */
 static void check_event(struct patient *p, const char *system, const char *event)
 {
 	char path[600], text[700], *enable, *filter;
@@ -137,7 +137,7 @@ static void check_enabled(struct patient *p)
 	free(enabled);
 }
 
-/* An instance has its own buffer: `trace` of the top shows nothing of it. */
+/* An instance has its own buffer, which `trace` of the top instance does not show. */
 static int look_into_instance(void *arg, const char *name, bool is_dir)
 {
 	struct patient *p = arg;
@@ -156,7 +156,7 @@ static int look_into_instance(void *arg, const char *name, bool is_dir)
 
 /* ---- running programs ---- */
 
-/* "attached PID SLOTS NAME" */
+/* The lines are "attached PID SLOTS NAME". */
 static void check_attached(struct patient *p)
 {
 	char value[256], name[64];
@@ -228,7 +228,7 @@ static void check_pending(struct patient *p)
 	}
 }
 
-/* What the session began with and nobody has brought yet. */
+/* Settings of the session's start whose function or event does not exist yet. */
 static void check_boot(struct patient *p)
 {
 	char value[1024];
@@ -250,7 +250,7 @@ static void check_refused(struct patient *p)
 
 /* ---- functions ---- */
 
-/* "NUMBER DSO[; NUMBER REASON]..." */
+/* The value is "NUMBER DSO[; NUMBER REASON]...". */
 static void print_sites(const char *value)
 {
 	const char *name = strchr(value, ' '), *why = strchr(value, ';');
@@ -265,7 +265,7 @@ static void print_sites(const char *value)
 	putchar('\n');
 }
 
-/* Whether there are any. */
+/* Whether any program has sites. */
 static bool check_sites(struct patient *p)
 {
 	char value[1024];
@@ -291,7 +291,7 @@ static void check_full(struct patient *p)
 		 "Functions of new ones have no names and are not traced: use another session");
 }
 
-/* Whole sentences of the server. */
+/* These lines are whole sentences of the server. */
 static void check_lost(struct patient *p)
 {
 	char line[4096 + 512];
@@ -312,7 +312,7 @@ static void check_refused_sites(struct patient *p)
 	complain(p, text, "tracefuse reset, and fewer commands on functions");
 }
 
-/* "PID sites N skipped N on N error ERRNO[ late][; N REASON]..." */
+/* The value is "PID sites N skipped N on N error ERRNO[ late][; N REASON]...". */
 static void check_answers(struct patient *p)
 {
 	char value[256], text[320];
@@ -349,8 +349,8 @@ static void check_answers(struct patient *p)
 }
 
 /*
- * A file of functions that chooses some: what it has, its first line begins with # when it has
- * none.
+ * Whether a file of functions chooses some; prints these. If it chooses none, its first line begins
+ * with #.
  */
 static bool chooses(struct patient *p, const char *file, const char *what)
 {
@@ -469,7 +469,7 @@ static void check_programs(struct patient *p)
 	check_untraced(p);
 }
 
-/* ---- what holds for all ---- */
+/* ---- checks of all sessions ---- */
 
 static void check_switch(struct patient *p)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * explain.c - `tracefuse explain`: what a trigger, filter or definition says, in plain English
- */
+/* explain.c - `tracefuse explain`: explains a trigger, filter or definition in plain English */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +12,16 @@
 
 struct request {
 	const char	*session, *recording;
-	char		*system, *event;	/* NULL: not said */
+	char		*system, *event;	/* NULL: not given */
 	char		*text;
 };
 
 /* ---- arguments ---- */
 
-/* The machine's own tracing directory may be there, too: what is in it is no recording. */
+/*
+ * Whether the argument is a recording. The machine's own tracing directory may exist; its files are
+ * no recordings.
+ */
 static bool is_recording(const char *name)
 {
 	char path[1024];
@@ -55,7 +56,7 @@ static bool take_event(struct request *r, const char *argument)
 	return r->system && r->event;
 }
 
-/* Lines that end with a backslash are one; the blanks around it go, but not those between words. */
+/* Joins lines that end with a backslash, without the blanks around it, except between words. */
 static char *join_lines(const char *text)
 {
 	char *out = malloc(strlen(text) + 1), *o = out;
@@ -80,8 +81,8 @@ static char *join_lines(const char *text)
 }
 
 /*
- * A whole shell line, "# echo 'hist:...' >> events/S/E/trigger", is the text in its quotes for the
- * event of its file. Anything else stays as it is.
+ * Of a whole shell line, "# echo 'hist:...' >> events/S/E/trigger", takes the text in the quotes
+ * and the event of the file. Any other text stays as it is.
  */
 static void take_shell_line(struct request *r)
 {
@@ -136,7 +137,7 @@ static int explain_parse_arguments(struct request *r, int argc, char **argv)
 	return r->text ? COMMAND_DONE : message_error("out of memory");
 }
 
-/* ---- where names can be looked up ---- */
+/* ---- the scope, where names are looked up ---- */
 
 struct census {
 	char		name[256];
@@ -153,7 +154,7 @@ static int count_session(void *arg, const char *name, const char *dir, bool aliv
 	return 0;
 }
 
-/* Without any word about it the text alone is explained: there need not be a session. */
+/* If no session is named and there is not exactly one, only the text is explained. */
 static int open_scope(const struct request *r, struct explain_scope **out)
 {
 	const char *name = r->session ? r->session : getenv("TRACEFUSE_SESSION");
@@ -192,7 +193,7 @@ static void say(struct explain *e, enum explain_kind kind, const char *text)
 
 	fprintf(e->out, "%s\n", text);
 	how[kind](e, text);
-	/* Where it was tried there is no doubt. */
+	/* Doubts are only for a command that was not tried in a scope. */
 	if (!e->scope || (needs_event(kind) && !e->event))
 		explain_doubts(e, text);
 }
@@ -200,7 +201,7 @@ static void say(struct explain *e, enum explain_kind kind, const char *text)
 static int explain_refuse(struct explain *e, enum explain_kind kind, const char *text, int ret,
 			  const char *error)
 {
-	/* What is there already is spelled right. */
+	/* The command exists already, so its spelling is right. */
 	char *guess =
 		error && strstr(error, "already") ? NULL : explain_guess(e, kind, text, error);
 
@@ -222,7 +223,10 @@ static int answer(struct explain *e, const char *text)
 
 	if (e->scope && e->event && !explain_scope_has_event(e->scope, e->system, e->event))
 		return message_error("explain: there is no event %s:%s", e->system, e->event);
-	/* What removes something is right or wrong by what is there. */
+	/*
+	 * A command that removes something is not tried: it depends on the session's state whether
+	 * that is an error.
+	 */
 	if (e->scope && (e->event || !needs_event(kind)) && *text != '!' && kind != EXPLAIN_REMOVAL)
 		ret = explain_scope_try(e->scope, kind, e->system, e->event, text, &error);
 	if (ret && error && strstr(error, "already") &&

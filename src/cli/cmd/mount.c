@@ -16,7 +16,10 @@
 #include "access/wire.h"
 #include "session/session.h"
 
-/* A session that is named and not there is made: programs attach to it by themselves. */
+/*
+ * Connects to the session, and makes one that is named but does not exist: programs attach to it by
+ * themselves.
+ */
 static struct access *connect_or_make(const char *name, bool *made)
 {
 	struct access *a;
@@ -43,7 +46,7 @@ static struct access *connect_or_make(const char *name, bool *made)
 	return client_connect_to(&command_mount, name);
 }
 
-/* Of a session that this command makes. */
+/* Applies --boot to a session that this command made. */
 static int mount_boot(struct access *a, bool made, const struct words *boots)
 {
 	char *text;
@@ -69,11 +72,12 @@ static const struct option long_options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-/* What is asked for. */
+/* The command's arguments. */
 struct mounting {
-	const char	*session;	/* NULL: the only one there is */
+	const char	*session;	/* NULL: the only session */
 	const char	*at;		/* NULL: inside the session's directory */
-	char		dir[PATH_MAX];	/* its whole path: the server has another directory */
+	/* Its whole path, because the server's current directory is another one */
+	char		dir[PATH_MAX];
 	bool		force;
 	struct words	boots;
 };
@@ -110,7 +114,7 @@ static int mount_at(struct access *a, const struct mounting *m)
 	int ret = access_request(a, WIRE_MOUNT, m->dir, -1, NULL);
 
 	if (ret == -EBUSY && !*m->dir)
-		ret = 0;	/* it is mounted there already */
+		ret = 0;	/* the session is mounted there already */
 	if (ret < 0)
 		return mounts_failed(m->at, ret);
 	return *m->dir ? COMMAND_DONE : client_print_mounts(a);
@@ -137,7 +141,7 @@ static int mount_run(int argc, char **argv)
 	}
 	if (!status)
 		status = mount_at(a, &m);
-	/* Nobody asked for a session without the mount. */
+	/* The user did not ask for a session without a mount. */
 	if (status && made && a)
 		access_request(a, WIRE_END, "", -1, NULL);
 	if (a)

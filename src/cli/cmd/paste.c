@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * paste.c - `tracefuse paste`: the commands of a pasted terminal session or document
- */
+/* paste.c - `tracefuse paste`: runs the commands of a pasted terminal session or document */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

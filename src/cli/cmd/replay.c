@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * replay.c - `tracefuse replay`: a recorded trace behind the files of a session
+ * replay.c - `tracefuse replay`: puts a recorded trace through a session
  *
  *   without --session and --mount     setup, all records, --cat files, end
- *   with one of them                  setup; a server stays, and its file `replay` says when
+ *   with one of them                  setup; a server stays, and its file `replay` decides when
  *                                     records flow
  */
 #include <errno.h>
@@ -41,25 +41,25 @@
 #include "tracefs/tree.h"
 
 enum {
-	STEP_RECORDS	= 1 << 18,	/* up to a stop, between two looks at the clock */
-	MEMORY_SPARE	= 1 << 30,	/* for all that is not a ring */
+	STEP_RECORDS	= 1 << 18,	/* records between two looks at the clock, up to a stop */
+	MEMORY_SPARE	= 1 << 30,	/* for everything except rings */
 	MEMORY_LEAST	= 64 << 20,
 };
 
 struct replay {
-	/* what was asked for */
+	/* The command's arguments. */
 	struct asked	asked;
 	bool		partial;
-	uint64_t	memory;		/* --memory; 0: as usual */
+	uint64_t	memory;		/* --memory; 0: the default */
 	const char	*functions;	/* NULL: the recording has none */
 	struct words	files, buffers;
-	struct words	at_events, at_scripts;	/* pairs */
+	struct words	at_events, at_scripts;	/* pairs of both */
 
 	struct replay_session made;
 	struct results	results;
 	char		mount_dir[PATH_MAX];	/* "": none */
 	struct server	*server;
-	pthread_mutex_t	alone;		/* the control lock before there is a server */
+	pthread_mutex_t	alone;		/* the control lock as long as there is no server */
 };
 
 static bool serves(const struct replay *r)
@@ -99,7 +99,7 @@ static int add_at(struct replay *r, int argc, char **argv)
 	return COMMAND_DONE;
 }
 
-/* "512M", "4G", or bytes. */
+/* Parses "512M", "4G", or a number of bytes. */
 static int set_memory(struct replay *r, const char *text)
 {
 	static const char units[] = "KMG";
@@ -197,8 +197,7 @@ static int open_source(struct replay *r)
 }
 
 /*
- * Address space for the rings of a live and a snapshot buffer; real memory is taken when it is
- * used.
+ * Address space for the rings of a live and a snapshot buffer. Memory is allocated when it is used.
  */
 static uint64_t memory_wanted(const struct replay *r)
 {
@@ -234,7 +233,7 @@ static int make_session(struct replay *r)
 	int ret;
 
 	ret = session_create(r->asked.session_name, &shape, &r->made.session);
-	/* What a dead server left under that name gives way. */
+	/* A session of that name whose server is dead is removed. */
 	if (ret == -EEXIST && !session_remove_stale(r->asked.session_name))
 		ret = session_create(r->asked.session_name, &shape, &r->made.session);
 	if (ret == -EEXIST)
@@ -274,7 +273,7 @@ static void replay_destroy(struct replay *r)
 
 /* ---- setup ---- */
 
-/* Names that the one that is not there is nearly. */
+/* Finds names that are almost the unknown one. */
 static void find_near(struct replay *r, const char *name, char *hint, size_t size)
 {
 	char near[256] = "", *lines;
@@ -287,7 +286,7 @@ static void find_near(struct replay *r, const char *name, char *hint, size_t siz
 	event_names_hint(near, hint, size);
 }
 
-/* -e */
+/* Enables the events of one name of -e. */
 static int enable_event(struct replay *r, const char *name)
 {
 	int ret = event_names_enable(r->made.access, name);
@@ -300,21 +299,21 @@ static int enable_event(struct replay *r, const char *name)
 	return ret ? message_error("set_event: %s", strerror(-ret)) : COMMAND_DONE;
 }
 
-/* All that the recording has, stacks included. */
+/* Enables all events of the recording, and stacks. */
 static int enable_all(struct replay *r)
 {
 	const char *step;
 	int ret = access_write_all(r->made.access, "events/enable", O_TRUNC, "1\n", 2, &step);
 
 	if (ret == -EINVAL)
-		ret = 0;	/* there are none: the recording has only markers */
+		ret = 0;	/* it has no events: only markers */
 	if (!ret)
 		ret = access_write_all(r->made.access, "options/stacktrace", O_TRUNC, "1\n", 2,
 				       &step);
 	return ret ? message_error("events/enable: %s", strerror(-ret)) : COMMAND_DONE;
 }
 
-/* The session is served for it, and by nobody afterwards. */
+/* The session has a server only while the shell runs. */
 static int run_shell(void *arg, const char *name, const char *text)
 {
 	struct replay *r = arg;
@@ -334,13 +333,16 @@ static int run_script(struct replay *r, const char *file)
 	};
 	int ret = setup_run_file(&params, file);
 
-	/* Commands that failed have said so, and the rest of the script went on. */
+	/* Commands that failed have printed errors, and the script has continued. */
 	if (ret == -ENOEXEC)
 		return COMMAND_FAILED;
 	return ret < 0 ? message_error("%s: %s", file, input_error(-ret)) : COMMAND_DONE;
 }
 
-/* What the recording does not have will not come. */
+/*
+ * Applies --boot. A parameter whose event or function the recording lacks is reported, because it
+ * can never appear.
+ */
 static int replay_boot(struct replay *r)
 {
 	char *text = asked_boot(&r->asked.boots);
@@ -360,7 +362,7 @@ static int set_up(struct replay *r)
 	unsigned int i;
 	int status = replay_boot(r);
 
-	/* Who only wants a file wants all of it. */
+	/* With -o alone, the file gets the whole recording. */
 	if (!status && r->asked.dat_file && !r->asked.events.nr && !r->asked.setups.nr &&
 	    !r->at_events.nr)
 		status = enable_all(r);
@@ -385,7 +387,7 @@ static double seconds(void)
 struct progress {
 	const struct source *source;
 	double	start;
-	double	last;	/* 0: nothing was shown */
+	double	last;	/* time of the last output; 0: none yet */
 	bool	terminal;
 };
 
@@ -410,7 +412,7 @@ static void end_progress(const struct progress *p)
 		terminal_control("\r\033[K");
 }
 
-/* Up to the present stop or the end. Returns what source_step() gave last. */
+/* Runs up to the present stop or the end. Returns the last result of source_step(). */
 static int run_on(struct replay *r, struct progress *p)
 {
 	int ret;
@@ -431,7 +433,7 @@ static int run_stops(struct replay *r, struct progress *p)
 			return source_failed(&err);
 		ret = run_on(r, p);
 		if (ret < 0)
-			return COMMAND_DONE;	/* run_all() tells of the damage */
+			return COMMAND_DONE;	/* run_all() reports the damage */
 		if (ret != 2) {
 			end_progress(p);
 			fprintf(stderr, "tracefuse: --at: no further %s\n", r->at_events.v[i]);
@@ -532,9 +534,7 @@ static int replay(struct replay *r)
 		return status;
 	if (!serves(r))
 		return run_and_print(r);
-	/*
-	 * Asked for results as well: the records flow first, then the session stays at their end.
-	 */
+	/* Results are wanted, too: all records pass first, then the session stays at the end. */
 	if (r->asked.cats.nr || r->at_events.nr || r->asked.dat_file)
 		status = run_and_print(r);
 	results_close(&r->results);
@@ -552,7 +552,7 @@ static int replay_run(int argc, char **argv)
 		free_words(&r);
 		return status;
 	}
-	/* Before anything is made: the server is a process of its own. */
+	/* Before anything is made, because the server is a process of its own. */
 	ret = serves(&r) ? server_background(-1) : 0;
 	if (ret) {
 		free_words(&r);

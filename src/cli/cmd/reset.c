@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * reset.c - `tracefuse reset`: a session as it was at the start
- */
+/* reset.c - `tracefuse reset`: brings a session back to its start */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -41,7 +39,7 @@ static struct names list_names(struct access *a, const char *path)
 	return n;
 }
 
-/* Files that a session may not have are passed over. */
+/* Writes a file. Files that the session does not have are skipped. */
 static void reset_put(struct access *a, const char *dir, const char *file, const char *text)
 {
 	char path[4096];
@@ -51,7 +49,8 @@ static void reset_put(struct access *a, const char *dir, const char *file, const
 }
 
 /*
- * Opening with truncation takes all triggers away but those whose variables are in use: again then.
+ * Opening with truncation removes all triggers except those whose variables are in use. Returns
+ * whether to try again.
  */
 static bool clear_triggers(struct access *a, const char *dir)
 {
@@ -84,7 +83,10 @@ static bool clear_triggers(struct access *a, const char *dir)
 	return left;
 }
 
-/* FUNCTION:COMMAND:PARAMETERS:unlimited, or :count=N in place of which any number will do. */
+/*
+ * Makes the command that removes a line. The line ends in :unlimited, or in :count=N, for which any
+ * number may be written.
+ */
 static char *command_removal(const char *line)
 {
 	const char *last = strrchr(line, ':');
@@ -98,7 +100,7 @@ static char *command_removal(const char *line)
 	return text;
 }
 
-/* Truncation leaves commands: they are taken away one by one. */
+/* Truncation does not remove function commands, so they are removed one by one. */
 static void remove_commands(struct access *a, const char *dir)
 {
 	char path[1024], *text, *rest, *line, *not;
@@ -138,8 +140,8 @@ struct place {
 };
 
 /*
- * hash-ptr is as the session's source needs it, and what tracing_printk goes to is another
- * instance's matter.
+ * hash-ptr is left as the session's source needs it, and trace_printk_dest, because it depends on
+ * other instances.
  */
 static int reset_option(void *arg, const char *name, bool is_dir)
 {
@@ -163,7 +165,7 @@ static int count_cpu(void *arg, const char *name, bool is_dir)
 	return 0;
 }
 
-/* A bit for each CPU, in groups of eight digits, the highest first. */
+/* Writes a mask with a bit for each CPU, in groups of eight digits, the highest first. */
 static void reset_cpumask(struct place *p)
 {
 	char path[1024], text[LAYOUT_MAX_CPUS / 4 + LAYOUT_MAX_CPUS / 32 + 2];
@@ -236,7 +238,10 @@ static int remove_instances(struct access *a)
 	return status;
 }
 
-/* Event probes first: truncation stops at a synthetic event that one of them is attached to. */
+/*
+ * Removes event probes first, because truncation stops at a synthetic event that an event probe is
+ * attached to.
+ */
 static void clear_dynamic_events(struct access *a)
 {
 	char command[256], *text, *rest, *line;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * run.c - `tracefuse run`: a program that is traced, and behaves as if it were not
- */
+/* run.c - `tracefuse run`: traces a program, which behaves as if it were not traced */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -70,7 +68,7 @@ static int check_providers(const struct run *r)
 	return status;
 }
 
-/* --function and --graph print what they traced, unless it goes into a file. */
+/* --function and --graph print the trace, unless -o writes it to a file. */
 static int add_trace(struct run *r)
 {
 	if (!run_functions_asked(r) || r->asked.dat_file)
@@ -99,7 +97,7 @@ static int run_parse_arguments(struct run *r, int argc, char **argv)
 	int opt, status;
 
 	optind = 0;
-	/* The program's own options are its own. */
+	/* "+": options behind the program's name belong to the program. */
 	while ((opt = getopt_long(argc, argv, "+:e:o:q", long_options, NULL)) != -1) {
 		status = parse_option(r, opt, argv);
 		if (status)
@@ -156,24 +154,27 @@ static int write_results(struct run *r)
 	return status;
 }
 
-/* There is no session. Who asked for results gets none, and the exit status says so. */
+/*
+ * Runs the program without a session. If results were asked for, the exit status says that there
+ * are none.
+ */
 static int run_untraced(struct run *r, bool *failed)
 {
 	fprintf(stderr, "tracefuse: %s runs untraced: %s\n", r->program[0], r->untraced);
 	free(r->preload);
 	r->preload = NULL;
-	run_setup_let_go(r);
+	run_setup_barrier_end(r);
 	run_server_close(r);
 	*failed = r->asked.cats.nr || r->asked.dat_file;
 	return run_child(r);
 }
 
-/* 0: the program ran, r->status is its end, *failed tells whether something else went wrong. */
+/* Returns 0 if the program ran; r->status is its end. *failed: something else went wrong. */
 static int run_program(struct run *r, bool *failed)
 {
 	int status = run_server_open(r);
 
-	/* Nobody is waited for who will never come. */
+	/* No barrier for a program that will never join. */
 	if (!status && r->preload && !run_is_refused(r))
 		status = run_setup_barrier(r);
 	if (status && *r->untraced)
@@ -185,10 +186,10 @@ static int run_program(struct run *r, bool *failed)
 	if (run_is_refused(r))
 		return run_child_not_started(r);
 	status = run_child(r);
-	run_setup_let_go(r);
+	run_setup_barrier_end(r);
 	if (status || r->not_started)
 		return status ? status : COMMAND_FAILED;
-	/* It never attached: so that the results are there at least. */
+	/* The program never attached. The setup is done now, so that the files of --cat exist. */
 	run_setup(r);
 	*failed = write_results(r) != COMMAND_DONE || run_is_refused(r);
 	return COMMAND_DONE;
@@ -197,7 +198,7 @@ static int run_program(struct run *r, bool *failed)
 static void release(struct run *r)
 {
 	output_signals_let_in();
-	run_setup_let_go(r);
+	run_setup_barrier_end(r);
 	run_server_close(r);
 	results_close(&r->results);
 	run_setup_free(r);
@@ -206,7 +207,7 @@ static void release(struct run *r)
 	asked_free(&r->asked);
 }
 
-/* Descriptors that this process opens are not to be taken for those. */
+/* Opens stdin, stdout and stderr if they are closed, so that no other file gets their numbers. */
 static void reserve_standard(void)
 {
 	for (int fd = 0; fd <= 2; fd++)

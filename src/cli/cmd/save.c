@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * save.c - `tracefuse save`: what a session has recorded so far, as a trace.dat
- */
+/* save.c - `tracefuse save`: writes the records of a session as a trace.dat */
 #include <getopt.h>
 #include <stdlib.h>
 
@@ -11,7 +9,7 @@
 #include "cli/save_dat.h"
 #include "access/wire.h"
 
-/* The machine that a recording of the session was made on; "": this one. */
+/* Finds the machine on which the session's recording was made; "": this one. */
 static void machine_of(struct access *a, char *out, size_t size)
 {
 	char *info;

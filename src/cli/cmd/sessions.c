@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * sessions.c - `tracefuse sessions`: which sessions there are, who is attached, and their ends
- */
+/* sessions.c - `tracefuse sessions`: lists sessions and their programs, and ends sessions */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +19,7 @@ static void print_details(const char *info)
 		printf("  %s\n", value);
 	for (unsigned int i = 0; client_info(info, "mount", i, value, sizeof(value)); i++)
 		printf("  mounted at %s\n", value);
-	/* PID SLOTS NAME */
+	/* The value is PID SLOTS NAME. */
 	for (unsigned int i = 0; client_info(info, "attached", i, value, sizeof(value)); i++) {
 		char name[64] = "?";
 		int pid = 0;
@@ -74,7 +72,7 @@ static int match_name(void *arg, const char *name, const char *dir, bool alive)
 	return !strcmp(name, arg);
 }
 
-/* The server unmounts and removes the files before it is gone. */
+/* Waits until the server has unmounted, removed the files and ended. */
 static void wait_for_end(const char *name)
 {
 	struct timespec pause = { .tv_nsec = 5000000 };

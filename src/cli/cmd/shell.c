@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shell.c - `tracefuse shell`: a program that sees the session at /sys/kernel/tracing
+ * shell.c - `tracefuse shell`: runs a program that sees the session at /sys/kernel/tracing
  *
- * In a mount name space of its own /dev/fuse is opened and mounted here, and
- * the descriptor goes to the session's server, which serves it. When the
- * program ends, the name space and the mount are gone. What error_log got
- * meanwhile is printed then.
+ * This process enters a mount name space of its own, opens and mounts /dev/fuse, and passes the
+ * descriptor to the session's server, which serves it. The name space and the mount end with the
+ * program. Then the new entries of error_log are printed.
  */
 #include <errno.h>
 #include <signal.h>
@@ -29,7 +28,7 @@ static int run_program(char **argv)
 	return errno == ENOENT ? 127 : 126;
 }
 
-/* Keys like Ctrl-C are for the program. */
+/* Waits for the program, and ignores signals of keys such as Ctrl-C, which are for the program. */
 static int wait_for(pid_t pid)
 {
 	int status;
@@ -85,7 +84,7 @@ static int shell_run(int argc, char **argv)
 
 	if (status)
 		return status;
-	/* getopt steps over "--": a word before it is the session. */
+	/* getopt skips "--"; a word before it is the session. */
 	if (optind < argc && strcmp(argv[optind - 1], "--")) {
 		name = argv[optind++];
 		if (optind < argc && strcmp(argv[optind++], "--"))

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * umount.c - `tracefuse umount`: takes the mounts of a session away
- */
+/* umount.c - `tracefuse umount`: removes the mounts of a session */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -21,7 +19,10 @@ static int unmount_all(struct access *a, unsigned int *nr)
 		return message_error("umount: the server does not answer: %s", strerror(-ret));
 	for (*nr = 0; client_info(info, "mount", *nr, dir, sizeof(dir)); (*nr)++) {
 		ret = mounts_remove(dir);
-		/* -EINVAL: not a mount point of this name space, as in another shell's. */
+		/*
+		 * -EINVAL: the mount point is in another name space, such as that of `tracefuse
+		 * shell`.
+		 */
 		if (ret && ret != -EINVAL)
 			status = message_error("umount: %s: %s", dir, strerror(-ret));
 	}
@@ -42,7 +43,7 @@ static void match_dir(void *arg, const char *dir, bool stale)
 	w->found |= !strcmp(dir, w->dir);
 }
 
-/* DIR where a session is mounted, stale or not. */
+/* Whether a session is mounted at the argument, stale or not. Writes its path to `dir`. */
 static bool is_mount(const char *argument, char *dir)
 {
 	struct wanted w = { .dir = dir };
@@ -51,7 +52,7 @@ static bool is_mount(const char *argument, char *dir)
 
 	if (!slash)
 		return false;
-	/* Not realpath(argument): a stale mount cannot be looked at. */
+	/* realpath() of the argument itself would fail at a stale mount. */
 	snprintf(parent, sizeof(parent), "%.*s", (int)(slash - argument), argument);
 	if (!realpath(*parent ? parent : "/", dir))
 		return false;

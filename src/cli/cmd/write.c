@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * write.c - `tracefuse write`: what `echo TEXT > FILE` does in a mount
- */
+/* write.c - `tracefuse write`: does what `echo TEXT > FILE` does in a mount */
 #include <fcntl.h>
 
 #include "cli/write.h"

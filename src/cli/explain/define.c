@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * define.c - definitions of events: synthetic ones and event probes
- */
+/* define.c - explains definitions of synthetic events and event probes */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +38,7 @@ static const char *type_words(const char *type)
 	return NULL;
 }
 
-/* "u64 lat", "char comm[16]", "char comm[]", "long[] stack" */
+/* Explains a field: "u64 lat", "char comm[16]", "char comm[]", "long[] stack". */
 static void say_field(struct explain *e, const char *label, const char *field)
 {
 	size_t name = strlen(field), type, array = strcspn(field, "[");
@@ -129,7 +127,7 @@ static void say_fetch(FILE *out, const char *fetch)
 	}
 }
 
-/* "NAME=FETCH:TYPE" */
+/* Explains an argument "NAME=FETCH:TYPE". */
 static void say_argument(struct explain *e, const char *label, const char *argument)
 {
 	const char *equals = strchr(argument, '='), *fetch = equals ? equals + 1 : argument;

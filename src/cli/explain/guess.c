@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * guess.c - what a wrong command might have been
+ * guess.c - finds the right spelling of a wrong command
  *
- * Each word that nothing is called is replaced by names that are spelled
- * almost like it, the nearest first, and the scope is asked: it alone knows
- * what is right.
+ * Each unknown word is replaced by names with a similar spelling, the nearest first. Each such
+ * command is tried in the scope, because only the scope knows what is right.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -103,13 +102,12 @@ struct guessing {
 	const char	*text;
 	struct explain_parts names;
 	unsigned int	tries;
-	long		column;		/* of the caret; -1: none */
-	char		*step, *step_error;	/* a guess that gets farther, NULL */
+	long		column;		/* column of the caret; -1: none */
+	char		*step, *step_error;	/* a guess with a later error; may be NULL */
 };
 
 /*
- * The column of an error's caret in the command, which stands behind "  Command: "; -1: it has
- * none.
+ * The column of an error's caret in the command, which follows " Command: "; -1: there is no caret.
  */
 static long caret_column(const char *error)
 {
@@ -126,8 +124,8 @@ static bool is_marked(const struct guessing *g, const struct word *w)
 }
 
 /*
- * Frees a guess that is refused; NULL then. One that only moves the caret out of the word that it
- * replaced is kept as a step: a command may have two mistakes.
+ * Tries a guess. If it is refused, frees it and returns NULL. A refused guess that moves the caret
+ * out of the replaced word becomes g->step, because a command may have two mistakes.
  */
 static char *accepted(struct guessing *g, const struct word *w, size_t len, char *guess)
 {
@@ -166,7 +164,7 @@ static char *try_names(struct guessing *g, const struct word *w, unsigned int fa
 	return guess;
 }
 
-/* comm == bash: a text wants quotes. */
+/* Tries quotes around a word, as for comm == bash: a text needs quotes. */
 static char *try_quotes(struct guessing *g, const struct word *w)
 {
 	char quoted[WORD_MAX + 3];
@@ -183,7 +181,10 @@ static void add_names(struct explain_parts *out, const char *const *names)
 		explain_parts_add(out, *names, strlen(*names));
 }
 
-/* "lat=...": a name that the command itself makes, or a keyword that is spelled wrongly. */
+/*
+ * Whether the word is as in "lat=...": a name that the command itself makes, or a keyword with a
+ * wrong spelling.
+ */
 static bool is_assigned(const struct word *w)
 {
 	return w->at[w->len] == '=' && w->at[w->len + 1] != '=';
@@ -196,7 +197,7 @@ static void add_own(struct explain_parts *out, const struct word *words, unsigne
 			explain_parts_add(out, words[i].at, words[i].len);
 }
 
-/* Words that nothing is called, or those that are called so and are marked all the same. */
+/* Tries to replace unknown words or, with `known`, words that are known but marked by the caret. */
 static char *try_words(struct guessing *g, const struct word *words, unsigned int nr, bool known)
 {
 	char *guess = NULL;
@@ -221,7 +222,7 @@ static char *try_all(struct guessing *g)
 	guess = try_words(g, words, nr, false);
 	for (unsigned int i = 0; i < nr && !guess; i++)
 		guess = try_quotes(g, &words[i]);
-	/* A name may be right elsewhere and wrong here. */
+	/* A known name may be wrong at this place. */
 	return guess ? guess : try_words(g, words, nr, true);
 }
 
@@ -255,7 +256,8 @@ char *explain_guess(struct explain *e, enum explain_kind kind, const char *text,
 static void doubt(struct explain *e, const struct word *w, const char *const *names)
 {
 	const char *best = NULL;
-	unsigned int least = 3;		/* one letter: more may be meant so */
+	/* Only one letter differs: a word with more differences may be intended. */
+	unsigned int least = 3;
 
 	for (const char *const *n = names; *n; n++) {
 		unsigned int far = nearest_distance(w->at, w->len, *n, strlen(*n));

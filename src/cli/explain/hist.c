@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * hist.c - what a histogram trigger does, part by part
- */
+/* hist.c - explains a histogram trigger, part by part */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/explain/explain.h"
 #include "model/text_memory.h"
 
-/* The parts between the colons, by what they are. */
+/* The parts between the colons, by their kind. */
 struct hist_parts {
 	struct explain_parts keys, vals, sort, vars, actions;
 	char		*size, *name, *clock;
@@ -16,7 +14,7 @@ struct hist_parts {
 	struct explain_parts unknown;
 };
 
-/* The text behind "NAME=", or NULL. */
+/* The text behind "NAME="; NULL: the part is another one. */
 static const char *explain_hist_value_of(const char *part, const char *name)
 {
 	size_t n = strlen(name);
@@ -94,7 +92,7 @@ static void free_parts(struct hist_parts *h)
 	free(h->clock);
 }
 
-/* "a, b and c", each in words. */
+/* Makes "a, b and c", each value in words. */
 static char *list_values(const struct explain_parts *p)
 {
 	char *text = NULL;
@@ -116,7 +114,7 @@ static char *list_values(const struct explain_parts *p)
 	return text;
 }
 
-/* ---- what is counted ---- */
+/* ---- event, keys, values ---- */
 
 static void say_event(struct explain *e, const char *filter)
 {
@@ -213,7 +211,7 @@ static void say_vars(struct explain *e, const struct hist_parts *h)
 	}
 }
 
-/* Variables that stand elsewhere than in other variables: among keys and values. */
+/* Explains variables in keys and values. Those in other variables are explained there. */
 static void say_references(struct explain *e, const struct hist_parts *h)
 {
 	struct explain_parts refs = { 0 };
@@ -231,11 +229,12 @@ static void say_references(struct explain *e, const struct hist_parts *h)
 
 struct action {
 	char		*handler, *of;		/* onmax, "$lat"; onmatch, "sched.sched_waking" */
-	char		*name;			/* save, snapshot, or the synthetic event's */
+	/* Save, snapshot, or the name of a synthetic event */
+	char		*name;
 	struct explain_parts arguments;
 };
 
-/* "handler(of).name(arguments)"; trace(EVENT,...) is EVENT(...). */
+/* Parses "handler(of).name(arguments)"; trace(EVENT,...) is EVENT(...). */
 static void explain_hist_action(const char *text, struct action *a)
 {
 	size_t handler = strcspn(text, "("), of = strcspn(text + handler, ")"), name;
@@ -288,7 +287,7 @@ static void say_handler(struct explain *e, const struct action *a)
 		explain_say(e, "when", "whenever %s is not what it was before in its entry", a->of);
 }
 
-/* Where an argument that is no variable comes from. */
+/* The source of an argument that is no variable. */
 static const char *origin_of(struct explain *e, const struct action *a, const char *argument)
 {
 	char field[128];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scope.c - a session of our own with somebody's events, to try commands in
+ * scope.c - a private session with the events of another one, to try commands in
  *
  *     events/S/E/format of a session, or a recording's    -> events
  *     dynamic_events                                      -> synthetic events, event probes
@@ -32,15 +32,15 @@ struct explain_scope {
 	struct model	*model;
 	struct tree	*tree;
 	struct access	*access;
-	struct source	*source;	/* NULL: of a session */
-	struct explain_parts made;	/* lines of dynamic_events */
+	struct source	*source;	/* NULL: the scope is of a session */
+	struct explain_parts made;	/* lines of dynamic_events that were copied */
 	struct known_variable *variables;
 	unsigned int	nr_variables;
 };
 
-/* ---- making it ---- */
+/* ---- making a scope ---- */
 
-static int world_make(struct explain_scope *w, uint32_t nr_cpus)
+static int scope_make(struct explain_scope *w, uint32_t nr_cpus)
 {
 	struct session_params params = { .nr_cpus = nr_cpus };
 	int ret = session_create(NULL, &params, &w->session);
@@ -97,7 +97,7 @@ int explain_scope_of_recording(const char *file, struct explain_scope **out)
 	int ret = w ? source_open(&params, &w->source, &err) : -ENOMEM;
 
 	if (!ret)
-		ret = world_make(w, source_nr_cpus(w->source));
+		ret = scope_make(w, source_nr_cpus(w->source));
 	if (!ret)
 		ret = source_import(w->source, w->model, &err);
 	if (!ret)
@@ -124,8 +124,8 @@ struct copying {
 	int		ret;
 };
 
-/* Calls fn for the lines of a text. */
-static void world_each_line(char *text, void (*fn)(struct copying *c, const char *line),
+/* Calls fn for each line of a text. */
+static void scope_each_line(char *text, void (*fn)(struct copying *c, const char *line),
 			    struct copying *c)
 {
 	char *line;
@@ -171,7 +171,7 @@ static void copy_event(struct copying *c, const char *name)
 
 	snprintf(path, sizeof(path), "events/%s/%s/format", c->system, name);
 	if (!is_made(c->scope, c->system, name) && !access_read_all(c->from, path, &text, &len)) {
-		/* What every model has already is no loss. */
+		/* If it fails because every model has the event already, nothing is lost. */
 		model_add_event(c->scope->model, c->system, text, len, &e);
 		free(text);
 	}
@@ -180,7 +180,7 @@ static void copy_event(struct copying *c, const char *name)
 		return;
 	snprintf(system, sizeof(system), "%s", c->system);
 	snprintf(c->system + strlen(c->system), sizeof(c->system) - strlen(c->system), "/%s", name);
-	world_each_line(text, note_hist, c);
+	scope_each_line(text, note_hist, c);
 	strcpy(c->system, system);
 	free(text);
 }
@@ -218,7 +218,7 @@ static int write_line(struct explain_scope *w, const char *path, const char *tex
 static void remember_variables(struct explain_scope *w, const char *system, const char *event,
 			       const char *text);
 
-/* One may refer to what comes later: as long as some are taken the others are tried again. */
+/* A hist may refer to a later one. So the others are tried again as long as some are accepted. */
 static void copy_hists(struct copying *c)
 {
 	struct explain_scope *w = c->scope;
@@ -247,12 +247,12 @@ int explain_scope_of_session(struct access *a, struct explain_scope **out)
 {
 	struct explain_scope *w = calloc(1, sizeof(*w));
 	struct copying c = { .scope = w, .from = a };
-	int ret = w ? world_make(w, 1) : -ENOMEM;
+	int ret = w ? scope_make(w, 1) : -ENOMEM;
 	char *text;
 	size_t len;
 
 	if (!ret && !access_read_all(a, "dynamic_events", &text, &len)) {
-		world_each_line(text, note_made, &c);
+		scope_each_line(text, note_made, &c);
 		free(text);
 	}
 	if (!ret)
@@ -326,7 +326,7 @@ const struct explain_variable *explain_scope_variable(const struct explain_scope
 	return NULL;
 }
 
-/* ---- asking it ---- */
+/* ---- trying commands ---- */
 
 bool explain_scope_has_event(struct explain_scope *w, const char *system, const char *event)
 {
@@ -358,12 +358,12 @@ bool explain_scope_parameter(struct explain_scope *w, const char *synth, unsigne
 	return false;
 }
 
-static const char *world_file_of(enum explain_kind kind)
+static const char *scope_file_of(enum explain_kind kind)
 {
 	return kind == EXPLAIN_FILTER ? "filter" : "trigger";
 }
 
-/* Without "[   12.345678] ". */
+/* Removes "[ 12.345678] ". */
 static char *without_times(const char *log)
 {
 	char *text = NULL;
@@ -397,7 +397,7 @@ int explain_scope_try(struct explain_scope *w, enum explain_kind kind, const cha
 	else if (kind == EXPLAIN_SYNTH || kind == EXPLAIN_PROBE || kind == EXPLAIN_REMOVAL)
 		snprintf(path, sizeof(path), "dynamic_events");
 	else
-		snprintf(path, sizeof(path), "events/%s/%s/%s", system, event, world_file_of(kind));
+		snprintf(path, sizeof(path), "events/%s/%s/%s", system, event, scope_file_of(kind));
 	access_write_all(w->access, "error_log", O_TRUNC, "\n", 1, NULL);
 	ret = write_line(w, path, text);
 	*error = NULL;
@@ -429,20 +429,20 @@ int explain_scope_clear(struct explain_scope *w, const char *system, const char 
 
 /* ---- names ---- */
 
-static void world_add_name(struct explain_parts *out, const char *name)
+static void scope_add_name(struct explain_parts *out, const char *name)
 {
 	explain_parts_add(out, name, strlen(name));
 }
 
-static void world_add_events(struct explain_scope *w, struct explain_parts *out)
+static void scope_add_events(struct explain_scope *w, struct explain_parts *out)
 {
 	struct system *sys;
 	struct event *e;
 
 	list_each(sys, &w->model->systems, node) {
-		world_add_name(out, sys->name);
+		scope_add_name(out, sys->name);
 		list_each(e, &sys->events, node)
-			world_add_name(out, e->name);
+			scope_add_name(out, e->name);
 	}
 }
 
@@ -485,13 +485,13 @@ void explain_scope_names(struct explain_scope *w, const char *system, const char
 	const struct field *fields;
 	unsigned int n = 0;
 
-	/* What is nearest comes first: the event's own. */
+	/* The event's own fields come first, because they are the most probable. */
 	fields = e ? event_fields(e, &n) : NULL;
 	for (unsigned int i = 0; i < n; i++)
-		world_add_name(out, fields[i].name);
+		scope_add_name(out, fields[i].name);
 	for (unsigned int i = 0; i < w->nr_variables; i++)
-		world_add_name(out, w->variables[i].name);
+		scope_add_name(out, w->variables[i].name);
 	for (const char *const *word = words; *word; word++)
-		world_add_name(out, *word);
-	world_add_events(w, out);
+		scope_add_name(out, *word);
+	scope_add_events(w, out);
 }

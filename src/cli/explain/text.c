@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * text.c - taking commands apart, and words for values
- */
+/* text.c - splits commands, and explains values */
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -105,10 +103,10 @@ enum explain_kind explain_kind_of(const char *text)
 		return EXPLAIN_SYNTH;
 	if (*text == 'e' && (text[1] == ':' || text[1] == ' '))
 		return EXPLAIN_PROBE;
-	/* A name and a colon: something that would be a trigger if it were spelled right. */
+	/* A name and a colon: it would be a trigger if it were spelled right. */
 	if (text[strspn(text, "abcdefghijklmnopqrstuvwxyz_")] == ':')
 		return EXPLAIN_TRIGGER;
-	/* "name type field; type field" has a type, which no filter has. */
+	/* "name type field; type field" contains a type, which no filter does. */
 	if (!strpbrk(text, "=<>&|~") && strchr(text, ' '))
 		return EXPLAIN_SYNTH;
 	return EXPLAIN_FILTER;
@@ -194,7 +192,7 @@ static void print_modifier(FILE *out, const char *modifier)
 
 static void print_operand(FILE *out, const char *operand)
 {
-	/* 2017's spelling of a field that looks like a variable. */
+	/* The field's spelling of 2017 looks like a variable. */
 	const char *plain = !strncmp(operand, "$common_timestamp", 17) ? operand + 1 : operand;
 	const char *words = find_words(plain, false), *dot = strrchr(plain, '.');
 
@@ -214,7 +212,7 @@ static void print_operand(FILE *out, const char *operand)
 
 static bool is_operator(const char *text, const char *at)
 {
-	/* A field's name may have a minus in its modifier. */
+	/* The modifier of a field may contain a minus. */
 	return strchr("+-*/", *at) && !(at - text >= 4 && !strncmp(at - 4, ".sym-offset", 11));
 }
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * trigger.c - triggers that are no histograms, and filters
- */
+/* trigger.c - explains filters, and triggers that are no histograms */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +27,7 @@ static const struct {
 	{ ")", ")" },
 };
 
-/* The words for the sign at the start of s, and how long it is; NULL: none. */
+/* The words for the operator at the start of s; *len: its length. NULL: no operator. */
 static const char *find_sign(const char *s, size_t *len)
 {
 	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {
@@ -115,7 +113,7 @@ void explain_filter(struct explain *e, const char *text)
 
 static const struct {
 	const char	*name, *words;
-	unsigned int	targets;	/* arguments in front of the count */
+	unsigned int	targets;	/* number of arguments before the count */
 } triggers[] = {
 	{ "traceon", "turns tracing on (the file tracing_on)", 0 },
 	{ "traceoff", "turns tracing off (the file tracing_on); triggers go on", 0 },
@@ -139,7 +137,7 @@ static void say_when(struct explain *e, const char *filter)
 
 static void say_count(struct explain *e, const char *trigger, const char *count)
 {
-	/* These do nothing, and count nothing, where all is as they want it. */
+	/* These neither change nor count anything if the state is already right. */
 	bool switches = !strncmp(trigger, "trace", 5) || strstr(trigger, "_event");
 
 	if (!count)

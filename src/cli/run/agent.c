@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * agent.c - where the agent is, and its place in LD_PRELOAD
+ * agent.c - finds the agent, and its place in LD_PRELOAD
  *
  *     $TRACEFUSE_LIBDIR, else beside the executable in the build tree, else where it was installed
  *
- * It stands before other preloaded libraries, so that it sees the program's
- * calls, whichever library answers them. It stands behind a sanitizer's, which
- * insists on being the first.
+ * The agent comes before other preloaded libraries, so that it sees the program's calls, whichever
+ * library answers them. It comes behind a sanitizer's library, which must be the first.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -20,7 +19,7 @@
 #include "elf/program.h"
 #include "session/preload.h"
 
-#define CORE PRELOAD_CORE ".0"	/* alone it has only the events that programs define */
+#define CORE PRELOAD_CORE ".0"	/* without the providers: only events that programs define */
 
 static bool has_library(const char *dir, const char *below, const char *name, char *out,
 			size_t size)
@@ -34,7 +33,7 @@ static bool has_agent(const char *dir, const char *below, char *out, size_t size
 	       has_library(dir, below, CORE, out, size);
 }
 
-/* BUILD/src/cli/tracefuse has its agent in BUILD/src/agent. */
+/* The agent of BUILD/src/cli/tracefuse is in BUILD/src/agent. */
 static bool beside_executable(char *out, size_t size)
 {
 	char exe[PATH_MAX];
@@ -73,8 +72,8 @@ static bool find_agent(char *out, size_t size)
 }
 
 /*
- * The library that the agent needs, by its path: else the dynamic linker looks for it in a dozen
- * directories, in each program. "": it is left to the linker.
+ * Finds the path of the library that the agent needs. Without a path the dynamic linker would
+ * search a dozen directories in each program. "": the linker has to find it.
  */
 static void find_core(const char *agent, char *out, size_t size)
 {
@@ -90,7 +89,7 @@ static void find_core(const char *agent, char *out, size_t size)
 		*out = 0;
 }
 
-/* Bytes of the sanitizers' libraries that the list begins with, and of what separates them. */
+/* The length of the sanitizers' libraries at the start of the list, with their separators. */
 static size_t sanitizers(const char *list)
 {
 	char word[PATH_MAX];
@@ -110,8 +109,8 @@ static size_t sanitizers(const char *list)
 }
 
 /*
- * What the list has besides the agent, each word behind a colon: a `tracefuse run` above this one
- * has put its own there. Two of them in a program would both record. NULL: there is no memory.
+ * Copies the list without agents, with a colon before each word. An outer `tracefuse run` has put
+ * its agent there, and two agents in one program would both record. NULL: no memory.
  */
 static char *without_ours(const char *list)
 {

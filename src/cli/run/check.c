@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check.c - whether a program can be traced: finds its file, follows #!, looks at ids and
+ * check.c - finds out whether a program can be traced: finds its file, follows #!, checks ids and
  * capabilities
  */
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 #include "cli/run/check.h"
 
-/* scripts whose interpreter is a script, as deep as the kernel goes */
+/* how many interpreters may be scripts themselves, as in the kernel */
 enum { INTERPRETERS = 5 };
 
 /* ---- the file that execvp() would take ---- */
@@ -51,7 +51,9 @@ static bool search_path(const char *name, char *out, size_t size, int *found)
 			     name) < (int)size &&
 		    run_check_is_program(out, &err))
 			return true;
-		/* What is there and cannot be run is told when there is nothing better. */
+		/*
+		 * A file that exists but cannot be run decides the error if no other file is found.
+		 */
 		if (err == EACCES && !access(out, F_OK))
 			*found = EACCES;
 		if (!*end)
@@ -76,9 +78,9 @@ static void find_program(const char *name, struct run_check *c)
 	c->status = err == ENOENT || err == ENOTDIR ? RUN_NOT_FOUND : RUN_NOT_EXECUTABLE;
 }
 
-/* ---- who it would run as ---- */
+/* ---- ids and capabilities ---- */
 
-/* Where ids and capabilities of a file count for nothing. */
+/* Whether ids and capabilities of the file have no effect. */
 static bool without_privileges(int fd)
 {
 	struct statvfs fs;
@@ -87,7 +89,7 @@ static bool without_privileges(int fd)
 	       (!fstatvfs(fd, &fs) && (fs.f_flag & ST_NOSUID));
 }
 
-/* Then the dynamic linker takes no LD_PRELOAD. */
+/* With ids or capabilities of the file, the dynamic linker ignores LD_PRELOAD. */
 static void check_privileges(int fd, char *why, size_t size)
 {
 	struct stat st;
@@ -104,7 +106,10 @@ static void check_privileges(int fd, char *why, size_t size)
 
 /* ---- scripts ---- */
 
-/* "#! /bin/sh -e": the interpreter; without #! execvp() gives it to /bin/sh. False: no script. */
+/*
+ * Finds the interpreter of a line such as "#! /bin/sh -e". A file without #! is run by execvp()
+ * with /bin/sh. False: the file is no script.
+ */
 static bool interpreter_of(int fd, char *out, size_t size)
 {
 	char line[256];
@@ -124,7 +129,10 @@ static bool interpreter_of(int fd, char *out, size_t size)
 	return *name;
 }
 
-/* 1: path is a script, and is its interpreter now; 0: a binary, or it cannot be told. */
+/*
+ * Returns 1 if `path` was a script; it is the interpreter's path now. Returns 0 for a binary, or if
+ * the file cannot be read.
+ */
 static int run_check_file(char *path, size_t path_size, const char *preload, char *why, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -133,7 +141,7 @@ static int run_check_file(char *path, size_t path_size, const char *preload, cha
 	if (fd < 0) {
 		if (errno == EACCES)
 			snprintf(why, size, "it cannot be read");
-		return 0;	/* an interpreter that is not there: execve() says so */
+		return 0;	/* If an interpreter does not exist, execve() reports it. */
 	}
 	ret = run_elf(fd, path, preload, why, size);
 	if (ret == -ENOEXEC)

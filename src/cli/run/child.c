@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * child.c - the program of a run: starts it, stands in for it before the shell, waits for its end
+ * child.c - the program of a run: starts it, represents it to the shell, waits for its end
  *
- * C1  The program gets the signal mask, dispositions, descriptors, limits and
- *     terminal that this process was given; only LD_PRELOAD and
- *     TRACEFUSE_SESSION differ.
- * C2  What the terminal sends goes to the whole process group: the program has
- *     it, and decides. Here it is only taken note of.
- * C3  What somebody sends to this process (kill, timeout) is passed on. Who
- *     sends to the whole group reaches the program twice then, which cannot be
- *     told from the other; but what the program sends itself does not come back.
- * C4  When the program stops this process stops the same way, so that the
- *     shell sees its job stopped; when it goes on, the program does.
+ * C1  The program gets the signal mask, dispositions, descriptors, limits and terminal that this
+ *     process was given; only LD_PRELOAD and TRACEFUSE_SESSION differ.
+ * C2  The terminal sends signals to the whole process group. So the program gets them, too, and
+ *     decides. This process only notes them.
+ * C3  A signal that another process sends to this one (kill, timeout) is passed on. If it is sent
+ *     to the whole group, the program gets it twice, because the two cases look alike. A signal
+ *     from the program itself is not sent back.
+ * C4  When the program stops, this process stops by the same signal, so that the shell sees its job
+ *     stopped. When this process continues, the program does, too.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,14 +28,14 @@
 #include "cli/run/run.h"
 #include "access/wire.h"
 
-/* As they were before this process needed others. */
+/* Signal mask and disposition before this process changed them, and the signalfd. */
 struct signals {
 	sigset_t	mask;
 	struct sigaction child;
 	int		fd;
 };
 
-/* All but those that tell of a fault of this process's own. */
+/* All signals except those of this process's own faults. */
 static void signals_of_interest(sigset_t *set)
 {
 	static const int own[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL,
@@ -54,7 +53,7 @@ static int signals_take(struct signals *s)
 
 	signals_of_interest(&set);
 	sigprocmask(SIG_BLOCK, &set, &s->mask);
-	/* Where it is ignored a child leaves no status. */
+	/* If SIGCHLD is ignored, a child leaves no status. */
 	sigaction(SIGCHLD, &dfl, &s->child);
 	s->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return s->fd < 0 ? -errno : 0;
@@ -66,7 +65,7 @@ static void signals_give_back(const struct signals *s)
 	sigprocmask(SIG_SETMASK, &s->mask, NULL);
 }
 
-/* The same, but what ends a command waits until the results are written. */
+/* The same, but signals that end a command wait until the results are written. */
 static void signals_hold(const struct signals *s)
 {
 	sigaction(SIGCHLD, &s->child, NULL);
@@ -75,7 +74,7 @@ static void signals_hold(const struct signals *s)
 
 /* ---- the program's process ---- */
 
-/* `tell` is closed by exec. */
+/* exec closes `tell`. */
 static void become_program(const struct run *r, const struct signals *s, int tell)
 {
 	int err;
@@ -86,7 +85,7 @@ static void become_program(const struct run *r, const struct signals *s, int tel
 		setenv("LD_PRELOAD", r->preload, 1);
 		setenv("TRACEFUSE_SESSION", r->name, 1);
 	}
-	/* execvp() would give what execve() refuses to a shell, also a damaged binary. */
+	/* execvp() would give a damaged binary, which execve() refuses, to a shell. */
 	if (r->check.binary)
 		execv(r->check.path, r->program);
 	else
@@ -98,9 +97,9 @@ static void become_program(const struct run *r, const struct signals *s, int tel
 	_exit(err == ENOENT ? RUN_NOT_FOUND : RUN_NOT_EXECUTABLE);
 }
 
-/* ---- standing in for it ---- */
+/* ---- signals and stops ---- */
 
-/* 'T': stopped; of its main thread. */
+/* Whether its main thread has the state 'T' (stopped). */
 static bool is_stopped(pid_t pid)
 {
 	char path[64], text[512], *state;
@@ -123,9 +122,9 @@ static void stop_like(struct run *r, int sig)
 	struct sigaction dfl = { .sa_handler = SIG_DFL }, old;
 	sigset_t set;
 
-	/* Other programs of the session would wait for a process that is stopped. */
-	run_setup_let_go(r);
-	r->attached = true;	/* perhaps: nobody tells any more */
+	/* While this process is stopped, other programs of the session would wait for it. */
+	run_setup_barrier_end(r);
+	r->attached = true;	/* perhaps: nothing reports it any more */
 	fflush(NULL);
 	sigemptyset(&set);
 	sigaddset(&set, sig);
@@ -133,7 +132,7 @@ static void stop_like(struct run *r, int sig)
 		sigaction(sig, &dfl, &old);
 	raise(sig);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
-	/* Stopped here, until the shell continues the job. */
+	/* The process was stopped here until the shell continued the job. */
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	if (sig != SIGSTOP)
 		sigaction(sig, &old, NULL);
@@ -157,7 +156,7 @@ static void run_child_pass_on(const struct run *r, const struct signalfd_siginfo
 		kill(r->pid, sig);
 }
 
-/* True: it has ended. */
+/* Takes the child's changes of state. True: it has ended. */
 static bool look_at_child(struct run *r)
 {
 	int status;
@@ -204,7 +203,9 @@ static void wait_for_end(struct run *r, int fd)
 	}
 }
 
-/* Whether it has joined the session: then it waits, for nothing of it has run. */
+/*
+ * Whether the program itself has joined the session. If so, it waits, and none of its code has run.
+ */
 static bool has_joined(const struct run *r)
 {
 	char *info, line[128];
@@ -230,7 +231,7 @@ void run_child_refuse(struct run *r)
 {
 	if (!run_is_refused(r))
 		return;
-	/* A static program that started the one that waits. */
+	/* The program is static, and has started the program that waits. */
 	if (!has_joined(r)) {
 		message_error("%s had begun already: it goes on", r->program[0]);
 		return;
@@ -284,7 +285,7 @@ void run_child_die_like(int status)
 
 	if (WIFEXITED(status))
 		_exit(WEXITSTATUS(status));
-	/* The program has left a core file where one was wanted. */
+	/* The program has already written a core file if the limits allow one. */
 	sig = WTERMSIG(status);
 	setrlimit(RLIMIT_CORE, &none);
 	sigaction(sig, &dfl, NULL);

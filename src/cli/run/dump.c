@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dump.c - what functions' commands dump and cpudump wrote into the session's file, when the
- * session ends with the command
+ * dump.c - prints the dumps of the function commands dump and cpudump, if the session ends with the
+ * command
  *
- * The server has nobody's terminal: what a kernel writes to its console is shown here.
+ * A kernel writes dumps to its console. The server has no terminal, so it writes them to a file of
+ * the session, and the command prints that file.
  */
 #include <stdio.h>
 #include <string.h>

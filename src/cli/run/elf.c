@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * elf.c - what an executable's ELF headers say against tracing it, in words
- */
+/* elf.c - finds out by an executable's ELF headers why it cannot be traced */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +9,7 @@
 #include "elf/program.h"
 
 struct reason {
-	const char	*preload;	/* LD_PRELOAD as it is; NULL: not set */
+	const char	*preload;	/* the value of LD_PRELOAD; NULL: not set */
 	char		*why;
 	size_t		size;
 };
@@ -21,7 +19,7 @@ static long read_at(int fd, void *buf, size_t size, uint64_t at)
 	return pread(fd, buf, size, (off_t)at);
 }
 
-/* A sanitizer's shared library refuses to work when something else was loaded before it. */
+/* A sanitizer's shared library refuses to work if another library is loaded before it. */
 static bool is_against(void *arg, const char *library)
 {
 	const struct reason *r = arg;
@@ -67,7 +65,7 @@ int run_elf(int fd, const char *path, const char *preload, char *why, size_t siz
 	case PROGRAM_DYNAMIC:
 		check_program(&p, loader, &r);
 		break;
-	case PROGRAM_DAMAGED:		/* execve() will say what is wrong */
+	case PROGRAM_DAMAGED:		/* execve() will report the error */
 		break;
 	}
 	return 0;

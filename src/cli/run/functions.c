@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * functions.c - --function and --graph of a run: which functions, which tracer, while the program
- * waits
+ * functions.c - --function and --graph of a run: sets filters and tracer while the program waits
  *
- * Patterns are written again for each program that waits, because the next one
- * (sh -c ...) may be the one that they are for; so they are when a program has
- * loaded an object with functions (dlopen), which it waits for as well. The tracer begins with the
- * first functions that are found: an empty filter would mean all of them.
+ * Patterns are written again for each program that waits, because they may be meant for the next
+ * program (sh -c ...). They are also written when a program loads an object with functions
+ * (dlopen), where the program waits, too. The tracer begins when the first functions are found,
+ * because an empty filter would mean all functions.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,9 +20,9 @@
 
 struct run_pattern {
 	const char	*pattern;
-	bool		graph;		/* of --graph */
-	bool		found;		/* it meant a function once */
-	/* when it did not the last time: names that are almost it; NULL: none */
+	bool		graph;		/* of --graph, else of --function */
+	bool		found;		/* it has matched a function */
+	/* Similar names, if it did not match the last time; NULL: none. */
 	char		*nearest;
 };
 
@@ -55,7 +54,7 @@ bool run_functions_wait(const struct run *r)
 	return run_functions_asked(r) && (r->functions.nr || !r->functions.traced);
 }
 
-/* Names that are almost right are of no use any more, nor is whether there are any. */
+/* Whether each pattern has matched a function. Then similar names are no longer needed. */
 static bool all_found(const struct run_functions *f)
 {
 	bool all = f->traced;
@@ -74,7 +73,7 @@ void run_functions_free(struct run *r)
 
 /* ---- while a program waits ---- */
 
-/* A demangled name goes in quotes, so that its blanks and colons are its own. */
+/* A demangled name is quoted, because it contains blanks and colons. */
 static int write_pattern(struct run *r, const char *file, const char *pattern)
 {
 	const bool not = *pattern == '!';
@@ -118,7 +117,7 @@ static void set_pattern(struct run *r, struct run_pattern *p, const char *availa
 		message_error("%s=%s: %s", option_of(p), p->pattern, strerror(-ret));
 }
 
-/* Of each kind that was asked for some function is known. */
+/* Whether a pattern of this kind has matched, or no pattern of this kind was given. */
 static bool is_chosen(const struct run_functions *f, bool graph)
 {
 	bool asked = false;
@@ -169,8 +168,8 @@ void run_functions_set(struct run *r)
 /* ---- at the end ---- */
 
 /*
- * No function of any program can be traced: there are none, or "NUMBER DSO; NUMBER REASON" tells
- * why.
+ * Prints that no function of any program can be traced. "NUMBER DSO; NUMBER REASON" has the reason,
+ * if there are functions.
  */
 static void say_none(const struct run *r, const char *info)
 {

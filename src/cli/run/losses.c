@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * losses.c - what a run says of processes and threads that could not take part
- */
+/* losses.c - prints how many processes and threads of a run could not take part */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * run.h - inside `tracefuse run`: what was asked for, and what there is
+ * run.h - private to `tracefuse run`: its arguments and its state
  *
  *   cli/cmd/run.c   the command line, the order of the steps
  *   check.c         whether the program can be traced (elf.c: what its file says)
  *   agent.c         where the agent is, LD_PRELOAD
  *   server.c        a session, made or joined; its end
  *   setup.c         -e and --setup, when the program waits for them
- *   wanted.c        whether what -e and --cat name is there, or may come
- *   functions.c --function and --graph, in the same moment
+ *   wanted.c        whether the events and files of -e and --cat exist, or may come
+ *   functions.c     --function and --graph, at the same time
  *   child.c         the program: signals, stops, its end
- *   dump.c          what functions' commands dumped
+ *   dump.c          the dumps of function commands
  *   unsaved.c       results that could not be written: the session stays
  *   summary.c       what was recorded and what was lost
- *   losses.c        who could not take part
- *   watch.c         the same at once, while the program runs
+ *   losses.c        processes and threads that could not take part
+ *   watch.c         the same, while the program runs
  *
  *     this process                server (own terminal session)      program
  *     make or join ------------>  serves
@@ -47,52 +47,53 @@ struct run_pattern;
 
 /* --function[=GLOB], --graph[=FUNCTION] */
 struct run_functions {
-	bool		function, graph;	/* was asked for */
+	bool		function, graph;	/* the option was given */
 	struct run_pattern *patterns;
 	unsigned int	nr;
-	bool		seen;		/* some program had functions */
+	bool		seen;		/* a program had functions */
 	bool		traced;		/* the tracer was chosen */
 };
 
 struct run {
-	/* what was asked for */
-	struct asked	asked;		/* of its events those that are not there yet stay in it */
+	/* The command's arguments. */
+	struct asked	asked;		/* `events` keeps those that do not exist yet */
 	const char	*systems;	/* --providers; NULL: not given */
 	struct run_functions functions;
 	bool		kernel_names, quiet, keep_going;
-	char		**program;	/* and its arguments; ends with NULL */
+	char		**program;	/* the program and its arguments; ends with NULL */
 
-	/* found out before anything is made */
+	/* Known before anything is made. */
 	char		**scripts;	/* texts of the setups */
 	struct run_check check;
 	char		*preload;	/* LD_PRELOAD; NULL: the program runs untraced */
-	char		untraced[256];	/* why no session is to be had; "": there is one */
+	char		untraced[256];	/* why there can be no session; "": there is one */
 
-	/* the session */
+	/* The session. */
 	char		name[64];
-	bool		joined;		/* it was there already */
-	bool		made;		/* by this command: ends with it unless it stays */
+	bool		joined;		/* it existed already */
+	bool		made;		/* this command made it, and ends it unless it stays */
 	char		mount_dir[PATH_MAX]; /* "": none */
-	int		life_fd;	/* the session ends when it is closed; -1 */
+	int		life_fd;	/* the session ends when this is closed; -1: none */
 	int		owner_fd;	/* session_own(); negative: none */
-	struct access	*access;	/* NULL: it cannot be reached any more */
+	struct access	*access;	/* NULL: the session cannot be reached any more */
 	struct results	results;
-	bool		stays;		/* the session, after the command */
-	struct access	*barrier;		/* programs wait for it; NULL: nobody does */
+	bool		stays;		/* the session outlives the command */
+	struct access	*barrier;		/* programs wait at it; NULL: no barrier */
 	struct {
-		struct access	*access;	/* NULL: nobody watches */
-		bool		asked;		/* an answer is to come */
-		int		told;		/* reasons that were said: bits of enum untraced */
+		struct access	*access;	/* NULL: not connected */
+		bool		asked;		/* an answer is outstanding */
+		/* Reasons that were printed: bits of enum untraced */
+		int		told;
 	} watch;
 	bool		set_up;
-	bool		refused;	/* something of the setup was; that was said */
-	bool		not_started;	/* the program, because of that */
+	bool		refused;	/* a part of the setup was refused, which was printed */
+	bool		not_started;	/* the program was not started because of that */
 	bool		attached;	/* a program has joined, or it is not known */
 
-	/* the program */
+	/* The program. */
 	pid_t		pid;
-	int		status;		/* as waitpid() has it */
-	bool		failed;		/* it could not be executed; that was said */
+	int		status;		/* as from waitpid() */
+	bool		failed;		/* it could not be executed, which was printed */
 };
 
 /* Whether the session ends with the command. */
@@ -101,7 +102,7 @@ static inline bool run_is_private(const struct run *r)
 	return !r->asked.session_name && !r->asked.mount_dir;
 }
 
-/* The program does not start. */
+/* Whether the program must not start. */
 static inline bool run_is_refused(const struct run *r)
 {
 	return r->refused && !r->keep_going;
@@ -110,69 +111,71 @@ static inline bool run_is_refused(const struct run *r)
 /* ---- agent.c ---- */
 
 /*
- * LD_PRELOAD with the agent, behind a sanitizer and before all else that `old` (may be NULL) has;
- * the caller frees. NULL: there is no agent, which was said.
+ * Makes the value of LD_PRELOAD: the libraries of `old` (may be NULL), with the agent behind
+ * sanitizers and before the others. The caller frees it. NULL: there is no agent, which was
+ * printed.
  */
 char *run_preload(const char *old);
 
 /* ---- server.c: these print what is wrong and return an exit status ---- */
 
-/* Where no session is to be had nothing is printed, and r->untraced says why. */
+/* If there can be no session, prints nothing and sets r->untraced. */
 int run_server_open(struct run *r);
-/* Whether a request failed with `ret` because its server is gone: r->untraced says so. */
+/* Whether a request failed with `ret` because the server is gone. Sets r->untraced then. */
 bool run_server_died(struct run *r, int ret);
-/* The server died: brings the session back where that can be done. */
+/* The server died. Restores the session if that is possible. */
 void run_server_again(struct run *r);
-/* The session outlives the command. 0 or -errno. */
+/* Lets the session outlive the command. 0 or -errno. */
 int run_server_stay(struct run *r);
 void run_server_close(struct run *r);
 
 /* ---- setup.c ---- */
 
-/* Before anything is made: reads the scripts. An exit status. */
+/* Reads the scripts. Call it before anything is made. Returns an exit status. */
 int run_setup_read(struct run *r);
 void run_setup_free(struct run *r);
-/* Holds the programs that attach from now on. An exit status. */
+/* Makes a barrier: programs that attach from now on wait. Returns an exit status. */
 int run_setup_barrier(struct run *r);
-/* Each program that waits goes on, and none waits any more. */
-void run_setup_let_go(struct run *r);
+/* Ends the barrier: each program that waits goes on, and none waits any more. */
+void run_setup_barrier_end(struct run *r);
 /* r->barrier is readable: a program waits, or the server died. */
 void run_setup_waits(struct run *r);
-/* -e, --setup, once. */
+/* Applies -e and --setup. Later calls do nothing. */
 void run_setup(struct run *r);
 
 /* ---- wanted.c ---- */
 
 /*
- * Of -e: there is no such event. True: it is a mistake, which was said, and is waited for no more.
+ * For a name of -e that means no event. True: it is a mistake, which was printed, and the command
+ * does not wait for the event.
  */
 bool run_wanted_event(struct run *r, const char *name);
-/* Of --cat, when all is set up: files that are not there and will not come are said. */
+/* Call it after the setup: prints the files of --cat that do not exist and never will. */
 void run_wanted_files(struct run *r);
 
 /* ---- functions.c ---- */
 
-/* pattern: what is behind the =, NULL: nothing. 0, -ENOMEM */
+/* pattern: the text behind the =; NULL: none. 0, -ENOMEM */
 int run_functions_add(struct run *r, bool graph, const char *pattern);
 bool run_functions_asked(const struct run *r);
-/* Whether there is something to do for the next program that waits. */
+/* Whether the next program that waits needs work. */
 bool run_functions_wait(const struct run *r);
-/* For each program that waits. */
+/* Call it for each program that waits. */
 void run_functions_set(struct run *r);
-/* What of it meant nothing; info: of WIRE_INFO. */
+/* Prints patterns that matched nothing. info: the answer of WIRE_INFO. */
 void run_functions_summary(const struct run *r, const char *info);
 void run_functions_free(struct run *r);
 
 /* ---- child.c ---- */
 
-/* Starts the program and waits for its end: r->status. An exit status. */
+/* Starts the program and waits for its end; sets r->status. Returns an exit status. */
 int run_child(struct run *r);
 /*
- * The setup was refused, and --keep-going not asked for: a program that waits before its
- * constructors is killed there. r->not_started
+ * If the setup was refused and --keep-going was not given: kills the program, which waits before
+ * its constructors, and sets r->not_started.
  */
 void run_child_refuse(struct run *r);
-/* Says so: COMMAND_FAILED. */
+/* Prints that. Returns COMMAND_FAILED. */
 int run_child_not_started(const struct run *r);
 /* Ends this process as the program ended. */
 void run_child_die_like(int status) __attribute__((noreturn));
@@ -183,27 +186,29 @@ void run_dump(const struct run *r);
 
 /* ---- unsaved.c ---- */
 
-/* Where results could not be written: keeps what was recorded, and says how it can be. */
+/* If results could not be written: lets the session stay, and prints commands that save them. */
 void run_unsaved(struct run *r);
 
 /* ---- summary.c ---- */
 
 void run_summary(struct run *r);
-/* Of it what was lost: memory, as a reason why something was refused. */
+/* Prints only the losses, such as of memory: they may be the reason why something was refused. */
 void run_summary_lost(const struct run *r);
 
 /* ---- losses.c ---- */
 
-/* Of WIRE_INFO: threads and programs that found no room or could not join. */
+/*
+ * Prints threads and programs that found no room or could not join. info: the answer of WIRE_INFO.
+ */
 void run_losses(const struct run *r, const char *info);
 
 /* ---- watch.c ---- */
 
 void run_watch_begin(struct run *r);
 void run_watch_end(struct run *r);
-/* -1: none. Readable: run_watch_hear(). */
+/* -1: none. If it is readable, call run_watch_hear(). */
 int run_watch_fd(const struct run *r);
-/* For poll(): after so long run_watch_ask(); -1: not by time. */
+/* Timeout for poll(), after which to call run_watch_ask(); -1: none. */
 int run_watch_ms(const struct run *r);
 void run_watch_ask(struct run *r);
 void run_watch_hear(struct run *r);

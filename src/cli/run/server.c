@@ -2,8 +2,8 @@
 /*
  * server.c - the session of a run: made with a server of its own, or joined
  *
- * The server is not this process's child and not of its terminal: what the
- * terminal sends is for the program, and a shell waits for nobody else.
+ * The server is neither this process's child nor in its terminal's session. So signals of the
+ * terminal reach only the program, and a shell waits only for the program.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@ enum { END_MS = 5000, TRIES = 10 };
 
 /* ---- a session of its own ---- */
 
-/* For `tracefuse sessions`. */
+/* Makes the description for `tracefuse sessions`. */
 static void run_server_describe(const struct run *r, char *out, size_t size)
 {
 	size_t at = (size_t)snprintf(out, size, "run");
@@ -68,9 +68,9 @@ static int run_server_make(struct run *r)
 	return ret;
 }
 
-/* ---- one that is there ---- */
+/* ---- an existing session ---- */
 
-/* Through no fault of the user's: the program runs all the same. */
+/* The user made no mistake, so the program runs untraced. */
 static int without_tracing(struct run *r, int ret, const char *what)
 {
 	snprintf(r->untraced, sizeof(r->untraced), "%s: %s", what, session_error(ret));
@@ -108,11 +108,11 @@ static int run_server_join(struct run *r)
 		 r->systems ? r->systems : "*");
 	ret = access_request(r->access, WIRE_SYSTEMS, text, -1, NULL);
 	if (ret == -EOPNOTSUPP)
-		return COMMAND_DONE;	/* run_setup_barrier() says what kind of session it is */
+		return COMMAND_DONE;	/* run_setup_barrier() reports a session of another kind */
 	return ret ? refused(r, ret, "its providers") : COMMAND_DONE;
 }
 
-/* The settings of the start; a session that is there has had its own. */
+/* Applies --boot. An existing session has had its start already. */
 static int run_server_boot(struct run *r)
 {
 	char *text;
@@ -146,7 +146,10 @@ int run_server_stay(struct run *r)
 	return ret;
 }
 
-/* A process of another pid name space may have the same number, and the same directory. */
+/*
+ * Makes a name. A process of another pid name space may have the same number and use the same
+ * directory.
+ */
 static void name_own(struct run *r, int number)
 {
 	const int len = snprintf(r->name, sizeof(r->name), "run-%d", (int)getpid());
@@ -155,7 +158,7 @@ static void name_own(struct run *r, int number)
 		snprintf(r->name + len, sizeof(r->name) - (size_t)len, "-%d", number + 1);
 }
 
-/* The session that there is, else a new one. 0 or -errno */
+/* Joins the existing session, or makes one. 0 or -errno */
 static int run_server_find(struct run *r)
 {
 	int ret = -ENOENT;
@@ -167,14 +170,17 @@ static int run_server_find(struct run *r)
 		r->joined = ret != -ENOENT;
 		if (ret == -ENOENT)
 			ret = run_server_make(r) ? : client_reach(r->name, &r->access);
-		/* Else somebody was faster, or it has ended in between. */
+		/*
+		 * In the other cases another command was faster, or the session has ended
+		 * meanwhile.
+		 */
 		if (ret != -EEXIST && (ret != -ENOENT || !r->asked.session_name))
 			break;
 	}
 	return ret;
 }
 
-/* What is to be there before the program begins. */
+/* Does what has to be done before the program begins. */
 static int run_server_settle(struct run *r)
 {
 	int status = r->joined ? run_server_join(r) : COMMAND_DONE, ret = 0;
@@ -183,7 +189,7 @@ static int run_server_settle(struct run *r)
 		status = run_server_boot(r);
 	if (!status && r->asked.mount_dir)
 		status = mount_it(r);
-	/* Others may join it from now on. */
+	/* From now on other commands may join the session. */
 	if (!status && r->asked.session_name && !run_is_refused(r))
 		ret = run_server_stay(r);
 	return ret < 0 ? refused(r, ret, "it cannot stay") : status;
@@ -201,11 +207,13 @@ int run_server_open(struct run *r)
 		if (ret)
 			return without_tracing(r, ret, r->joined ? "the session cannot be reached" :
 					       "a session cannot be made");
-		/* Without it a session may be left behind, if all is killed. */
+		/* Without an owner the session would remain if all processes were killed. */
 		if (!r->asked.session_name && r->owner_fd < 0)
 			r->owner_fd = session_own(r->name);
 		status = run_server_settle(r);
-		/* The server died between two requests: what it was told is kept, or said again. */
+		/*
+		 * The server died between two requests. Its settings are saved, or are sent again.
+		 */
 		if (!*r->untraced || !r->asked.session_name)
 			break;
 		*r->untraced = '\0';
@@ -228,7 +236,7 @@ void run_server_again(struct run *r)
 	r->access = client_connect(&command_run, r->name);
 }
 
-/* The server's process, to wait for; -1: not known. */
+/* A pidfd of the server's process, to wait for; -1: not known. */
 static int server_pidfd(struct run *r)
 {
 	char *info, pid[32];
@@ -242,7 +250,7 @@ static int server_pidfd(struct run *r)
 	return fd;
 }
 
-/* When the command returns nothing of the session is left. */
+/* Ends the server and waits, so that nothing of the session is left when the command returns. */
 static void end_server(struct run *r)
 {
 	struct pollfd end = { .fd = server_pidfd(r), .events = POLLIN };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * setup.c - -e and --setup of a run: over the control socket, while the program waits
+ * setup.c - applies -e and --setup of a run over the control socket, while the program waits
  *
- * The events of a program are known when it waits after READY. Those of one
- * that it becomes by exec, or loads later, are not: a setting of such an event
- * is kept by the server until it is defined, and an -e SYSTEM that is not there
- * is tried again when the next program waits.
+ * When a program waits after READY, its events are known. Events of a program that it executes, or
+ * of a library that it loads later, are not. The server keeps a setting of such an event pending
+ * until the event is defined. An -e SYSTEM that does not exist is tried again when the next program
+ * waits.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -66,7 +66,7 @@ static int run_shell(void *arg, const char *name, const char *text)
 
 /* ---- applying ---- */
 
-/* "SYSTEM:EVENT", "SYSTEM", "SYSTEM:*": kept until somebody defines it. */
+/* Makes -e "SYSTEM:EVENT", "SYSTEM" or "SYSTEM:*" pending until a program defines it. */
 static int pend_event(struct run *r, const char *name)
 {
 	const char *colon = strchrnul(name, ':');
@@ -84,7 +84,7 @@ static int pend_event(struct run *r, const char *name)
 	return access_pend(r->access, path, false, "1", 1);
 }
 
-/* False: it is not there yet, and may come. */
+/* Enables an event. False: it does not exist yet, and may come. */
 static bool enable_event(struct run *r, const char *name)
 {
 	int ret = event_names_enable(r->access, name);
@@ -93,7 +93,7 @@ static bool enable_event(struct run *r, const char *name)
 		r->refused |= message_error("-e %s: %s", name, strerror(-ret)) != COMMAND_DONE;
 	if (ret != -EINVAL)
 		return true;
-	/* The first program that waits shows what is there. */
+	/* When the first program waits, the existing events are known. */
 	return run_wanted_event(r, name) || !pend_event(r, name);
 }
 
@@ -117,7 +117,7 @@ static void run_script(struct run *r, const char *name, const char *text)
 
 	if (ret == -ENOMEM)
 		message_error("%s: out of memory", name);
-	/* Commands that failed have said so. */
+	/* Commands that failed have printed errors. */
 	r->refused |= ret != 0;
 }
 
@@ -132,7 +132,10 @@ void run_setup(struct run *r)
 	run_wanted_files(r);
 	message_flush();
 	r->set_up = true;
-	/* Of a mount without a name: nothing can go wrong any more. */
+	/*
+	 * A session with a mount but without a name may stay now, because nothing can go wrong any
+	 * more.
+	 */
 	if (!run_is_private(r) && !run_is_refused(r))
 		run_server_stay(r);
 }
@@ -152,10 +155,10 @@ int run_setup_barrier(struct run *r)
 {
 	int ret = barrier_open(r);
 
-	/* The server died since the session was opened: a new one holds as well. */
+	/* The server died after the session was opened. The barrier is made at the next one. */
 	for (int i = 0; i < BARRIER_TRIES && run_server_died(r, ret); i++) {
 		*r->untraced = '\0';
-		run_setup_let_go(r);
+		run_setup_barrier_end(r);
 		run_server_again(r);
 		ret = barrier_open(r);
 	}
@@ -168,7 +171,7 @@ int run_setup_barrier(struct run *r)
 	return ret ? message_error("run: session %s: %s", r->name, strerror(-ret)) : COMMAND_DONE;
 }
 
-void run_setup_let_go(struct run *r)
+void run_setup_barrier_end(struct run *r)
 {
 	if (r->barrier)
 		access_close(r->barrier);
@@ -176,8 +179,9 @@ void run_setup_let_go(struct run *r)
 }
 
 /*
- * A script that does not end can be ended by a signal: the program waits with all signals blocked
- * and has it afterwards. Before the program goes on they are its again (C2 in child.c).
+ * A signal can end a script that does not end by itself. The program waits with all signals
+ * blocked, and gets the signal afterwards. Before the program goes on, signals are its own again
+ * (C2 in child.c).
  */
 static void set_up_interruptibly(struct run *r)
 {
@@ -213,14 +217,14 @@ void run_setup_waits(struct run *r)
 			run_child_refuse(r);
 		}
 		if (r->not_started) {
-			run_setup_let_go(r);
+			run_setup_barrier_end(r);
 			return;
 		}
 		snprintf(text, sizeof(text), "%d", number);
 		access_request(r->barrier, WIRE_GO, text, -1, NULL);
 	}
-	/* Events that are not there, and functions, may come with the next program. */
+	/* Missing events and functions may come with the next program. */
 	if (number <= 0 || (!r->asked.events.nr && !run_functions_wait(r)) ||
 	    access_ask(r->barrier, WIRE_WAITS))
-		run_setup_let_go(r);
+		run_setup_barrier_end(r);
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * summary.c - the last words of a run: what was recorded, what was lost, what never came
- */
+/* summary.c - the summary of a run: records, losses, and events that never came */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,9 +82,9 @@ static void print_sums(const struct sums *s, const char *info)
 }
 
 /*
- * Whole sentences of the server: "lost TEXT" for what is not there and should be, "note TEXT" for
- * what is not there and cannot be. A part with something to say at the end of a run prints such a
- * line for WIRE_INFO.
+ * Prints whole sentences of the server: "lost TEXT" for data that is missing, "note TEXT" for data
+ * that cannot be recorded. A part of the server that has a sentence for the end of a run prints
+ * such a line for WIRE_INFO.
  */
 static void print_sentences(const char *info, const char *key)
 {
@@ -107,8 +105,8 @@ void run_summary_lost(const struct run *r)
 }
 
 /*
- * The agent is another version's, the system forbids it what it needs, the program ended in the
- * dynamic linker ...
+ * The program did not join: the agent has another version, the system forbids it something that it
+ * needs, the program ended in the dynamic linker ...
  */
 static void print_untraced(const struct run *r)
 {
@@ -120,7 +118,7 @@ static void print_untraced(const struct run *r)
 			r->program[0]);
 }
 
-/* "[instances/NAME/]events/SYSTEM/[EVENT/]FILE TEXT" */
+/* The line is "[instances/NAME/]events/SYSTEM/[EVENT/]FILE TEXT". */
 static void print_pending(const char *line)
 {
 	const char *system = strstr(line, "events/") + 7, *file = strchr(system, '/');
@@ -133,7 +131,7 @@ static void print_pending(const char *line)
 			(int)strcspn(line, " "), line);
 }
 
-/* Settings that wait for an event still: the event's name is probably wrong. */
+/* Prints pending settings. The name of the event is probably wrong. */
 static void print_waiting(const struct run *r, const char *info)
 {
 	char line[512];

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * unsaved.c - results that cannot be written: the session stays, and a command that saves it
- *                 is shown
+ * unsaved.c - if results cannot be written, lets the session stay and prints commands that save
+ *             them
  *
- * The place that it names is the one with the most room of those that a user has; the command works
- * as it is printed.
+ * The commands work as they are printed. They write to a directory of the user that has much room.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +13,7 @@
 #include "host/output.h"
 #include "cli/run/run.h"
 
-/* Nothing for a shell to think about. */
+/* Whether the path needs no quotes in a shell. */
 static bool is_plain(const char *path)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -23,7 +22,7 @@ static bool is_plain(const char *path)
 	return *path && !path[strspn(path, plain)];
 }
 
-/* Bytes that are free there; 0: nothing can be written there. */
+/* The free bytes there; 0: nothing can be written there. */
 static unsigned long long room_at(const char *dir, const char *path)
 {
 	struct output *out;
@@ -35,7 +34,7 @@ static unsigned long long room_at(const char *dir, const char *path)
 	return statvfs(dir, &fs) ? 1 : 1 + (unsigned long long)fs.f_bavail * fs.f_frsize;
 }
 
-/* HOME/NAME or the like; the first one counts unless another has much more room. */
+/* Chooses a path such as HOME/NAME: the first directory, unless another one has much more room. */
 static void find_place(const char *name, char *out, size_t size)
 {
 	const char *const dirs[] = { getenv("HOME"), getenv("TMPDIR"), "/var/tmp", "/tmp" };

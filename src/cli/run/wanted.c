@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wanted.c - what -e and --cat of a run name and is not there: said before the program begins,
- *                where it is a mistake
+ * wanted.c - events and files of -e and --cat that do not exist: prints mistakes before the program
+ *            begins
  *
- * Events may come later, by dlopen() or with a program that is executed: the command waits for
- * these, and names those that never came at the end. No other files come later.
+ * Events may come later, by dlopen() or with a program that is executed. The command waits for
+ * these, and at the end it prints those that never came. No other files come later.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static enum event_names_verdict run_wanted_judge(struct run *r, const char *name
 	return verdict;
 }
 
-/* With --keep-going it is waited for all the same. */
+/* Prints a mistake. With --keep-going the command still waits for the event. */
 static void run_wanted_refuse(struct run *r, const char *option, const char *name, const char *what,
 			      const char *near)
 {
@@ -63,7 +63,7 @@ static int run_wanted_add_name(void *arg, const char *name, bool is_dir)
 	return 0;
 }
 
-/* Its neighbours that it is nearly, with the directory in front. */
+/* Finds files in the same directory with a similar name, with the directory before the name. */
 static void near_files(struct run *r, const char *path, char near[NEAR_ROOM])
 {
 	const char *slash = strrchr(path, '/');
@@ -81,7 +81,9 @@ static void near_files(struct run *r, const char *path, char near[NEAR_ROOM])
 	free(names);
 }
 
-/* events/SYSTEM/EVENT/FILE, of an instance, too: SYSTEM:EVENT. False: it is no such path. */
+/*
+ * Makes SYSTEM:EVENT from events/SYSTEM/EVENT/FILE, also of an instance. False: it is no such path.
+ */
 static bool event_of(const char *path, char out[NEAR_ROOM])
 {
 	const char *at = strncmp(path, "instances/", 10) ? path : strchr(path + 10, '/');

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * watch.c - says while the program runs that a process of it cannot be traced
+ * watch.c - reports a process that cannot be traced, while the program runs
  *
- * The session counts them by reason. Once a second a connection of its own asks for the reasons
- * that were met; nobody waits for the answer. How many there were stands in the summary.
+ * The session counts such processes by reason. Once a second the command asks for the reasons that
+ * have occurred, over a connection of its own, without waiting for the answer. The summary has the
+ * numbers.
  */
 #include <stdio.h>
 
@@ -22,7 +23,7 @@ void run_watch_begin(struct run *r)
 		r->watch.access = NULL;
 	if (!r->watch.access)
 		return;
-	/* What a session of that name met before is not this program's. */
+	/* Reasons from before do not concern this program. */
 	met = access_request(r->watch.access, WIRE_UNTRACED, "", -1, NULL);
 	if (met < 0)
 		run_watch_end(r);
