@@ -108,14 +108,14 @@ struct access *client_connect(const struct command *cmd, const char *name)
 		return a;
 	if (ret == -ENOENT)
 		message_error(
-			"%s: there is no session %s: `tracefuse sessions` lists those there are, "
+			"%s: there is no session %s: `tracefuse sessions` lists sessions, "
 			"`tracefuse replay --session %s RECORDING` makes it",
 			cmd->name, name, name);
 	else
 		message_error(
-			"%s: the server of session %s cannot be reached, and it cannot be "
-			"restored: %s\n           where it has died, `tracefuse sessions --clean` "
-			"removes what is left of it",
+			"%s: the server of session %s cannot be reached, and the session cannot "
+			"be restored: %s\n           if the server is dead, `tracefuse sessions "
+			"--clean` removes the session",
 			cmd->name, name, session_error(ret));
 	return NULL;
 }
@@ -170,7 +170,7 @@ bool client_info(const char *text, const char *key, unsigned int nr, char *out, 
 
 const struct client_untraced *client_untraced_at(unsigned int reason)
 {
-	static const char again[] = "a program runs untraced then; started again it joins";
+	static const char again[] = "if such a program is started again, it joins";
 	static const struct client_untraced words[] = {
 		[UNTRACED_DESCRIPTORS] = { "descriptors",
 					   "the server has no file descriptor left for them "
@@ -198,7 +198,7 @@ const struct client_untraced *client_untraced_at(unsigned int reason)
 		[UNTRACED_ENVIRONMENT] = { "environment",
 					   "their environment was without LD_PRELOAD or "
 					   "TRACEFUSE_SESSION",
-					   "use tracefuse run behind what clears it", true },
+					   "start tracefuse run after what clears it", true },
 		[UNTRACED_STATIC] = { "static", "they are linked statically",
 				      "link them with libc.so", true },
 		[UNTRACED_LIBC] = { "libc",

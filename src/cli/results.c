@@ -160,7 +160,7 @@ void results_print_losses(struct source *src)
 	if (out)
 		source_print_losses(src, out);
 	if (!out || fclose(out)) {
-		fprintf(stderr, "tracefuse: what was lost cannot be told: out of memory\n");
+		fprintf(stderr, "tracefuse: the losses cannot be counted: out of memory\n");
 		return;
 	}
 	rest = text;

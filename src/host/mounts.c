@@ -207,10 +207,11 @@ static const char *mount_error(int err)
 	switch (-err) {
 	case ENODEV:
 		return "there is no /dev/fuse here; `tracefuse ls`, `cat`, `write` and `append` "
-		       "do without";
+		       "work without it";
 	case ENOTSUP:	return "built without FUSE; `tracefuse ls`, `cat`, `write` and `append` "
-			       "do without";
-	case EPERM:	return "not permitted: is fusermount3 installed, and is it yours?";
+			       "work without it";
+	case EPERM:
+		return "not permitted: is fusermount3 installed, and is the directory yours?";
 	case ENOTEMPTY:	return "it is not empty; --force hides what is there";
 	case EBUSY:	return "a session is mounted there";
 	default:	return strerror(-err);

@@ -323,13 +323,13 @@ static void check_answers(struct patient *p)
 		int pid = atoi(value), err = error ? atoi(error + 7) : 0;
 
 		if (why) {
-			printf("functions of process %d that are not traced, or not wholly:%s\n",
+			printf("functions of process %d that are not or only partly traced:%s\n",
 			       pid, why + 1);
 			*why = '\0';
 		}
 		if (strstr(value, " late")) {
 			snprintf(text, sizeof(text),
-				 "Process %d has not switched its functions as it was told.", pid);
+				 "Process %d has not switched its functions yet.", pid);
 			complain(p, text, "It will when it runs: is it stopped, or in a debugger?");
 		} else if (err == ENOTSUP) {
 			snprintf(text, sizeof(text),
@@ -578,7 +578,7 @@ static int examine(struct access *a)
 	a->ops->list(a, "events", list_filtered, &p);
 	a->ops->list(a, "per_cpu", add_stats, &p);
 	if (!p.complaints)
-		printf("Nothing is in the way of events.\n");
+		printf("Nothing stops events.\n");
 	free(p.info);
 	return COMMAND_DONE;
 }

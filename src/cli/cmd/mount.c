@@ -130,7 +130,7 @@ static int mount_run(int argc, char **argv)
 	if (!status) {
 		ret = mounts_clean();
 		if (ret)
-			fprintf(stderr, "tracefuse: took away %d mount%s of dead servers\n", ret,
+			fprintf(stderr, "tracefuse: removed %d mount%s of dead servers\n", ret,
 				ret > 1 ? "s" : "");
 		ret = m.at ? mounts_prepare(m.at, m.force, m.dir) : 0;
 		status = ret ? mounts_failed(m.at, ret) : COMMAND_DONE;

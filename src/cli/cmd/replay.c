@@ -463,7 +463,7 @@ static int run_all(struct replay *r)
 	if (damage) {
 		source_failed(damage);
 		if (r->partial)
-			fprintf(stderr, "tracefuse: what follows is what was readable\n");
+			fprintf(stderr, "tracefuse: the results are of the readable part\n");
 	}
 	if (ret < 0 && !damage)
 		return message_error("the replay failed: %s%s", strerror(-ret),

@@ -121,7 +121,7 @@ static int sessions_run(int argc, char **argv)
 	if (seen & 1) {
 		nr = mounts_clean();
 		if (nr)
-			printf("took away %d mount%s of dead servers\n", nr, nr > 1 ? "s" : "");
+			printf("removed %d mount%s of dead servers\n", nr, nr > 1 ? "s" : "");
 		session_list(clean_session, &nr);
 		return COMMAND_DONE;
 	}

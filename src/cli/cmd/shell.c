@@ -65,7 +65,7 @@ static int shell_enter(struct access *a)
 
 	if (ret)
 		return message_error("shell: %s; `tracefuse ls`, `cat`, `write`, `append` and "
-				     "`paste` do without",
+				     "`paste` work without it",
 				     namespace_error(ret));
 	if (namespace_misleads())
 		fprintf(stderr, "tracefuse: no tracefs could be mounted below the session "

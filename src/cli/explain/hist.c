@@ -177,9 +177,8 @@ static void say_origin(struct explain *e, const struct hist_parts *h, const char
 	v = e->scope ? explain_scope_variable(e->scope, name, 0) : NULL;
 	if (!v)
 		explain_say(e, "",
-			    "$%s is set by a trigger of another event: the entry of that one whose "
-			    "keys have "
-			    "the same values as the keys here",
+			    "$%s is set by a trigger of another event, in the entry whose keys "
+			    "have the same values as the keys here",
 			    name);
 	for (unsigned int i = 1; v; v = explain_scope_variable(e->scope, name, i++))
 		explain_say(e, "",
@@ -203,9 +202,8 @@ static void say_vars(struct explain *e, const struct hist_parts *h)
 			say_origin(e, h, refs.v[j]);
 		if (refs.nr && strpbrk(equals ? equals + 1 : "", "+-*/"))
 			explain_say(e, "",
-				    "(a variable of another event is used up by that: once for "
-				    "each time it is "
-				    "set)");
+				    "(this uses up a variable of another event: it can be read "
+				    "once each time it is set)");
 		explain_parts_free(&refs);
 		free(value);
 	}
@@ -284,7 +282,8 @@ static void say_handler(struct explain *e, const struct action *a)
 		explain_say(e, "when", "whenever %s is larger than it ever was in its entry",
 			    a->of);
 	else
-		explain_say(e, "when", "whenever %s is not what it was before in its entry", a->of);
+		explain_say(e, "when", "whenever %s has another value than before in its entry",
+			    a->of);
 }
 
 /* The source of an argument that is no variable. */
@@ -343,7 +342,7 @@ static void say_action(struct explain *e, const char *text)
 	} else if (!strcmp(a.name, "snapshot")) {
 		explain_say(
 			e, "does",
-			"takes a snapshot of the buffer: what led to it is in the file snapshot");
+			"takes a snapshot of the buffer: the file snapshot has what came before");
 	} else {
 		say_event_made(e, &a);
 	}

@@ -121,8 +121,8 @@ static const struct {
 	{ "stacktrace", "records the stack, as an event behind this one", 0 },
 	{ "enable_event", "starts recording of the event", 2 },
 	{ "disable_event", "stops recording of the event", 2 },
-	{ "enable_hist", "lets the histograms go on that are on", 2 },
-	{ "disable_hist", "pauses the histograms that are on", 2 },
+	{ "enable_hist", "continues the histograms of the event", 2 },
+	{ "disable_hist", "pauses the histograms of the event", 2 },
 };
 
 static void say_when(struct explain *e, const char *filter)

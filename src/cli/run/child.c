@@ -233,7 +233,7 @@ void run_child_refuse(struct run *r)
 		return;
 	/* The program is static, and has started the program that waits. */
 	if (!has_joined(r)) {
-		message_error("%s had begun already: it goes on", r->program[0]);
+		message_error("%s has begun already and continues", r->program[0]);
 		return;
 	}
 	r->not_started = !kill(r->pid, SIGKILL);

@@ -204,9 +204,8 @@ void run_setup_waits(struct run *r)
 	r->attached = true;
 	if (number < 0 && !r->set_up)
 		fprintf(stderr,
-			"tracefuse: %s was not waited for: the connection to its session was lost "
-			"(%s); "
-			"what it did before it was set up is not there\n",
+			"tracefuse: %s did not wait for the setup, because the connection to its "
+			"session was lost (%s): its first events are missing\n",
 			r->program[0], strerror(-number));
 	if (number > 0) {
 		if (r->set_up) {

@@ -142,7 +142,8 @@ static void print_waiting(const struct run *r, const char *info)
 	for (unsigned int i = 0; client_info(info, "kept", i, line, sizeof(line)); i++)
 		print_pending(line);
 	for (unsigned int i = 0; client_info(info, "boot", i, line, sizeof(line)); i++)
-		fprintf(stderr, "tracefuse: boot: no program had what is meant by %s\n", line);
+		fprintf(stderr, "tracefuse: boot: no program had the function or event of %s\n",
+			line);
 	for (unsigned int i = 0; client_info(info, "refused", i, line, sizeof(line)); i++)
 		fprintf(stderr, "tracefuse: refused: %s\n", line);
 }

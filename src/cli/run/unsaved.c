@@ -71,7 +71,7 @@ void run_unsaved(struct run *r)
 	if (!r->results.unsaved_dat && !r->results.unsaved_cats)
 		return;
 	if (run_server_stay(r) < 0) {
-		message_error("run: the session is gone, and what it recorded with it");
+		message_error("run: the session is lost with all its records");
 		return;
 	}
 	fprintf(stderr,

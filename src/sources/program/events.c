@@ -128,7 +128,8 @@ static void refuse_other(struct programs *p, pid_t pid, const struct event *know
 	int pos;
 
 	program_event_compare(known, body, &d);
-	snprintf(error, sizeof(error), "The event is known with another definition, there: %s",
+	snprintf(error, sizeof(error),
+		 "The event is known with another definition, which has at this place: %s",
 		 d.known);
 	pos = snprintf(what, sizeof(what), "%s:%s ", known->system->name, known->name);
 	snprintf(what + pos, sizeof(what) - (size_t)pos, "%s", d.given);
