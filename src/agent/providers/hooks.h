@@ -2,8 +2,8 @@
 /*
  * hooks.h - what the files of the providers do for each other
  *
- * One function of libc, one interposer: where two providers want to know of
- * the same call, the file that has the interposer calls the other.
+ * A function of libc has one interposer. If two providers need the same call, the
+ * file that has the interposer calls the other.
  *
  *   heap.c      malloc ..., mmap munmap mremap brk sbrk
  *   lock.c      pthread_mutex_* rwlock_* spin_*, mtx_*
@@ -25,10 +25,10 @@
 #include "agent/providers/table.h"
 
 /*
- * In an interposer: who called it. What is armed is done by another function,
- * noinline, that gets it; the interposer itself has no frame, so that the frame
- * pointer found there is still the program's, and both make a frame for stacks
- * to begin with: FRAME_BELOW(site).
+ * In an interposer: its caller. If something is armed, another function, noinline, does
+ * the work and gets CALL_SITE. The interposer itself has no frame, so the frame pointer
+ * found there is still the program's. Both make a frame for stacks to begin with:
+ * FRAME_BELOW(site).
  */
 #define CALL_SITE	__builtin_return_address(0)
 #define CALL_FRAME	__builtin_frame_address(0)
@@ -37,7 +37,7 @@
 #define SLOW		__attribute__((noinline))
 #define LIKELY(x)	__builtin_expect(!!(x), 1)
 
-/* In interposers: what the program sees. */
+/* For interposers: the program finds them. */
 #define INTERPOSE	__attribute__((visibility("default")))
 
 /* provider_kernel() and provider_count() as constants. */
@@ -61,7 +61,7 @@ static inline void provider_emit(struct agent_thread *t, unsigned int nr, void *
 	agent_emit(t, agent_provider_id + nr, record, size, frame);
 }
 
-/* agent_count(): of a record whose first field that is not there yet is `field`. */
+/* agent_count() for a record in which `field` is the first field that is not filled in yet. */
 #define PROVIDER_COUNT_SOME(t, nr, record, field)						\
 	agent_count(t, agent_provider_id + (nr), record,					\
 		    (uint32_t)((const char *)&(record)->field - (const char *)(record)))
@@ -70,62 +70,63 @@ static inline void provider_emit(struct agent_thread *t, unsigned int nr, void *
 
 /* Whether sys_enter_X or sys_exit_X of system call `nr` is armed. */
 bool syscall_wanted(long nr);
-/* Before and after; ret as the kernel has it: -errno on failure. */
+/* Before and after the call; ret is the kernel's: -errno on failure. */
 void syscall_enter(long nr, const uint64_t args[6], const void *frame);
 void syscall_exit(long nr, long ret, const void *frame);
 
 /* ---- limits.c ---- */
 
-/* For syscall(): whether the call is limits_syscall()'s. */
+/* For syscall(): whether limits_syscall() has to make the call. */
 static inline bool limits_takes(long nr)
 {
 	return nr == SYS_prlimit64 || nr == SYS_getrlimit || nr == SYS_setrlimit ||
 	       nr == SYS_mlockall;
 }
 
-/* As syscall(): -1 and errno. */
+/* Returns what syscall() returns: -1 and errno. */
 long limits_syscall(long nr, const uint64_t args[6]);
 
 /*
- * Around exec: the new image gets the program's own limit. Async-signal-safe.
- * `limits` is for the second, which is for an exec that failed.
+ * Before exec, and after one that failed: the new image gets the program's own limit.
+ * Async-signal-safe. `limits` takes the old values to the second one.
  */
 void limits_exec(struct rlimit *limits);
 void limits_exec_failed(const struct rlimit *limits);
 
 /* ---- thread.c ---- */
 
-/*
- * Whether the thread with that descriptor (pthread_t) has not ended; where that is not known, too.
- */
+/* Whether the thread with that descriptor (pthread_t) still runs; also if that is not known. */
 bool thread_runs(const void *descriptor);
-/* prctl(option, ...) that takes system calls or the time stamp counter away; after it succeeded. */
+/*
+ * prctl(option, ...) that forbids system calls or the time stamp counter; the second one after it
+ * has succeeded.
+ */
 bool thread_restricts(long option);
 void thread_restricted(long option, unsigned long how, unsigned long filter);
-/* For syscall(SYS_prctl, PR_SET_NAME): after it succeeded. */
+/* For syscall(SYS_prctl, PR_SET_NAME): after it has succeeded. */
 void thread_named(const void *frame);
 
 /* ---- wait.c ---- */
 
 /*
- * Where the innermost function in which the thread waits has its frame, 0: in none; and that it was
- * left by a jump.
+ * The frame of the innermost function in which the thread waits; 0: it waits in none. wait_left():
+ * a jump has left that function.
  */
 uintptr_t wait_frame(void);
 void wait_left(void);
 
 /* ---- wake.c ---- */
 
-/* An event of waiting or waking is armed, or a latency tracer watches wakeups. */
+/* The bits that mean: an event of waiting or waking is armed, or a tracer watches wakeups. */
 enum { WAKES_WANTED = SECTION_THREADS | SECTION_WAKEUP };
 
-/* Whether somebody wants to know who waits and wakes: one load. */
+/* Whether waits and wakes are wanted: one load. */
 static inline bool thread_wanted(void)
 {
 	return agent_section_watched(WAKES_WANTED);
 }
 
-/* The same, of a thread that wakes others, and of one that is going to wait. */
+/* The same for a thread that wakes others, and for one that is going to wait. */
 static inline bool thread_wake_wanted(void)
 {
 	return provider_armed(PROVIDER_WAKE) || kernel_armed(KERNEL_SCHED_WAKING) ||
@@ -139,9 +140,9 @@ static inline bool thread_wait_wanted(void)
 }
 
 /*
- * A thread begins to wait for an address (kind: enum wake_kind; shared: for a lock to read), has
- * been woken (ret 0 or -errno), wakes others; got what others were woken for without waiting. by:
- * the function that the program called.
+ * A thread begins to wait for an address (kind: enum wake_kind; shared: for a lock to read); it has
+ * been woken (ret: 0 or -errno); it wakes others; it has got, without waiting, what others were
+ * woken for. by: the function that the program called.
  */
 void thread_wait(const void *addr, unsigned int kind, bool shared);
 void thread_woken(const void *addr, unsigned int kind, int ret, const void *by,
@@ -149,11 +150,11 @@ void thread_woken(const void *addr, unsigned int kind, int ret, const void *by,
 void thread_wake(const void *addr, unsigned int kind, int count, const void *by,
 		 const void *call_site, const void *frame);
 void thread_got(const void *addr, unsigned int kind);
-/* Has that lock now, waited or not (K4). Only while wakeups are watched. */
+/* The thread has the lock now, after a wait or not (K4). Only while wakeups are watched. */
 void thread_got_lock(const void *addr, unsigned int kind, bool shared);
 
 /*
- * Before and after syscall(SYS_futex, ...): addr, op, val, timeout, addr2, val3. `call_site` as
+ * Before and after syscall(SYS_futex, ...): addr, op, val, timeout, addr2, val3. `call_site` is
  * CALL_SITE of the interposer.
  */
 void thread_futex_enter(const uint64_t args[6], const void *call_site, const void *frame);

@@ -2,28 +2,27 @@
 /*
  * limits.c - RLIMIT_AS and mlockall(), as if the session's memory were not in the program
  *
- * It is some GiB of addresses, a sparse file of which little is ever touched.
+ * The session's memory is some GiB of addresses: a sparse file that is mostly not touched.
  *
- *   RLIMIT_AS   the kernel's limit is the program's plus agent_mapped(), while
- *               it is one: the program sees and sets its own (room.c raised
- *               what it began with).
- *   mlockall    MCL_CURRENT would fill the file, to its last page. So all
- *               mappings are locked for when they are touched (MCL_ONFAULT
- *               fills nothing), and then the program's, one by one, in full.
+ *   RLIMIT_AS   if the program has a limit, the kernel's limit is that plus
+ *               agent_mapped(). The program sees and sets its own (room.c raised
+ *               the first one).
+ *   mlockall    MCL_CURRENT would fill the file, to its last page. So all mappings
+ *               are locked when they are touched (MCL_ONFAULT fills nothing), and
+ *               then the program's mappings are locked in full, one by one.
  *
- * The session's memory stays locked as far as it is touched where RLIMIT_MEMLOCK
- * is infinite. Where it is not, locked memory is something that the program has
- * little of: the kernel counts addresses, not what is there. So then it is not
- * locked, and pages of a ring may be swapped out where there is swap.
+ * If RLIMIT_MEMLOCK is infinite, the touched part of the session's memory stays locked.
+ * If not, the program may lock only little memory, and the kernel counts addresses, not
+ * pages that are there. Then the session's memory is not locked, and pages of a ring may
+ * be swapped out.
  *
  * A child of posix_spawn(), system() or popen() has the raised limit: libc gives
- * no place to change it in the child alone. Its agent takes that for the program's
- * and raises it once more, so such a program sees a limit that is too high by
- * agent_mapped(); or, where the hard limit is finite and may not be raised, it
- * runs untraced. To lower the limit here for that while could fail an mmap() of
- * another thread.
+ * no place to change it in the child only. Its agent takes that limit for the program's
+ * and raises it again. So such a program sees a limit that is too high by agent_mapped().
+ * Or, if the hard limit is finite and may not be raised, it runs untraced. To lower the
+ * limit here meanwhile could make an mmap() of another thread fail.
  *
- * What asks the kernel past libc is not seen: it finds the raised limit.
+ * A program that asks the kernel without libc sees the raised limit.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -54,7 +53,7 @@ static uint64_t limit_for_kernel(uint64_t limit)
 	return limit < RLIM_INFINITY - more ? limit + more : RLIM_INFINITY - 1;
 }
 
-/* One that is lower was not set through us. */
+/* A limit that is lower than that was not set by these functions. */
 static uint64_t limit_for_program(uint64_t limit)
 {
 	uint64_t more = agent_mapped();
@@ -71,7 +70,7 @@ static void regions_unlock(void)
 		agent_syscall(SYS_munlock, regions[i].start, regions[i].size);
 }
 
-/* Whether a limit is one of those that are the agent's business. */
+/* Whether the agent has to change the call. */
 static bool is_ours(long pid, unsigned int resource)
 {
 	if ((resource != RLIMIT_AS && resource != RLIMIT_MEMLOCK) || !agent_mapped())
@@ -79,13 +78,13 @@ static bool is_ours(long pid, unsigned int resource)
 	return !pid || pid == agent_own_pid() || pid == agent_own_tid();
 }
 
-/* prlimit() of this process; as the kernel says it. */
+/* prlimit() of this process. -> what the kernel returned */
 static long limit_change(unsigned int resource, const struct rlimit *new, struct rlimit *old)
 {
 	struct rlimit set;
 	long r;
 
-	/* What cannot be read is refused before the kernel sees that there is no such limit. */
+	/* Memory that cannot be read must be refused before a limit that does not exist. */
 	if (new && !agent_filtered() &&
 	    agent_syscall(SYS_prlimit64, 0, RLIM_NLIMITS, new, 0) == -EFAULT)
 		return -EFAULT;
@@ -174,9 +173,9 @@ extern void *__libc_stack_end;
 enum { STACK_GAP = 128 << 20, STACK_USED = 32 << 10 };
 
 /*
- * Until the exec is done, the address space is larger than its limit, and the
- * first thread's stack could not grow: it does so before. (Nothing else that
- * could be a stack lies so near below its end, but an alternate one within it.)
+ * Until the exec is done, the address space is larger than its limit, and the first
+ * thread's stack could not grow: so it grows before. (No other stack can be so near
+ * below its end, but an alternate one inside it.)
  */
 static bool on_first_stack(void)
 {
@@ -184,7 +183,7 @@ static bool on_first_stack(void)
 
 	if ((uintptr_t)__libc_stack_end - (uintptr_t)__builtin_frame_address(0) > STACK_GAP)
 		return false;
-	/* A filter may take offence. */
+	/* Not with a filter: it may kill for the call. */
 	return agent_filtered() || (!agent_syscall(SYS_sigaltstack, 0, &alternate) &&
 				    !(alternate.ss_flags & SS_ONSTACK));
 }
@@ -198,8 +197,8 @@ static __attribute__((noinline)) void stack_grow(void)
 }
 
 /*
- * Whether a hard limit that was lowered can be raised again, should exec fail.
- * Otherwise it stays, and the next agent has in it the room for itself.
+ * Whether the hard limit could be raised again after it was lowered, if the exec fails. If not, it
+ * is not lowered, and the next agent has its room inside it.
  */
 static bool hard_can_return(const struct rlimit *now)
 {
@@ -236,7 +235,7 @@ void limits_exec_failed(const struct rlimit *limits)
 
 /* ---- mlockall ---- */
 
-/* What is to be done with each mapping that is not ours. */
+/* What to do with each mapping that is not the agent's. */
 struct walk {
 	struct agent_region regions[AGENT_REGIONS];
 	unsigned int	nr_regions;
@@ -246,7 +245,7 @@ struct walk {
 };
 
 /*
- * Mappings that cannot be filled fail, as they do in the kernel's walk, which does not tell either.
+ * Errors for mappings that cannot be filled are ignored, as in the kernel's mlockall().
  */
 static void lock(uintptr_t start, uint64_t size, unsigned int flags)
 {
@@ -266,7 +265,7 @@ static void walk_piece(struct walk *w, uintptr_t start, uintptr_t end)
 		lock(start, end - start, w->flags);
 }
 
-/* Mappings that lie side by side may be one to the kernel. */
+/* The kernel may show adjacent mappings as one. */
 static void walk_mapping(struct walk *w, uintptr_t start, uintptr_t end)
 {
 	for (unsigned int i = 0; i < w->nr_regions; i++) {
@@ -285,7 +284,7 @@ static int hex_digit(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* A text of lines "START-END ...", which may be cut anywhere. */
+/* Parses lines "START-END ..."; the text may be cut anywhere. */
 struct reader {
 	uintptr_t	number[2];
 	unsigned int	field;		/* 0 and 1: that number; 2: the rest of the line */
@@ -306,7 +305,7 @@ static void read_more(struct reader *r, struct walk *w, const char *text, long l
 	}
 }
 
-/* Without an allocation: false where /proc cannot be read. */
+/* Walks through /proc/self/maps, without an allocation. False: it cannot be read. */
 static bool walk_all(struct walk *w)
 {
 	struct reader r = { 0 };
@@ -315,7 +314,7 @@ static bool walk_all(struct walk *w)
 	long fd, n;
 
 	w->nr_regions = agent_regions(w->regions);
-	if (agent_filtered())		/* it may take offence at what it did not call */
+	if (agent_filtered())		/* it may kill for calls of the agent */
 		return false;
 	fd = agent_syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -344,7 +343,7 @@ static int lock_saved(struct dl_phdr_info *info, size_t size, void *data)
 	return 0;
 }
 
-/* False at the end of a mapping, and where the session's memory begins. */
+/* Locks a page. False: the mapping ends before it, or the session's memory begins there. */
 static bool lock_page(const struct walk *w, uintptr_t at)
 {
 	for (unsigned int i = 0; i < w->nr_regions; i++)
@@ -353,7 +352,7 @@ static bool lock_page(const struct walk *w, uintptr_t at)
 	return !agent_syscall(SYS_mlock, at, PAGE);
 }
 
-/* The pages around an address, as far as there are some. */
+/* Locks the pages around an address, as far as there are any. */
 static void lock_around(const struct walk *w, uintptr_t addr)
 {
 	addr &= -(uintptr_t)PAGE;
@@ -363,7 +362,7 @@ static void lock_around(const struct walk *w, uintptr_t addr)
 		;
 }
 
-/* Where nobody tells what is mapped: the program and its libraries, the heap and the stack. */
+/* Without /proc: locks the program and its libraries, the heap and the stack. */
 static void lock_known(struct walk *w)
 {
 	dl_iterate_phdr(lock_saved, w);
@@ -387,7 +386,8 @@ static uint64_t lock_limit(void)
 }
 
 /*
- * What the kernel would hold against RLIMIT_MEMLOCK without us; where that cannot be known it fits.
+ * Whether the program's own memory is within RLIMIT_MEMLOCK, as the kernel would decide without the
+ * agent. If that cannot be known, it is.
  */
 static bool fits_limit(void)
 {
@@ -402,8 +402,8 @@ static bool fits_limit(void)
 }
 
 /*
- * The kernel has refused to lock so much address space. Without MCL_FUTURE it
- * ends what an earlier call said of the future; only munlockall() does that here.
+ * The kernel has refused to lock so many addresses. mlockall() without MCL_FUTURE also
+ * ends an earlier MCL_FUTURE; here munlockall() has to do that.
  */
 static long lock_within_limit(int flags)
 {
@@ -417,7 +417,7 @@ static long lock_within_limit(int flags)
 	return 0;
 }
 
-/* mlockall() with MCL_CURRENT; as the kernel says it. */
+/* mlockall() with MCL_CURRENT. -> what the kernel would return */
 static long lock_all(int flags)
 {
 	long r = agent_syscall(SYS_mlockall, flags | MCL_ONFAULT);
@@ -430,7 +430,7 @@ static long lock_all(int flags)
 		regions_unlock();
 	if (flags & MCL_ONFAULT)
 		return 0;
-	/* What is mapped from now on first: the walk may meet it or not. */
+	/* MCL_FUTURE first: the walk may or may not see a mapping that is made meanwhile. */
 	if (flags & MCL_FUTURE)
 		agent_syscall(SYS_mlockall, MCL_FUTURE);
 	lock_each(flags);

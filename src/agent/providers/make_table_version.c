@@ -2,8 +2,8 @@
 /*
  * make_table_version.c - prints table_version.h, at build time
  *
- * Each program that starts tells the server which table it has. To compute
- * that there takes as long as all else of attaching: 700 events' texts.
+ * Each program that starts reports the version of its table to the server. To compute
+ * it there would take as long as the rest of attaching: it covers 700 events' texts.
  */
 #include <inttypes.h>
 #include <stdio.h>

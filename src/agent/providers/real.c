@@ -2,9 +2,9 @@
 /*
  * real.c - finds the functions that come behind this library
  *
- * The dynamic linker's list of objects has them in the order in which symbols
- * are looked up at start. What is loaded later does not matter: its functions
- * do not replace any.
+ * The dynamic linker's list has the objects in the order in which symbols are looked up
+ * at start. Objects that are loaded later do not matter: their functions do not replace
+ * any.
  */
 #include <errno.h>
 #include <link.h>
@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include "agent/providers/real.h"
 
-/* The linker's own: libc needs it, so it is there, and need not be named by us. */
+/* The linker's own: libc needs the linker, so it is there, and we need not be linked with it. */
 #pragma weak _r_debug
 
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
@@ -21,7 +21,7 @@ extern struct real_function __stop_real_functions[] __attribute__((visibility("h
 
 enum { VERSION_HIDDEN = 0x8000 };
 
-/* The tables of one object; addresses. */
+/* The tables of one object, as addresses. */
 struct dso {
 	uintptr_t	base;
 	const ElfW(Sym)	*symbols;
@@ -31,8 +31,8 @@ struct dso {
 };
 
 /*
- * The linker has made addresses of the offsets in the dynamic section, but not in one that is
- * read-only (vdso).
+ * The linker has changed the offsets in the dynamic section to addresses, except in an object whose
+ * section is read-only (vdso).
  */
 static const void *real_table_at(const struct link_map *map, const ElfW(Dyn) *d)
 {
@@ -73,7 +73,7 @@ static bool same(const char *a, const char *b)
 	return *a == *b;
 }
 
-/* The default version of a function of that name? */
+/* Whether it is the default version of a function of that name. */
 static bool symbol_fits(const struct dso *o, uint32_t i, const char *name)
 {
 	const ElfW(Sym) *s = &o->symbols[i];
@@ -120,7 +120,7 @@ static uint32_t find_gnu(const struct dso *o, const char *name, uint32_t hash)
 	return 0;
 }
 
-/* DT_HASH: only its number of symbols; objects without DT_GNU_HASH are rare. */
+/* DT_HASH: only its number of symbols is used; objects without DT_GNU_HASH are rare. */
 static uint32_t find_sysv(const struct dso *o, const char *name)
 {
 	for (uint32_t i = 1; i < o->sysv_hash[1]; i++)
@@ -159,7 +159,7 @@ static long missing(void)
 	return -1;
 }
 
-/* The last object of the list at load; NULL: not looked for yet. */
+/* The last object of the list at load; NULL: not looked up yet. */
 static const struct link_map *last;
 
 void real_begin(void)
@@ -188,7 +188,7 @@ static bool find_in(struct real_function *f, const struct link_map *map)
 	if (!addr)
 		return false;
 	f->object = map;
-	/* Relaxed: to who does not see `object` yet it is nobody's, see REAL_SAME_OBJECT. */
+	/* Relaxed: a thread that does not see `object` yet takes it for none: REAL_SAME_OBJECT. */
 	__atomic_store_n(f->where, addr, __ATOMIC_RELAXED);
 	return true;
 }
@@ -206,11 +206,11 @@ void real_find(struct real_function *f)
 	for (map = self; map && map != end && map->l_next; map = map->l_next)
 		if (!is_core(map->l_next) && find_in(f, map->l_next))
 			return;
-	/* Loaded by dlopen(): libc stands before us. */
+	/* If this library was loaded by dlopen(), libc is before it. */
 	for (map = _r_debug.r_map; map && map != self; map = map->l_next)
 		if (find_in(f, map))
 			return;
-	/* Relaxed: what another thread finds meanwhile this one has found, too. */
+	/* Relaxed: another thread finds the same meanwhile. */
 	__atomic_store_n(f->where, (void *)missing, __ATOMIC_RELAXED);
 }
 
@@ -219,7 +219,7 @@ void real_find_all(void)
 	struct real_function *f;
 
 	for (f = __start_real_functions; f < __stop_real_functions; f++)
-		/* Relaxed: who sees none searches, and finds the same. */
+		/* Relaxed: a thread that sees no address searches, and finds the same. */
 		if (!__atomic_load_n(f->where, __ATOMIC_RELAXED))
 			real_find(f);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * real_table.c - for the core (agent.h), which asks in the first constructor: which table of events
- * the providers have
+ * real_table.c - tells the core (agent.h) the version of the providers' table of events, in the
+ * first constructor
  */
 #include "agent/providers/hooks.h"
 #include "agent/providers/table_version.h"

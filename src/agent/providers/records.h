@@ -2,9 +2,9 @@
 /*
  * records.h - the records of the providers' events heap, lock and thread
  *
- * The table takes offsets and sizes from these structs, the interposers fill
- * them in. Where the kernel has such an event, its fields have the kernel's
- * order and types.
+ * The table takes offsets and sizes from these structs, and the interposers fill
+ * them in. If the kernel has such an event, the fields have the kernel's order
+ * and types.
  */
 #ifndef TRACEFUSE_AGENT_PROVIDERS_RECORDS_H
 #define TRACEFUSE_AGENT_PROVIDERS_RECORDS_H
@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include "plane/plane.h"
 
-/* malloc, calloc; what nothing could be had for has ptr and bytes_alloc 0. */
+/* malloc, calloc. If there was no memory, ptr and bytes_alloc are 0. */
 struct heap_alloc {
 	struct record_common common;
 	uint64_t	call_site;
@@ -38,14 +38,14 @@ struct heap_realloc {
 	uint64_t	ptr;
 	uint64_t	bytes_req;
 	uint64_t	bytes_alloc;
-	uint64_t	bytes_old;	/* what was usable of old_ptr */
+	uint64_t	bytes_old;	/* usable bytes of old_ptr */
 };
 
 struct heap_free {
 	struct record_common common;
 	uint64_t	call_site;
 	uint64_t	ptr;
-	uint64_t	bytes_alloc;	/* what is released */
+	uint64_t	bytes_alloc;	/* bytes that are released */
 };
 
 struct heap_mmap {
@@ -83,11 +83,11 @@ struct heap_mremap {
 struct heap_brk {
 	struct record_common common;
 	uint64_t	call_site;
-	uint64_t	ptr;		/* the end of the data segment then */
+	uint64_t	ptr;		/* the new end of the data segment */
 	int64_t		increment;
 };
 
-/* As in the kernel, in the print formats of the table. */
+/* As in the kernel; the print formats of the table have the same numbers. */
 enum lock_flags {
 	LOCK_SPIN = 1,
 	LOCK_READ = 2,
@@ -135,16 +135,16 @@ struct thread_create {
 
 struct thread_exit {
 	struct record_common common;
-	uint64_t	start_routine;	/* 0: the thread was not seen to start */
+	uint64_t	start_routine;	/* 0: the agent did not see the thread start */
 	int32_t		pid;
 	char		comm[16];
 };
 
-/* As the kernel's task_rename. */
+/* Like the kernel's task_rename. */
 struct thread_name {
 	struct record_common common;
 	int32_t		pid;		/* 0: not known */
-	char		oldcomm[16];	/* empty: another thread's */
+	char		oldcomm[16];	/* empty, if it is another thread's */
 	char		newcomm[16];
 };
 
@@ -155,7 +155,7 @@ struct thread_wake {
 	uint64_t	call_site;
 	uint64_t	addr;
 	uint32_t	kind;		/* enum wake_kind */
-	int32_t		count;		/* how many may wake at most, INT_MAX: all */
+	int32_t		count;		/* how many are woken at most; INT_MAX: all */
 };
 
 struct thread_wakeup {

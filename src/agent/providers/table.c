@@ -2,8 +2,8 @@
 /*
  * table.c - the events that every program has: names, fields and print formats
  *
- * Part of the server and of the agent. The agent computes the version when a
- * program starts, so nothing here formats with printf.
+ * Linked into the server. The agent has only the numbers, and the version that
+ * make_table_version.c computes at build time.
  */
 #include <string.h>
 #include "agent/providers/records.h"
@@ -163,7 +163,7 @@ static const struct provider_event own[PROVIDER_SIGNAL_GENERATE] = {
 			      FIELD(thread_wakeup, ret, "int ret", 1) } },
 };
 
-/* Fields as in Linux 6.12. There are no allocation flags and no nodes here, and no run queues. */
+/* Fields as in Linux 6.12. Allocation flags, nodes and run queues do not exist here. */
 static const struct provider_event kernel[KERNEL_EVENTS] = {
 	[KERNEL_KMALLOC] = { "kmem",
 			    "kmalloc",
@@ -224,7 +224,7 @@ void provider_event(unsigned int nr, struct provider_event *e)
 
 /* ---- The text of a format ---- */
 
-/* Like snprintf: `len` counts what would be there if there were room. */
+/* Like snprintf: `len` counts also what does not fit. */
 struct text {
 	char		*out;
 	unsigned int	size, len;

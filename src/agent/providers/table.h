@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * table.h - the events that every program has: one table, compiled into the agent and the server
+ * table.h - the events that every program has: one table, for the agent and the server
  *
- * The server makes the format text of each from it and gives them consecutive
- * ids; the agent knows an event by its number in the table. Both see the same
- * table when provider_table_version() is the same.
+ * The server makes the format text of each event from it and gives them consecutive
+ * ids; the agent knows an event by its number in the table. Both have the same
+ * table if provider_table_version() is the same.
  *
- * The kernel's names and fields where it has such an event.
+ * If the kernel has such an event, it has the kernel's name and fields.
  */
 #ifndef TRACEFUSE_AGENT_PROVIDERS_TABLE_H
 #define TRACEFUSE_AGENT_PROVIDERS_TABLE_H
@@ -17,8 +17,9 @@ enum { PROVIDER_FIELDS = 8 };
 
 /*
  * Numbers in the table. System calls: PROVIDER_SYSCALLS + 2 * n and the next
- * one are sys_enter_X and sys_exit_X; how many there are is syscalls/table.c's.
- * Behind them the kernel's names for heap and thread: provider_kernel() + ...
+ * one are sys_enter_X and sys_exit_X; syscalls/table.c knows how many there are.
+ * The events with the kernel's names for heap and thread come after them, from
+ * provider_kernel() on.
  */
 enum provider_nr {
 	PROVIDER_MALLOC, PROVIDER_CALLOC, PROVIDER_REALLOC, PROVIDER_FREE, PROVIDER_POSIX_MEMALIGN,
@@ -33,28 +34,30 @@ enum provider_nr {
 
 	PROVIDER_SYSCALLS,
 
-	/* from provider_kernel() on */
+	/* Counted from provider_kernel() on. */
 	KERNEL_KMALLOC = 0, KERNEL_KFREE, KERNEL_SCHED_WAKING, KERNEL_SCHED_SWITCH, KERNEL_EVENTS,
 };
 
 struct provider_field {
-	/* as in the format: "const void * ptr", "char comm[16]", "__data_loc char[] name" */
+	/* As in the format: "const void * ptr", "char comm[16]", "__data_loc char[] name". */
 	const char	*decl;
 	uint8_t		offset, size, is_signed;
 };
 
-/* The record, behind the 8 bytes of common fields, is described by the fields. */
+/* The fields describe the record behind its 8 bytes of common fields. */
 struct provider_event {
 	const char	*system, *name;
 	const char	*print;		/* print fmt, with its arguments */
 	struct provider_field fields[PROVIDER_FIELDS];	/* ends with a NULL decl, or is full */
 };
 
-/* Which systems (--providers): one bit each, in the order of provider_names[]. */
-/* "heap", "lock", "thread", "signal", "syscalls", "kmem", "sched"; NULL */
+/*
+ * The systems (--providers); each has a bit, in the order of provider_names[]: "heap", "lock",
+ * "thread", "signal", "syscalls", "kmem", "sched"; NULL
+ */
 extern const char *const provider_names[];
 
-/* The parts of the table that other files bring: signal/table.c, syscalls/table.c. */
+/* The parts of the table in other files: signal/table.c, syscalls/table.c. */
 extern const struct provider_event provider_signal[PROVIDER_SYSCALLS - PROVIDER_SIGNAL_GENERATE];
 unsigned int syscall_provider_count(void);
 void syscall_provider_event(unsigned int nr, struct provider_event *e);
@@ -67,11 +70,11 @@ static inline unsigned int provider_kernel(void)
 
 /* Number of events; the last two systems (--kernel-names) come last. */
 unsigned int provider_count(void);
-/* Fills *e, whose texts stay valid until the next call when they were made of parts (syscalls). */
+/* Fills in *e. If its texts were made (syscalls), they are valid until the next call. */
 void provider_event(unsigned int nr, struct provider_event *e);
 /*
- * The text of the format file behind the line "format:", as struct attach_definition has it. ->
- * bytes without 0
+ * The text of the format file behind the line "format:", for struct attach_definition. -> bytes
+ * without the 0
  */
 unsigned int provider_body(unsigned int nr, char *out, unsigned int size);
 uint64_t provider_table_version(void);

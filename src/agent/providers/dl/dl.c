@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dl.c - dlclose(): addresses that were looked up may belong to nobody now, or to another
+ * dl.c - dlclose(): afterwards an address that was looked up may belong to no DSO, or to another
  *
- * dlopen() is not interposed: the linker looks at its caller (RUNPATH, name space). Where
- * agent/sites/watch.c sees what the linker does, it has said so before dlclose() returns.
+ * dlopen() is not interposed: the linker looks at its caller (RUNPATH, name space). If
+ * agent/sites/watch.c sees what the linker does, it has called agent_dso_closed() before.
  */
 #include <dlfcn.h>
 #include "agent/providers/hooks.h"

@@ -2,21 +2,21 @@
 /*
  * heap.c - heap:malloc ..., and kmem:kmalloc, kmem:kfree of the same calls
  *
- * H1  What gives memory is recorded after it, what takes it before: between
- *     the two another thread may get the same address, and its record has to
- *     come in between.
+ * H1  A call that gives memory is recorded after it, one that takes memory before
+ *     it: between the two another thread may get the same address, and its record
+ *     has to come in between.
  * H2  A call that failed is recorded with ptr and bytes_alloc 0. A release
- *     that cannot succeed (munmap of no page) is not.
- * H3  realloc is one event, recorded after it; for kmem it is a kfree before
- *     and a kmalloc after. If it failed the old memory is still there, and
- *     that kmalloc says so.
- * H4  The usable size is asked for only of the allocator that the memory is
- *     from; where it comes from another object than malloc, what was asked for
- *     is recorded.
+ *     that cannot succeed (munmap of no page) is not recorded.
+ * H3  realloc is one event, recorded after it. For kmem it is a kfree before
+ *     and a kmalloc after. If it failed, the old memory is still there, and
+ *     that kmalloc has its address.
+ * H4  The usable size is asked of an allocator only for its own memory. If
+ *     malloc_usable_size() comes from another object than malloc, the requested
+ *     size is recorded.
  * H5  operator new and delete, strdup(), getline() and so on call these
- *     functions: their call_site lies in the library.
- * H6  libc's reallocarray() calls whatever realloc() the program has. Its call
- *     is recorded here, with the caller's address, only where that one is ours.
+ *     functions: their call_site is in the library.
+ * H6  libc's reallocarray() calls the first realloc() of the process. If that is
+ *     ours, its call is recorded here, with the caller's address.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -100,8 +100,8 @@ static void emit_kfree(struct agent_thread *t, uint64_t site, void *ptr, const v
 }
 
 /*
- * Memory was given, or there was none. alignment: 0 for malloc and calloc, whose record has none.
- * Inline: what differs between the functions is known then.
+ * Records that memory was given, or that there was none. alignment: 0 for malloc and calloc, whose
+ * record does not have it. Inline, because then the compiler knows the arguments that differ.
  */
 static inline __attribute__((always_inline)) void
 heap_gave(unsigned int nr, void *ptr, uint64_t req, uint64_t alignment, void *site,
@@ -187,7 +187,7 @@ INTERPOSE void free(void *ptr)
 		free_slow(ptr, CALL_SITE);
 }
 
-/* H3. fits: the size could be told, else the call fails as reallocarray() does. */
+/* H3. fits: the size did not overflow. If it did, the call fails as reallocarray() does. */
 SLOW static void *realloc_slow(void *old, size_t size, bool fits, void *site)
 {
 	const void *frame = FRAME_BELOW(site);
@@ -206,7 +206,7 @@ SLOW static void *realloc_slow(void *old, size_t size, bool fits, void *site)
 		ptr = REAL(realloc)(old, size);
 	else
 		errno = ENOMEM;
-	/* Once more: a signal's handler may have forked in between, and this be the child. */
+	/* Again: a signal handler may have forked meanwhile, and this may be the child. */
 	t = t ? agent_thread() : NULL;
 	if (!t)
 		return ptr;
@@ -228,11 +228,11 @@ INTERPOSE void *realloc(void *old, size_t size)
 	return realloc_slow(old, size, true, CALL_SITE);
 }
 
-/* H6: 0 not known yet, 1 no, 2 yes */
+/* H6. known: 0 not yet, 1 no, 2 yes */
 static bool realloc_is_elsewhere(void)
 {
 	static _Atomic int known;
-	/* Relaxed: who sees a 0 finds out once more. */
+	/* Relaxed: a thread that sees a 0 finds out again. */
 	int k = atomic_load_explicit(&known, memory_order_relaxed);
 
 	if (!k) {
@@ -325,7 +325,7 @@ INTERPOSE void *pvalloc(size_t size)
 	return valloc_slow(size, true, CALL_SITE);
 }
 
-/* ---- Pages: here the system calls' events are recorded too ---- */
+/* ---- Pages: the system calls' events are recorded here, too ---- */
 
 static uint64_t pages(uint64_t bytes)
 {
@@ -447,8 +447,7 @@ INTERPOSE void *mremap(void *old, size_t old_len, size_t len, int flags, ...)
 	void *where;
 
 	/*
-	 * Whatever stands there: the kernel looks at it only when the flags say that it is an
-	 * address.
+	 * Read in any case: the kernel uses it only if the flags say that it is an address.
 	 */
 	va_start(ap, flags);
 	where = va_arg(ap, void *);
@@ -485,7 +484,7 @@ SLOW static int brk_slow(void *end, void *site)
 
 	syscall_enter(SYS_brk, args, frame);
 	ret = REAL(brk)(end);
-	/* The kernel answers with the end that holds. */
+	/* The kernel returns the end that is valid then. */
 	syscall_exit(SYS_brk, (long)(ret ? old : end), frame);
 	emit_brk(ret ? NULL : end, (char *)end - old, site, frame);
 	return ret;
@@ -498,7 +497,7 @@ INTERPOSE int brk(void *end)
 	return brk_slow(end, CALL_SITE);
 }
 
-/* sbrk(0) only asks libc. */
+/* sbrk(0) makes no system call. */
 SLOW static void *sbrk_slow(intptr_t increment, void *site)
 {
 	const void *frame = FRAME_BELOW(site);

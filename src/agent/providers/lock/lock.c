@@ -2,26 +2,27 @@
 /*
  * lock.c - lock:contention_begin, contention_end, acquired, released
  *
- * L1  While one of the four is armed, a lock is first asked for with its try
- *     function. Where that gets it, or says something else than "busy", this is
- *     the answer that the waiting function would have given. Where it says
- *     busy, the waiting function is called between contention_begin and _end,
- *     and finds out by itself about deadlocks, dead owners, limits of time.
- * L2  Functions that check their arguments before they try (a limit of time, a
- *     clock) are only called as they are when the arguments are wrong.
+ * L1  While one of the four is armed, the lock's try function is called first. If it
+ *     gets the lock, or returns an error other than "busy", the waiting function
+ *     would have returned the same. If it returns "busy", the waiting function is
+ *     called between contention_begin and _end, and itself finds deadlocks, dead
+ *     owners and the end of a time limit.
+ * L2  Some functions check their arguments before they try (a time limit, a clock).
+ *     If these are wrong, the function is called as it is, without a try.
  * L3  Mutexes that are elided are left to the real function: a try inside a
  *     transaction would abort it.
- * L4  released is recorded before the lock is released: nobody else's acquired
- *     comes before it.
+ * L4  released is recorded before the lock is released: no acquired of another
+ *     thread comes before it.
  * L5  The real function runs outside of everything of ours: signal handlers,
- *     cancellation and siglongjmp may leave it. Waiting for a condition
- *     variable ends with its record also when the thread is cancelled there.
+ *     cancellation and siglongjmp may leave it. A wait for a condition variable
+ *     ends with its record also when the thread is cancelled there.
  * L6  t->locks counts mutexes, rwlocks and spinlocks held, while the events are
  *     armed or a latency tracer watches. Semaphores have no holder.
- * L7  Who releases a mutex or a rwlock that somebody sleeps for wakes him. libc
- *     does that by a system call of its own, and knows it by the lock, so that
- *     is where it is looked up: a lock that nobody sleeps for wakes nobody. Two
- *     readers that release at once may each see the other one: then it is missed.
+ * L7  A thread that releases a mutex or a rwlock wakes a thread that sleeps for it.
+ *     libc does that by a system call of its own. It sees in the lock whether a
+ *     thread sleeps, and so does this file: a lock without sleepers wakes nobody.
+ *     If two readers release at once, each may see the other: then the wake is
+ *     missed.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -87,11 +88,11 @@ static unsigned int wake_kind_of(uint32_t kind)
 	return kind == LOCK_KIND_MUTEX ? WAKE_MUTEX : WAKE_RWLOCK;
 }
 
-/* A recursive mutex that was locked more than once stays locked. */
+/* A recursive mutex that was locked several times stays locked. */
 static bool mutex_wakes(const pthread_mutex_t *m)
 {
 	enum { PRIO_INHERIT = 32, ROBUST = 16, WORD = 3, WORD_CONTENDED = 2 };
-	/* Relaxed: who begins to sleep behind this look is not seen by any order (L7). */
+	/* Relaxed: no order shows a thread that begins to sleep after this look (L7). */
 	unsigned int word = (unsigned int)__atomic_load_n(&m->__data.__lock, __ATOMIC_RELAXED);
 
 	if (m->__data.__count > 1)
@@ -101,11 +102,11 @@ static bool mutex_wakes(const pthread_mutex_t *m)
 	return (word & WORD) == WORD_CONTENDED;
 }
 
-/* Of readers the last one wakes. */
+/* Only the last reader wakes. */
 static bool rwlock_wakes(const pthread_rwlock_t *l, uint32_t kind)
 {
 	enum { READERS_WAIT = 4, READER_SHIFT = 3, FUTEX_SLEPT_ON = 2 };
-	/* Relaxed: as in mutex_wakes(); what changes behind this look libc's unlock alone sees. */
+	/* Relaxed: as in mutex_wakes(): only libc's unlock sees what changes after this look. */
 	unsigned int readers = __atomic_load_n(&l->__data.__readers, __ATOMIC_RELAXED);
 	unsigned int futexes = __atomic_load_n(&l->__data.__wrphase_futex, __ATOMIC_RELAXED) |
 			       __atomic_load_n(&l->__data.__writers_futex, __ATOMIC_RELAXED);
@@ -121,7 +122,7 @@ static bool lock_wakes(const volatile void *lock, uint32_t kind)
 	       rwlock_wakes((const pthread_rwlock_t *)lock, kind);
 }
 
-/* ---- Held and released: inline where locks are mutexes, which most are ---- */
+/* ---- Acquired and released: inline for mutexes, because most locks are mutexes ---- */
 
 static inline void count_lock(struct agent_thread *t, uint32_t kind)
 {
@@ -129,7 +130,7 @@ static inline void count_lock(struct agent_thread *t, uint32_t kind)
 		t->locks++;
 }
 
-/* While latency tracers watch. */
+/* Called while latency tracers watch. */
 static __attribute__((noinline)) void
 section_acquired(struct agent_thread *t, const volatile void *lock, uint32_t kind, const void *by,
 		 const void *site, const void *frame)
@@ -186,7 +187,7 @@ void lock_released(const volatile void *lock, uint32_t kind, const void *by, con
 	released(lock, kind, by, site, frame);
 }
 
-/* ---- L1: the error that is returned, 0 when the lock is held ---- */
+/* ---- L1: returns the error, 0 when the lock was acquired ---- */
 
 static bool held(int error)
 {
@@ -231,7 +232,7 @@ hold(const volatile void *lock, uint32_t kind, const void *by, const void *site,
 		hold(lock, kind, BY(function), site, frame_);		\
 	error_; })
 
-/* Got without waiting, or not. */
+/* Without waiting; the lock was acquired or not. */
 #define TRY_LOCK(function, lock, kind, try, site)	({		\
 	int error_ = try;						\
 									\
@@ -393,7 +394,7 @@ INTERPOSE int pthread_rwlock_clock##rd##lock(pthread_rwlock_t *l, clockid_t cloc
 RWLOCK(rd, LOCK_KIND_READ, LOCK_READ)
 RWLOCK(wr, LOCK_KIND_WRITE, LOCK_WRITE)
 
-/* Who holds it for writing is in the lock while it is held so. */
+/* While it is locked for writing the lock has the writer's number. */
 SLOW static int rwlock_unlock(pthread_rwlock_t *l, const void *site)
 {
 	lock_released(l, l->__data.__cur_writer ? LOCK_KIND_WRITE : LOCK_KIND_READ,
@@ -449,7 +450,7 @@ INTERPOSE int pthread_spin_unlock(pthread_spinlock_t *l)
 	return spin_unlock(l, CALL_SITE);
 }
 
-/* ---- C11: calls of libc's own functions inside libc, so not seen above ---- */
+/* ---- C11: these call libc's functions inside libc, so the interposers above do not see it ---- */
 
 SLOW static int c11_lock(mtx_t *m, const struct timespec *until, const void *site)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * locks.h - what lock.c and wait.c share: a lock's events, and whether somebody wants any of them
+ * locks.h - what lock.c and wait.c share: a lock's events, and whether any of them is wanted
  *
  *     lock_wanted() -> contention_begin .. end -> lock_acquired() ... lock_released()
  */
@@ -30,7 +30,7 @@ static inline bool lock_armed(void)
 	return __builtin_expect(lock_plans() != 0, 0);
 }
 
-/* Of locks that have a holder; who waits for one is a thread that waits. */
+/* For locks that have a holder: a thread that waits for one counts for wakeups, too. */
 static inline bool lock_wanted(void)
 {
 	return __builtin_expect(
@@ -38,20 +38,20 @@ static inline bool lock_wanted(void)
 }
 
 void lock_contention_begin(const volatile void *lock, uint32_t flags, const void *frame);
-/* error: a positive error, 0 */
+/* error: 0 or a positive error */
 void lock_contention_end(const volatile void *lock, int error, const void *frame);
 
 /* by: the function that the program called. */
 void lock_acquired(const volatile void *lock, uint32_t kind, const void *by, const void *site,
 		   const void *frame);
-/* Before it is. */
+/* Called before the lock is released. */
 void lock_released(const volatile void *lock, uint32_t kind, const void *by, const void *site,
 		   const void *frame);
 
-/* Who was called, for these: ours, since the real ones may be several in one. */
+/* For `by`: our function, because the real one may have several names. */
 #define BY(function) (const void *)(function)
 
-/* L2. Without one it is libc's to say what that means. */
+/* L2. If the time is not valid, libc decides what that means. */
 static inline bool time_valid(const struct timespec *t)
 {
 	return t && t->tv_nsec >= 0 && t->tv_nsec < 1000000000;
@@ -62,7 +62,7 @@ static inline bool clock_valid(clockid_t clock, const struct timespec *t)
 	return (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) && time_valid(t);
 }
 
-/* thrd_... -> errno */
+/* From thrd_... to errno. */
 static inline int thrd_error_of(int r)
 {
 	return r == thrd_success    ? 0

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wait.c - semaphores, condition variables and joins: functions in which a thread waits, and is
+ * wait.c - semaphores, condition variables and joins: functions in which a thread waits, and may be
  * cancelled
  *
- * Of locks see lock.c, whose rules hold here, too.
+ * lock.c has locks; its rules hold here, too.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -31,19 +31,19 @@ static inline bool wait_armed(void)
 }
 
 /*
- * Begins and ends what a thread waits for in one of the functions below, also when it is cancelled
- * there.
+ * One wait of a thread in one of the functions below. wait_end() ends it also when the thread is
+ * cancelled there.
  */
 struct waiting {
 	const volatile void *addr;
-	pthread_mutex_t	*mutex;		/* of a condition variable: released and got back; NULL */
+	pthread_mutex_t	*mutex;		/* of a condition variable: released meanwhile; NULL */
 	const void	*by;		/* the function that the program called */
 	const void	*site, *frame;
 	uint8_t		locks;
 	uint32_t	kind;		/* enum wake_kind */
 	int		error;
-	__pthread_unwind_buf_t *cancel;	/* what libc has of it in its list of handlers */
-	struct waiting	*outer;		/* of the thread: a handler waits, too */
+	__pthread_unwind_buf_t *cancel;	/* its entry in libc's list of handlers */
+	struct waiting	*outer;		/* the thread's wait that a handler has interrupted */
 };
 
 static __thread struct waiting *innermost __attribute__((tls_model("initial-exec")));
@@ -54,7 +54,8 @@ uintptr_t wait_frame(void)
 }
 
 /*
- * libc's longjmp() leaves that list alone: the thread's end would go on in a frame that is no more.
+ * libc's longjmp() does not change that list: at the thread's end libc would call a handler of a
+ * frame that does not exist any more.
  */
 void wait_left(void)
 {
@@ -94,9 +95,9 @@ static void wait_end(void *waiting)
 }
 
 /*
- * Evaluates `call`, which waits, between the two. Cancellation goes through libc's own
- * list of handlers; unwinding by the compiler's tables would need one library more.
- * It is __cancel_buf that pthread_cleanup_push() puts there.
+ * Evaluates `call`, which waits, between wait_begin() and wait_end(). Cancellation uses
+ * libc's own list of handlers: unwinding by the compiler's tables would need another
+ * library. pthread_cleanup_push() puts __cancel_buf into that list.
  */
 #define WAIT(waiting, call)	do {				\
 	pthread_cleanup_push(wait_end, waiting);		\
@@ -115,7 +116,7 @@ static void wait_end(void *waiting)
 
 /* ---- Semaphores ---- */
 
-/* The kinds of waiting: a clock, the clock of sem_timedwait(), none. */
+/* How to wait: by a given clock, by the clock of sem_timedwait(), without a limit. */
 enum { CLOCK_DEFAULT = -1, CLOCK_NONE = -2 };
 
 static int sem_real(sem_t *s, clockid_t clock, const struct timespec *until)
@@ -155,7 +156,7 @@ SLOW static int sem_acquire(sem_t *s, clockid_t clock, const struct timespec *un
 
 	if (clock == CLOCK_NONE ||
 	    (clock == CLOCK_DEFAULT ? time_valid(until) : clock_valid(clock, until))) {
-		/* A thread that is to be cancelled is cancelled here also when it need not wait. */
+		/* A cancellation point, also if the thread need not wait. */
 		REAL(pthread_testcancel)();
 		r = REAL(sem_trywait)(s);
 		if (r && errno == EAGAIN) {
@@ -327,7 +328,7 @@ WAKER(pthread_cond_broadcast, pthread_cond_t, INT32_MAX)
 WAKER(cnd_signal, cnd_t, 1)
 WAKER(cnd_broadcast, cnd_t, INT32_MAX)
 
-/* ---- Joins: one that has ended is not waited for ---- */
+/* ---- Joins: a thread that has ended is not waited for ---- */
 
 static int join_real(pthread_t thread, void **result, clockid_t clock, const struct timespec *until)
 {
@@ -374,7 +375,7 @@ INTERPOSE int pthread_timedjoin_np(pthread_t thread, void **result, const struct
 	return join(thread, result, CLOCK_DEFAULT, until, CALL_SITE);
 }
 
-/* One that libc refuses is left to it. */
+/* A negative clock is left to libc, which refuses it. */
 INTERPOSE int pthread_clockjoin_np(pthread_t thread, void **result, clockid_t clock,
 				   const struct timespec *until)
 {

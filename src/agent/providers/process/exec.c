@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * exec.c - what the process becomes: exec*(), and posix_spawn*() for a child
+ * exec.c - the process executes another program: exec*(); or a child does: posix_spawn*()
  *
- * Children are followed by LD_PRELOAD in their environment. A program that it
- * would break (exec_check.c) is given the environment without the agent, as it
- * would be without us; a variable that is left empty by that is left out.
+ * The agent follows into children by LD_PRELOAD in their environment. A program that it
+ * would break (exec_check.c) gets the environment without the agent, as it would
+ * be without us. If that leaves a variable empty, the variable is left out.
  *
- * Everything lies on the stack: these are called in children of vfork() and in
+ * Everything is on the stack: these functions are called in children of vfork() and in
  * signal handlers.
  */
 #include <fcntl.h>
@@ -27,11 +27,11 @@ REAL_FUNCTION(fexecve);
 REAL_FUNCTION(posix_spawn);
 REAL_FUNCTION(posix_spawnp);
 
-/* ---- the environment ---- */
+/* ---- The environment ---- */
 
 struct environment {
 	size_t		nr;		/* variables */
-	const char	*list;		/* what LD_PRELOAD has; NULL: the agent is not in it */
+	const char	*list;		/* the value of LD_PRELOAD; NULL: there is none */
 	const char	*agent;		/* the agent's word of the list, agent_len bytes */
 	size_t		agent_len;
 	bool		sanitizer_first;
@@ -62,12 +62,12 @@ static bool environment_look(char *const *env, struct environment *out)
 			out->agent_len = len;
 			return true;
 		}
-		out->sanitizer_first = true;	/* it knows what has to come first */
+		out->sanitizer_first = true;	/* its author knows what has to come first */
 	}
 	return false;
 }
 
-/* "LD_PRELOAD=" with all but the agent; false: nothing else is in it. */
+/* "LD_PRELOAD=" and the list without the agent. False: the list had nothing else. */
 static bool list_without(const char *list, char *out)
 {
 	const char *word;
@@ -87,7 +87,7 @@ static bool list_without(const char *list, char *out)
 	return at > out + sizeof(PRELOAD) - 1;
 }
 
-/* `to` has room for all variables, `text` for the one that changes. */
+/* `to` has room for all variables, `text` for the changed one. */
 static void copy_without(char *const *env, const struct environment *e, char **to, char *text)
 {
 	for (; *env; env++) {
@@ -108,8 +108,8 @@ static const char *value_of(char *const *env, const char *name, size_t len)
 }
 
 /*
- * What is said of a program that names the agent: most of all that it is out of the session's
- * reach.
+ * The reason for a program that gets the agent. That it cannot reach the session comes before
+ * anything else.
  */
 static enum untraced why_untraced(char *const *env, enum untraced look)
 {
@@ -122,8 +122,8 @@ static enum untraced why_untraced(char *const *env, enum untraced look)
 }
 
 /*
- * Changes `env` to one on this function's stack where the agent would break what is executed.
- * Counts what will not be traced; FAILED() takes that back.
+ * If the agent would break the program, `env` becomes a copy on this function's stack without it.
+ * Counts a program that will not be traced; FAILED() takes the count back.
  */
 #define PREPARE(env, look)									\
 	struct environment found_;								\
@@ -233,7 +233,7 @@ INTERPOSE int fexecve(int fd, char *const argv[], char *const env[])
 	return r;
 }
 
-/* A path below a directory's descriptor is not looked at. */
+/* A path below a directory's descriptor is not examined. */
 static enum untraced at_look(int fd, const char *path, bool sanitizer_first)
 {
 	char own[32];
@@ -263,9 +263,9 @@ INTERPOSE int execveat(int fd, const char *path, char *const argv[], char *const
 	return r;
 }
 
-/* ---- lists of arguments: they become the array that the kernel gets, as in libc itself ---- */
+/* ---- Lists of arguments: they become the array that the kernel gets, as in libc itself ---- */
 
-/* The arguments of a list, without `arg` before it and the NULL behind. */
+/* The number of arguments of a list, without `arg` before it and the NULL behind it. */
 static size_t list_count(const char *arg, va_list ap)
 {
 	size_t n = 0;
@@ -283,7 +283,9 @@ static void list_read(const char *arg, va_list ap, char **argv)
 		*++argv = va_arg(ap, char *);
 }
 
-/* An array on the stack of the caller: there may be no memory. `ap` stands behind the NULL. */
+/*
+ * Makes an array on the caller's stack: there may be no memory. Afterwards `ap` is behind the NULL.
+ */
 #define LIST(argv, arg, ap)								\
 	do {										\
 		va_start(ap, arg);							\
@@ -324,7 +326,7 @@ INTERPOSE int execlp(const char *file, const char *arg, ...)
 	return exec_file(file, argv, environ, CALL_FRAME);
 }
 
-/* ---- posix_spawn: what it does is not seen, as it is inside libc ---- */
+/* ---- posix_spawn: its calls are inside libc, so they are not seen ---- */
 
 INTERPOSE int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 			  const posix_spawnattr_t *attr, char *const argv[], char *const env[])

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * exec.h - what becomes of a program that is executed: whether it can be traced, or the agent would
- * break it
+ * exec.h - whether a program that is executed can be traced, and whether the agent would break it
  *
  * Called on the way to exec, so also in children of vfork() and in signal
  * handlers: nothing is allocated, files are read by system calls.
@@ -14,21 +13,22 @@
 #include "layout/layout.h"
 
 /*
- * UNTRACED_REASONS: it can be traced. Of a script that is said of its interpreter. What cannot be
- * told is yes. sanitizer_first: a sanitizer's library is loaded first, as it has to be.
+ * Why the program cannot be traced; UNTRACED_REASONS: it can, or that is not known. For a script it
+ * is about its interpreter. sanitizer_first: a sanitizer's library is loaded first, as it has to
+ * be.
  */
 enum untraced exec_look(const char *path, bool sanitizer_first);
 /* The same for the file that execvp() finds in `dirs` ($PATH, NULL: not set). */
 enum untraced exec_file_look(const char *file, const char *dirs, bool sanitizer_first);
 
 /*
- * The dynamic linker finds the library that LD_PRELOAD names in `word`: no other root and no mount
- * hides it, and this user may read it. A name without a directory is the dynamic linker's to find:
- * true.
+ * Whether the dynamic linker will find the library that LD_PRELOAD names in `word`: no other root
+ * and no mount hides it, and this user may read it. True for a name without a directory, which the
+ * dynamic linker searches.
  */
 bool exec_preloads(const char *word, size_t len);
 
-/* Preloading would make it fail, or write to its standard error. */
+/* Preloading would make the program fail, or write to its standard error. */
 static inline bool exec_breaks(enum untraced why)
 {
 	return why == UNTRACED_LIBC || why == UNTRACED_SANITIZER || why == UNTRACED_ROOT;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * exec_check.c - whether a program can have the agent preloaded, would be broken by it, or takes no
- * notice
+ * exec_check.c - whether a program can have the agent preloaded, would be broken by it, or ignores
+ * LD_PRELOAD
  *
- * A damaged file is execve()'s to refuse.
+ * If a file is damaged, execve() refuses it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ static bool is_sanitizer(void *arg, const char *library)
 	return program_is_sanitizer(library);
 }
 
-/* Where ids and capabilities of a file count for nothing. */
+/* Whether set-user-ids and capabilities of the file have no effect. */
 static bool without_rights(int fd)
 {
 	struct statfs fs;
@@ -41,7 +41,7 @@ static bool without_rights(int fd)
 	       (!agent_syscall(SYS_fstatfs, fd, &fs) && (fs.f_flags & ST_NOSUID));
 }
 
-/* Then the dynamic linker preloads nothing. */
+/* Whether the file gives more rights: then the dynamic linker preloads nothing. */
 static bool gives_rights(int fd)
 {
 	const uint32_t user = (uint32_t)agent_syscall(SYS_getuid);
@@ -73,7 +73,7 @@ static enum untraced program_look(struct program_file *p, enum program_kind kind
 	return gives_rights(p->fd) ? UNTRACED_RIGHTS : UNTRACED_REASONS;
 }
 
-/* The interpreter's path, cut out of the first line; NULL: no script. */
+/* The interpreter's path, cut out of the first line; NULL: it is no script. */
 static const char *script_interpreter(int fd, char *line, size_t size)
 {
 	long n = read_at(fd, line, size - 1, 0);
@@ -113,8 +113,8 @@ enum untraced exec_look(const char *path, bool sanitizer_first)
 }
 
 /*
- * Only what says that nobody finds it there counts: a table of descriptors that is full is not full
- * after exec.
+ * Only errors count that say that the file is not there or cannot be read: a table of descriptors
+ * that is full now is not full after exec.
  */
 bool exec_preloads(const char *word, size_t len)
 {
@@ -157,7 +157,7 @@ enum untraced exec_file_look(const char *file, const char *dirs, bool sanitizer_
 		if (n + 1 + name <= sizeof(path)) {
 			memcpy(path, dirs, n);
 			path[n] = '/';
-			/* An empty directory is the present one. */
+			/* An empty entry means the current directory. */
 			memcpy(path + n + (n != 0), file, name);
 			if (is_program(path))
 				return exec_look(path, sanitizer_first);

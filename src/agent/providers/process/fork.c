@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fork.c - new processes: their system calls, and what has to be known when they share memory (R22)
+ * fork.c - new processes: their system calls, and what the agent has to know if they share memory
+ * (R22)
  *
- *   fork(), _Fork()   the child has memory of its own; it attaches anew at its first hit (A5)
- *   vfork()           the child runs on the thread's memory while that waits: it hits with the
- *                     thread's slot, but not on its rseq area, which is not the child's
- *   clone()           one of these by its flags; or a task that shares the thread's control
- *                     block and runs beside it: of the two only the thread is recorded
+ *   fork(), _Fork()   the child has its own memory; its first hit attaches it (A5)
+ *   vfork()           the child uses the thread's memory while the thread waits: its hits use the
+ *                     thread's slot, but not its rseq area, which is not the child's
+ *   clone()           one of these, by its flags; or a task that runs beside the thread and shares
+ *                     its control block: then only the thread is recorded
  *
  * posix_spawn(), system() and popen() need nothing: from the clone to the exec
  * libc calls nothing that can be interposed, with all signals blocked.
@@ -24,7 +25,7 @@ typedef pid_t (*real_fork_call)(void);
 REAL_FUNCTION_AS(fork, real_fork_call);
 REAL_FUNCTION_AS(_Fork, real_fork_call);
 
-/* As glibc's fork(). */
+/* As in glibc's fork(). */
 enum { FORK_FLAGS = CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | 17 /* SIGCHLD */ };
 
 static pid_t fork_record(real_fork_call real, const void *frame)
@@ -50,7 +51,7 @@ pid_t call_fork(void)
 	return fork_record(REAL(fork), CALL_FRAME);
 }
 
-/* Runs no handlers of forks, which would tell the agent. */
+/* _Fork() runs no fork handlers, so it calls the agent itself. */
 pid_t call__Fork(void)
 {
 	struct pids_family family;
@@ -72,7 +73,7 @@ static bool any_provider_armed(void)
 	return false;
 }
 
-/* The child may have a hit. */
+/* Whether the child may have a hit. */
 static bool any_armed(void)
 {
 	return any_provider_armed() || agent_events_armed() || agent_functions_on() ||
@@ -80,8 +81,8 @@ static bool any_armed(void)
 }
 
 /*
- * What the child changes for itself alone: signals that it blocks or not, locks that it leaves
- * behind.
+ * The thread's state that the child may change for itself only: signals that it blocks, locks that
+ * it leaves behind.
  */
 struct lent {
 	uint8_t		flags, locks;
@@ -100,7 +101,7 @@ static void take_back(struct agent_thread *t, const struct lent *l)
 	t->section = l->section;
 }
 
-/* By how deep vfork() is nested. */
+/* By the depth of nested vfork(). */
 enum { LENT_MOST = 2 };
 static __thread struct lent lent[LENT_MOST] __attribute__((tls_model("initial-exec")));
 
@@ -108,8 +109,8 @@ void vfork_begin(const void *frame);
 long vfork_end(long ret, const void *frame);
 
 /*
- * The thread has its slot before, because the child must not take one for it.
- * Nested ones count: a child's child ends first.
+ * Makes sure that the thread has its slot, because the child must not take one for it.
+ * no_rseq counts nested children: a child's child ends first.
  */
 void vfork_begin(const void *frame)
 {
@@ -125,7 +126,7 @@ void vfork_begin(const void *frame)
 	t->no_rseq++;
 }
 
-/* In the child, and then in the parent. */
+/* Runs in the child, and then in the parent. */
 long vfork_end(long ret, const void *frame)
 {
 	struct agent_thread *t = agent_thread_known();
@@ -150,15 +151,15 @@ typedef int (*real_clone_call)(int (*)(void *), void *, int, void *, pid_t *, vo
 
 REAL_FUNCTION_AS(clone, real_clone_call);
 
-/* Where libc lets the child's stack begin: it has put the function and its argument there. */
+/* The stack pointer that libc passes: it has put the function and its argument there. */
 static uint64_t clone_stack(void *stack)
 {
 	return ((uintptr_t)stack & -16ul) - 16;
 }
 
 /*
- * What the child begins with while new processes are followed. It lies on its creator's stack: that
- * waits, or is copied.
+ * For the child's begin, while new processes are followed. It is on its creator's stack, which
+ * waits or is copied.
  */
 struct cloned {
 	int		(*fn)(void *);
@@ -181,7 +182,7 @@ static int clone_start(void *arg)
 INTERPOSE int call_clone(int (*)(void *), void *, int, void *, pid_t *, void *,
 			 pid_t *) __asm__("clone");
 
-/* The last three are `...`, found where they would be anyway. */
+/* The last three are `...`: they are in the same registers anyway. */
 int call_clone(int (*fn)(void *), void *stack, int flags, void *arg, pid_t *ptid, void *tls,
 	       pid_t *ctid)
 {
@@ -190,9 +191,9 @@ int call_clone(int (*fn)(void *), void *stack, int flags, void *arg, pid_t *ptid
 	uint8_t before = t ? t->no_rseq : 0;
 	struct lent own;
 	struct cloned c = { .fn = fn, .arg = arg, .shares = flags & CLONE_VM };
-	/* The number that it has in a name space of its own says nothing. */
+	/* In a new pid name space the child's own number is of no use. */
 	bool waits = shares && (flags & (CLONE_VFORK | CLONE_NEWPID)) == CLONE_VFORK;
-	/* In a control block of the program's own there is nothing of ours. */
+	/* A control block of the program's own has nothing of ours. */
 	bool follows =
 		fn && !(flags & CLONE_SETTLS) && (!c.shares || waits) && agent_family(&c.family);
 	int r;

@@ -2,13 +2,13 @@
 /*
  * send.c - signal_generate, where the program sends a signal by libc
  *
- * Recorded before it is sent, because it may be delivered before the function
- * returns; whether it can be sent is asked first, with signal 0, so that no
- * event tells of one that was not. Signals that the kernel sends by itself
- * (faults, timers, the terminal) and those of abort() are not seen here.
+ * The event is recorded before the signal is sent, because it may be delivered before
+ * the function returns. Before that the agent sends signal 0, to find out whether the
+ * signal can be sent, so that no event reports one that was not. Signals that the kernel
+ * itself sends (faults, timers, the terminal) and those of abort() are not seen here.
  *
- * pid is the number that the program gave, that of a process group negative;
- * comm is known of the caller's own thread, else it is <...>.
+ * pid is the number that the program gave; a process group's is negative. comm is
+ * known only for the caller's own thread, else it is <...>.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -18,18 +18,18 @@
 #include "agent/providers/syscalls/syscalls.h"
 #include "agent/syscall.h"
 
-/* What is sent: all but `sig` is known before. */
+/* A signal to be sent; `sig` itself is passed beside it. */
 struct sending {
-	unsigned int	call;		/* which system call; its arguments */
+	unsigned int	call;		/* the system call; its arguments: */
 	uint64_t	args[4];
-	int		code;		/* siginfo's */
-	int		pid;		/* a process or a thread */
+	int		code;		/* si_code */
+	int		pid;		/* of a process or of a thread */
 	bool		group;
 };
 
 /*
- * In a sandbox there is no call to ask with; in a name space of its own the server's number is
- * another one.
+ * In a sandbox no call may be made for it. In another name space the server's number is another
+ * one.
  */
 static int own_process(const struct agent_thread *t)
 {
@@ -50,7 +50,8 @@ static void target_fill(const struct agent_thread *t, const struct sending *s,
 }
 
 /*
- * In a filter of the program's own, which may look at who gets what signal, it is taken to be so.
+ * A filter of the program may look at who gets which signal: then no call is made, and the answer
+ * is yes.
  */
 static bool may_send(const struct sending *s)
 {
@@ -120,7 +121,7 @@ INTERPOSE int killpg(pid_t group, int sig)
 	struct sending s;
 	int r;
 
-	/* libc refuses a negative one by itself. */
+	/* libc itself refuses a negative number. */
 	if (group < 0 || !sending_wanted(SYSCALL_kill))
 		return REAL(killpg)(group, sig);
 	s = to_process(-group, sig);
@@ -195,8 +196,9 @@ int call_raise(int sig)
 }
 
 /*
- * libc keeps a thread's number in its control block and does not tell it. Where
- * it is, the calling thread's own shows; glibc on x86-64 has it 720 bytes in.
+ * libc has a thread's number in its control block, but no function for it. The calling
+ * thread's own shows whether it is at this place: 720 bytes behind the start in glibc
+ * on x86-64.
  */
 enum { TID_AT = 720 };
 

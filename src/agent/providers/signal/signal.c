@@ -2,28 +2,29 @@
 /*
  * signal.c - signal_deliver: a handler begins; and what is known of signals (R26)
  *
- * The kernel is given one of HANDLERS entries in place of a program's handler,
+ * Instead of a program's handler the kernel gets one of HANDLERS entries,
  *
  *     kernel -> entry n (x86_64/handlers.S) -> signal_begin() -> the handler of actions[n]
  *
- * and an entry stands for one handler with its flags and mask, for good. So
- * the kernel's table stays the only one: what a signal does changes in one
- * step with sigaction(), fork() and exec() carry it as ever, SA_RESETHAND
- * needs nothing, and a caller that asks gets the handler that the entry stands for.
+ * and an entry belongs to one handler with its flags and mask, for good. So the
+ * kernel's table stays the only one: sigaction() changes what a signal does in one
+ * step, fork() and exec() pass the actions on as ever, SA_RESETHAND needs nothing,
+ * and a caller that asks for its handler gets the one that the entry belongs to.
  *
- * G1  An action is immutable once it is ready. A handler that comes while one
- *     is written (the writer may be the interrupted code) takes another.
- * G2  With all entries taken, a handler is installed as it is: not recorded.
- * G3  Entries ask for SA_SIGINFO, without which the kernel leaves siginfo
- *     unwritten. Who did not ask for it does not see it in sa_flags.
- * G4  Handlers that run are known by the frames of signal_begin(). One that was
- *     left by siglongjmp is found by its frame, as a hit is (A6).
- * G5  SIGBUS, SIGSEGV and SIGFPE are also the agent's (guard.c): its handler is
- *     in front of the program's, and is there when the program has none.
+ * G1  An action is immutable once it is ready. A handler that is installed while
+ *     another one is written (the writer may be the interrupted code) gets another
+ *     action.
+ * G2  If all entries are taken, a handler is installed as it is: not recorded.
+ * G3  Entries are installed with SA_SIGINFO, without which the kernel leaves siginfo
+ *     unwritten. A program that did not set the flag does not see it in sa_flags.
+ * G4  Running handlers are known by the frames of signal_begin(). One that was left
+ *     by siglongjmp is found by its frame, as a hit is (A6).
+ * G5  SIGBUS, SIGSEGV and SIGFPE are also the agent's (guard.c): its handler runs
+ *     before the program's, and is there when the program has none.
  * G6  siginfo_added and interrupting have a bit for each signal. They are
- *     relaxed: nothing else is read through a bit. Where two threads change one
- *     signal's action at once, the kernel's may be one's and the bit the
- *     other's: a flag is shown or taken then that only the loser asked for.
+ *     relaxed: nothing else is read through a bit. If two threads change one
+ *     signal's action at once, the kernel may have one thread's action, and the bit
+ *     may be the other's: then a flag is shown or used that only the loser set.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -43,7 +44,7 @@ enum action_state { ACTION_FREE, ACTION_WRITING, ACTION_READY };
 
 struct action {
 	_Atomic uint32_t state;		/* enum action_state; READY is stored with release */
-	uint32_t	flags;		/* as the program gave them */
+	uint32_t	flags;		/* as the program set them */
 	uintptr_t	handler;
 	uint64_t	mask;
 };
@@ -52,10 +53,10 @@ static struct action actions[HANDLERS];
 
 /* Signals whose action has SA_SIGINFO only because of G3. */
 static _Atomic uint64_t siginfo_added;
-/* Signals that siginterrupt() has said of to interrupt system calls; for signal(). */
+/* Signals for which siginterrupt() has requested that they interrupt system calls; for signal(). */
 static _Atomic uint64_t interrupting;
 
-/* G5, by signal: what the program said when it took the default, which is only shown. */
+/* G5, by signal: flags and mask that the program gave with SIG_DFL. They are only shown. */
 static struct {
 	int		flags;
 	uint64_t	mask;
@@ -67,7 +68,7 @@ enum { NESTED = 4, RESTORER = 0x04000000, KERNEL_SIGSET = 8 };
 
 /* G4: the innermost last. */
 static __thread struct running {
-	uint32_t	nr;		/* beyond NESTED only counted */
+	uint32_t	nr;		/* those beyond NESTED are only counted */
 	uintptr_t	frame[NESTED];
 } running __attribute__((tls_model("initial-exec")));
 
@@ -86,7 +87,7 @@ static inline uint64_t mask_of(const sigset_t *set)
 	return mask;
 }
 
-/* All that can be blocked; 32 and 33 are libc's own. */
+/* Whether all signals are blocked that can be; libc uses 32 and 33. */
 static inline bool mask_full(uint64_t mask)
 {
 	return !~(mask | bit(SIGKILL) | bit(SIGSTOP) | bit(32) | bit(33));
@@ -98,9 +99,9 @@ static void flags_set(struct agent_thread *t, bool off)
 }
 
 /*
- * Latency tracers watch for signals that are all blocked; as in the kernel both ends of such a
- * section are marked so. by: the function that the program called, or its handler; frame: of its
- * caller, see CALL_FRAME.
+ * For latency tracers, which watch sections with all signals blocked. As in the kernel, the flag is
+ * set at both ends of such a section. by: the function that the program called, or its handler;
+ * frame: of its caller, see CALL_FRAME.
  */
 static void signals_off(struct agent_thread *t, bool off, const void *by, const void *frame)
 {
@@ -113,8 +114,8 @@ static void signals_off(struct agent_thread *t, bool off, const void *by, const 
 }
 
 /*
- * The handler came while sigsuspend() or its like waited, with signals that were not blocked: that
- * was no section.
+ * The handler runs while sigsuspend() or its like waits with another mask: what is counted as a
+ * section was none.
  */
 static void section_suspended(struct agent_thread *t)
 {
@@ -122,7 +123,7 @@ static void section_suspended(struct agent_thread *t)
 	t->section.on = t->section.on && t->section.state;
 }
 
-/* With the thread's first hit where somebody watches. */
+/* If the section is watched, this is the thread's first hit. */
 static struct agent_thread *masked_thread(bool off)
 {
 	return off && agent_section_watched(SECTION_IRQS) ? agent_thread() : agent_thread_known();
@@ -137,7 +138,7 @@ static void mask_is(uint64_t mask, const void *by, const void *frame)
 		signals_off(t, off, by, frame);
 }
 
-/* For the rare ways to change the mask. */
+/* For functions that change the mask in rare ways: asks the kernel. */
 static void mask_ask(const void *by, const void *frame)
 {
 	uint64_t mask;
@@ -147,11 +148,11 @@ static void mask_ask(const void *by, const void *frame)
 		mask_is(mask, by, frame);
 }
 
-/* ---- Handlers that run (G4) ---- */
+/* ---- Running handlers (G4) ---- */
 
 /*
- * What agent_signal_flags() does is called at sites of functions, whose arguments may lie in vector
- * registers.
+ * agent_signal_flags() and what it calls run at sites of functions, whose arguments may be in
+ * vector registers.
  */
 #define NO_VECTORS __attribute__((target("general-regs-only")))
 
@@ -193,7 +194,10 @@ NO_VECTORS uint8_t agent_signal_flags(const struct agent_thread *t, const void *
 	return flags_now(t);
 }
 
-/* A handler begins. -> what agent_alternate() is when it returns: of one that was left nothing. */
+/*
+ * A handler begins. -> the value of agent_alternate() for the time after its return; if the one
+ * before was left, there is none.
+ */
 static struct agent_region alternate_begin(const ucontext_t *uc, uintptr_t frame)
 {
 	const struct agent_region none = { 0 },
@@ -210,8 +214,7 @@ static void running_push(uintptr_t frame)
 	const uint32_t nr = running.nr;
 
 	/*
-	 * The second time because a handler that came before the count was raised had this place,
-	 * too.
+	 * Twice, because a handler that runs before the count was raised uses the same place.
 	 */
 	for (int i = 0; i < 2; i++) {
 		if (nr < NESTED)
@@ -225,7 +228,7 @@ static void running_push(uintptr_t frame)
 
 static void running_pop(uintptr_t frame)
 {
-	/* This one, and any above it that was left. */
+	/* Removes this one, and those inside it that were left. */
 	for (uint32_t i = 0; i < running.nr && i < NESTED; i++)
 		if (running.frame[i] == frame) {
 			running.nr = i;
@@ -235,7 +238,7 @@ static void running_pop(uintptr_t frame)
 		running.nr--;
 }
 
-/* Its stack is that of the code that it interrupted: frame. */
+/* frame: of the code that the handler has interrupted. */
 static void deliver(const struct action *a, const siginfo_t *info, const uintptr_t frame[2])
 {
 	struct signal_deliver_record r = { .sig = info->si_signo,
@@ -255,8 +258,8 @@ static void deliver(const struct action *a, const siginfo_t *info, const uintptr
 }
 
 /*
- * The mask while the handler runs. A full one before it: it interrupted sigsuspend() or its like,
- * which had another.
+ * Whether the mask is full while the handler runs. If it was full before, the handler has
+ * interrupted sigsuspend() or its like, which had another mask.
  */
 static bool handler_mask_full(const struct action *a, int sig, const ucontext_t *uc)
 {
@@ -288,7 +291,9 @@ void signal_begin(int sig, siginfo_t *info, void *context, unsigned int n)
 	off = handler_mask_full(&actions[n], sig, uc);
 	t = masked_thread(off);
 	if (t) {
-		/* The handler's own calls are recorded, also when it interrupted an interposer. */
+		/*
+		 * The handler's own calls are recorded, also if it has interrupted an interposer.
+		 */
 		busy = t->busy;
 		t->busy = 0;
 		t->flags |= AGENT_HANDLER;
@@ -325,7 +330,7 @@ static bool action_same(const struct action *a, const struct action *b)
 	return a->handler == b->handler && a->flags == b->flags && a->mask == b->mask;
 }
 
-/* The entry for a handler, 0: there is none left (G2). */
+/* The entry for a handler; 0: all are taken (G2). */
 static uintptr_t entry_find(const struct action *want)
 {
 	for (unsigned int n = 0; n < HANDLERS; n++) {
@@ -339,7 +344,7 @@ static uintptr_t entry_find(const struct action *want)
 			a->handler = want->handler;
 			a->flags = want->flags;
 			a->mask = want->mask;
-			/* Pairs with the acquires above, of a thread that finds it ready. */
+			/* Pairs with the acquires above, in a thread that finds it ready. */
 			atomic_store_explicit(&a->state, ACTION_READY, memory_order_release);
 			return (uintptr_t)signal_entries[n];
 		}
@@ -349,7 +354,7 @@ static uintptr_t entry_find(const struct action *want)
 	return 0;
 }
 
-/* As the kernel is to have it. */
+/* Changes an action from the program's form to the kernel's. */
 static void action_wrap(int sig, struct sigaction *act)
 {
 	struct action want = { .handler = (uintptr_t)act->sa_handler,
@@ -373,7 +378,7 @@ static void action_wrap(int sig, struct sigaction *act)
 	act->sa_flags |= SA_SIGINFO;
 }
 
-/* As the program gave it. */
+/* Changes it back. */
 static void action_unwrap(int sig, struct sigaction *act)
 {
 	uintptr_t handler = (uintptr_t)act->sa_handler;
@@ -388,7 +393,7 @@ static void action_unwrap(int sig, struct sigaction *act)
 		return;
 	}
 	if (!entry_is(handler)) {
-		/* SA_RESETHAND leaves the flags. Relaxed: G6. */
+		/* After SA_RESETHAND the flag is still there. Relaxed: G6. */
 		if (atomic_load_explicit(&siginfo_added, memory_order_relaxed) & bit(sig))
 			act->sa_flags &= ~SA_SIGINFO;
 		return;
@@ -446,7 +451,7 @@ int call_sigaction(int sig, const struct sigaction *act, struct sigaction *old)
 	return action_set(sig, act, old, FRAME_BELOW(CALL_SITE));
 }
 
-/* ---- The older ways to install a handler, which all come to a sigaction() ---- */
+/* ---- The older functions that install a handler; all of them call sigaction() ---- */
 
 static void (*handler_set(int sig, void (*handler)(int), int flags, bool masked,
 			  const void *frame))(int)
@@ -541,7 +546,7 @@ int call_siginterrupt(int sig, int flag)
 REAL_FUNCTION(pthread_sigmask);
 REAL_FUNCTION(sigprocmask);
 
-/* What the mask is after a change that succeeded. */
+/* The mask after a change that has succeeded. */
 static uint64_t mask_after(int how, const sigset_t *set, const sigset_t *old)
 {
 	uint64_t before = mask_of(old), given = mask_of(set);
@@ -550,8 +555,8 @@ static uint64_t mask_after(int how, const sigset_t *set, const sigset_t *old)
 }
 
 /*
- * A section ends before the mask changes, which handlers of signals that waited would otherwise be
- * part of.
+ * A section ends before the mask changes. Otherwise handlers of pending signals would be part of
+ * it.
  */
 static void mask_section_ends(int how, const sigset_t *set, const void *by, const void *frame)
 {
@@ -616,7 +621,7 @@ MASK_CALL(sigsetmask)
 MASK_CALL(sighold)
 MASK_CALL(sigrelse)
 
-/* ---- Jumps bring the mask back that was saved, and leave handlers ---- */
+/* ---- Jumps: they restore a saved mask, and leave handlers ---- */
 
 enum { JUMP_MOST = 1 << 28 };
 
@@ -626,8 +631,8 @@ static void jump_settle(const struct __jmp_buf_tag *env, const void *frame)
 	struct agent_thread *t;
 
 	/*
-	 * Within a stack a jump goes upwards; a buffer that says something else was not made by
-	 * this libc.
+	 * On one stack a jump goes upwards. If a buffer says otherwise, it was not made by this
+	 * libc.
 	 */
 	if (!running.nr || (!on_alternate((uintptr_t)frame) && sp - (uintptr_t)frame > JUMP_MOST))
 		return;
@@ -639,7 +644,7 @@ static void jump_settle(const struct __jmp_buf_tag *env, const void *frame)
 		t->flags = flags_now(t);
 }
 
-/* Behind a call that does not return another function may begin. */
+/* The call does not return, so the next function may begin behind it: less one. */
 #define JUMP_FRAME ((const void *[2]){ *(void **)CALL_FRAME, (const char *)CALL_SITE - 1 })
 
 typedef void (*real_jump)(struct __jmp_buf_tag *, int) __attribute__((noreturn));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * signals.h - records of the signal events, and what other interposers ask of signal.c
+ * signals.h - records of the signal events, and what signal.c does for other interposers
  *
  * In the kernel's order (signal:signal_generate, signal:signal_deliver).
  */
@@ -33,9 +33,7 @@ struct signal_deliver_record {
 	uint64_t	action_flags;
 };
 
-/*
- * Where libc keeps a thread's number; NULL: it is not known of this libc. The thread must be there.
- */
+/* Where libc has the number of a thread that exists; NULL: not known for this libc. */
 const pid_t *thread_number(pthread_t thread);
 
 #endif

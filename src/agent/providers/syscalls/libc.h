@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libc.h - functions of libc that are one system call each, and what the kernel gets from them
+ * libc.h - functions of libc that are one system call each, and the arguments that the kernel gets
  *
  *   CALL(function, system call, result, the kernel's arguments ...)
  *
- * As glibc 2.36 does it on x86-64, so open() is an openat here. An argument is
+ * As glibc 2.36 makes them on x86-64: open() is an openat here. An argument is
  *
  *   P0 .. P5	the function's argument of that number, a long or a pointer
- *   I0 .. I5	the same where it is an int: the kernel gets the low half, zeros above
+ *   I0 .. I5	the same if it is an int: the kernel gets the low half, with zeros above
  *   Z, M1, ...	constants: enum call_arg in syscalls.c
  *
- * and the result, when it is not the kernel's own,
+ * and the result, if it is not the kernel's own, is
  *
- *   INT, LONG	-1 and errno where the kernel says -errno
+ *   INT, LONG	-1 and errno where the kernel returns -errno
  *   ID		an unsigned int, never an error
  *   ERRNO	the positive error itself
  *   NONE	the function returns nothing
  *
- * Where libc copies an argument to memory of its own (the timeout of ppoll(),
- * the struct of sigaction()), the caller's pointer is recorded in its place.
- * mlock2() without flags comes to the kernel as mlock.
- * ALIAS(name, function): another name of the same.
+ * If libc copies an argument to memory of its own (the timeout of ppoll(), the struct
+ * of sigaction()), the caller's pointer is recorded instead. mlock2() without flags is
+ * the system call mlock.
+ *
+ * ALIAS(name, function): another name of the function.
+ *
  * Included several times with other macros.
  */
 /* files by name */
@@ -221,10 +223,7 @@ CALL(recvmsg, recvmsg, LONG, I0, P1, I2)
 CALL(sendmmsg, sendmmsg, INT, I0, P1, I2, I3)
 CALL(recvmmsg, recvmmsg, INT, I0, P1, I2, I3, P4)
 
-/*
- * memory; mmap(), munmap(), mremap(), brk() and sbrk() are heap.c's, mprotect() is in
- * special.c
- */
+/* memory; heap.c has mmap(), munmap(), mremap(), brk() and sbrk(), special.c has mprotect() */
 CALL(madvise, madvise, INT, P0, P1, I2)
 CALL(posix_madvise, madvise, ERRNO, P0, P1, I2)
 CALL(process_madvise, process_madvise, LONG, I0, P1, P2, I3, I4)
@@ -262,7 +261,7 @@ CALL(mq_timedsend, mq_timedsend, INT, I0, P1, P2, I3, P4)
 CALL(mq_receive, mq_timedreceive, LONG, I0, P1, P2, P3, Z)
 CALL(mq_timedreceive, mq_timedreceive, LONG, I0, P1, P2, P3, P4)
 
-/* processes and who they are */
+/* processes and their ids */
 CALL(getpid, getpid, INT)
 ALIAS(__getpid, getpid)
 CALL(getppid, getppid, INT)
@@ -315,8 +314,8 @@ CALL(capget, capget, INT, P0, P1)
 CALL(capset, capset, INT, P0, P1)
 
 /*
- * scheduling and time; what the vDSO does (clock_gettime, gettimeofday, time, getcpu) is no system
- * call
+ * scheduling and time; functions that the vDSO implements (clock_gettime, gettimeofday, time,
+ * getcpu) are no system calls
  */
 CALL(sched_yield, sched_yield, INT)
 ALIAS(__sched_yield, sched_yield)
@@ -347,7 +346,7 @@ CALL(timer_settime, timer_settime, INT, I0, I1, P2, P3)
 CALL(timer_gettime, timer_gettime, INT, I0, P1)
 CALL(timer_getoverrun, timer_getoverrun, INT, I0)
 
-/* signals; what sends them, catches them and changes the mask is in signal.c */
+/* signals; signal.c has the functions that send or catch them, or change the mask */
 CALL(sigsuspend, rt_sigsuspend, INT, P0, SIGSET)
 CALL(sigpending, rt_sigpending, INT, P0, SIGSET)
 CALL(sigtimedwait, rt_sigtimedwait, INT, P0, P1, P2, SIGSET)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * special.c - system calls whose arguments or result libc.h cannot say
+ * special.c - system calls whose arguments or result libc.h cannot describe
  *
- *   syscall()            by its number; futex and prctl are the thread events' as well, limits are
- *                        limits.c's
- *   initgroups()         is several
+ *   syscall()            by its number; futex and prctl also belong to the thread events, limits to
+ *                        limits.c
+ *   initgroups()         makes several calls
  *   mprotect()           the agent notes code that becomes writable
  *   getcwd()             the kernel returns a length
  *   getpriority()        the kernel returns 20 - nice value
@@ -33,7 +33,7 @@ typedef long (*real_syscall_call)(long, long, long, long, long, long, long);
 
 REAL_FUNCTION_AS(syscall, real_syscall_call);
 
-/* Those that return twice, or never: there is no way back through a frame of ours. */
+/* Calls that return twice, or never: they cannot return through a frame of ours. */
 static bool no_return(long nr, long flags)
 {
 	return nr == SYS_rt_sigreturn || nr == SYS_vfork || nr == SYS_clone3 ||
@@ -110,7 +110,7 @@ INTERPOSE int initgroups(const char *user, gid_t group)
 	return r;
 }
 
-/* ---- What may be done with memory ---- */
+/* ---- Permissions of memory ---- */
 
 REAL_FUNCTION(mprotect);
 REAL_FUNCTION(pkey_mprotect);
@@ -178,7 +178,7 @@ char *__getcwd_chk(char *buf, size_t size, size_t buflen)
 	return r;
 }
 
-/* -1 may be a nice value: only errno tells. */
+/* -1 may be a nice value: only errno shows an error. */
 typedef int (*real_getpriority_call)(int, id_t);
 REAL_FUNCTION_AS(getpriority, real_getpriority_call);
 INTERPOSE int call_getpriority(int which, id_t who) __asm__("getpriority");

@@ -2,15 +2,15 @@
 /*
  * syscalls.c - the functions of libc that are one system call each
  *
- * Each interposer passes six registers on, whatever the function's arguments
- * are: on this architecture a function with less, or with `...`, finds its own
- * where it looks for them. So all are the same but for their row in
- * libc.h (x86_64/calls.S),
+ * Each interposer passes six registers on, whatever the function's arguments are.
+ * On this architecture a function with fewer arguments, or with `...`, finds them
+ * in the same registers. So all interposers differ only in their row of libc.h
+ * (x86_64/calls.S):
  *
  *     the row's two events not armed  ->  jump to libc's function
  *     else                            ->  call_record()
  *
- * and libc.h says how the kernel's arguments come from the function's.
+ * libc.h describes how the kernel's arguments are made from the function's.
  */
 #include <fcntl.h>
 #include <sys/sem.h>
@@ -23,7 +23,7 @@ enum call_arg {
 	P0, P1, P2, P3, P4, P5,
 	I0 = 8, I1, I2, I3, I4, I5,
 	Z = 16, M1, CWD, NOFOLLOW, EMPTY, EMPTY_PATH, SIGSET,
-	MODE2, MODE3,		/* of open(): only where the flags before it ask for one */
+	MODE2, MODE3,		/* of open(): only if the flags before it require one */
 	ATTR3,			/* of mq_open(): the same */
 	SEMUN3,			/* of semctl(): only for commands that have one */
 	FIFO1, FIFO2,		/* a mode, as mkfifo() completes it */
@@ -124,9 +124,9 @@ static int64_t result_of(enum call_result_kind kind, long r)
 long call_record(long a, long b, long c, long d, long e, long f, unsigned int row, void *ret);
 
 /*
- * `ret` is where the interposer returns to. The interposers have no frame, so
- * that the frame pointer found here is still the program's: both make a frame
- * for the stack trace to begin with.
+ * `ret` is the return address of the interposer. The interposers have no frame, so the
+ * frame pointer found here is still the program's: both make a frame for the stack
+ * trace to begin with.
  */
 long call_record(long a, long b, long c, long d, long e, long f, unsigned int row, void *ret)
 {
@@ -151,7 +151,7 @@ long call_record(long a, long b, long c, long d, long e, long f, unsigned int ro
 	return r;
 }
 
-/* ---- What wants a process without the agent's task (S5 of agent/sites/task.c) ---- */
+/* ---- Calls that need a process without the agent's task (S5 of agent/sites/task.c) ---- */
 
 #define ALONE(X)										\
 	X(setuid) X(seteuid) X(setreuid) X(setresuid) X(setgid) X(setegid) X(setregid)		\
@@ -165,7 +165,7 @@ enum { ALONE(X) NR_ALONE };
 ALONE(X)
 #undef X
 
-/* setfsuid() is a thread's own call in libc, too. */
+/* setfsuid() changes only the calling thread in libc, too. */
 static bool row_wants_alone(unsigned int which, long a, long b)
 {
 	switch (which) {
@@ -200,11 +200,11 @@ static long call_alone(unsigned int which, call_function real, long a, long b, l
 ALONE(X)
 #undef X
 
-/* ---- Handlers with a stack of their own ---- */
+/* ---- Signal handlers with an alternate stack ---- */
 
 REAL_FUNCTION_AS(sigaltstack, call_function);
 
-/* The first call: real_find_all(). */
+/* The first call runs real_find_all(). */
 static long first_sigaltstack(long a, long b, long c, long d, long e, long f)
 {
 	real_find_all();
@@ -219,12 +219,12 @@ call_function call_functions[ROWS] = { ALONE(X) [ROW_sigaltstack] = first_sigalt
 
 /* ---- Recording ---- */
 
-/* 1 + the number of arguments, once it was asked for. */
+/* 1 + the number of arguments, once it has been counted. */
 static _Atomic uint8_t nr_args[SYSCALL_COUNT];
 
 static unsigned int args_of(unsigned int call)
 {
-	/* Relaxed: who sees a 0 counts once more. */
+	/* Relaxed: a thread that sees a 0 counts once more. */
 	unsigned int n = atomic_load_explicit(&nr_args[call], memory_order_relaxed);
 
 	if (!n) {

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * syscalls.h - sys_enter_X and sys_exit_X: for everybody who wraps a function that is a system call
+ * syscalls.h - sys_enter_X and sys_exit_X: for all files that wrap a function that is a system call
  *
  *   syscalls.c          the functions of libc that are one system call each (libc.h)
  *   special.c           those whose arguments or result need more than a table
- *   signal.c, fork.c, heap.c, thread.c   others, that use what is here
+ *   signal.c, fork.c, heap.c, thread.c   others, which use the functions declared here
  *
- * An event is recorded where the program calls libc. What libc calls inside
- * itself (fread(), the clone3 of pthread_create()) is not seen, nor is what a
- * program does with system calls of its own.
+ * An event is recorded where the program calls libc. Calls that libc makes inside
+ * itself (fread(), the clone3 of pthread_create()) are not seen, nor are system calls
+ * that a program makes by its own instructions.
  *
- * X1  A result is what the kernel would have said: -errno, not -1.
+ * X1  A result is the kernel's: -errno, not -1.
  * X2  errno is as the real function left it.
- * X3  The real function runs outside of agent_enter(): signal handlers and
- *     what they call are recorded, cancellation and siglongjmp leave nothing behind.
+ * X3  The real function runs outside of agent_enter(): signal handlers and the
+ *     functions that they call are recorded; cancellation and siglongjmp leave
+ *     nothing behind.
  */
 #ifndef TRACEFUSE_AGENT_PROVIDERS_SYSCALLS_SYSCALLS_H
 #define TRACEFUSE_AGENT_PROVIDERS_SYSCALLS_SYSCALLS_H
@@ -21,7 +22,7 @@
 #include <errno.h>
 #include "agent/providers/hooks.h"
 
-/* SYSCALL_read ...: which one, counted from 0. Its number is syscall_numbers[]'s. */
+/* SYSCALL_read ...: index of a system call, from 0. Its number is in syscall_numbers[]. */
 #define SYSCALL(nr, name, args) SYSCALL_##name,
 enum syscall_index {
 #include "agent/x86_64/syscalls.h"
@@ -46,7 +47,7 @@ struct syscall_exit_record {
 	int64_t		ret;
 };
 
-/* 1 + the index of a number, 0: no event for it. */
+/* 1 + the index of a number; 0: there is no event for it. */
 unsigned int syscall_index(long nr);
 /* How many arguments the kernel's declaration has. */
 unsigned int syscall_nr_args(unsigned int call);
@@ -72,13 +73,13 @@ static inline bool call_armed(unsigned int call)
 }
 
 /*
- * The two events, where they are armed. `frame` is CALL_FRAME of the function
+ * Emit the two events, if they are armed. `frame` is CALL_FRAME of the function
  * that the program called; `args` has syscall_nr_args() elements.
  */
 void call_enter(unsigned int call, const uint64_t *args, const void *frame);
 void call_exit(unsigned int call, int64_t ret, const void *frame);
 
-/* A result as the kernel says it: -errno for -1. */
+/* The kernel's form of a result: -errno instead of -1. */
 static inline int64_t call_result(int64_t ret)
 {
 	return ret == -1 ? -errno : ret;

@@ -3,13 +3,13 @@
  * table.c - the events of the system calls: sys_enter_X has the kernel's
  * arguments as unsigned long, sys_exit_X the result
  *
- * Made of the declarations in x86_64/syscalls.h, as the kernel makes them of its own.
+ * It is made from the declarations in x86_64/syscalls.h, as the kernel makes its own.
  */
 #include <stddef.h>
 #include <string.h>
 #include "agent/providers/syscalls/syscalls.h"
 
-/* Texts lie behind each other in one struct, so that no pointer has to be relocated. */
+/* All texts are in one struct, one behind the other, so that no pointer has to be relocated. */
 #define SYSCALL(nr, name, args) char name_##name[sizeof(#name)]; char args_##name[sizeof(args)];
 static const struct syscall_texts {
 #include "agent/x86_64/syscalls.h"

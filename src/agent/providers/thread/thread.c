@@ -2,25 +2,27 @@
 /*
  * thread.c - thread:create, exit, name
  *
- * T1  A thread's start routine is called by thread_start(), so that the thread
- *     has its slot before, and that its end is seen, by return, pthread_exit()
- *     or cancellation. Of other threads (the first, those that were there
- *     before us) only pthread_exit() is seen. Destructors of thread-local data
- *     run after thread:exit, and after the wakeup of the thread that joins it.
+ * T1  thread_start() calls a thread's start routine. So the thread has its slot
+ *     before, and its end is seen: by return, pthread_exit() or cancellation. For
+ *     other threads (the first one, those from before the agent) only pthread_exit()
+ *     is seen. Destructors of thread-local data run after thread:exit, and after
+ *     the wakeup of the thread that joins it.
  *
- * T2  The child's number lies in libc's descriptor of the thread, which may be
- *     gone as soon as the thread is, and so may be what its creator was given it
- *     in. So the creator reads both only while the thread's routine has not begun:
+ * T2  The child's number is in libc's descriptor of the thread, which may be freed
+ *     as soon as the thread has ended. The same holds for the pthread_t that the
+ *     creator gave. So the creator reads both only while the thread's routine has
+ *     not begun:
  *
  *        creator                             thread
  *        NEW -> READING, reads, -> READ      NEW -> STARTED, its number is in the struct
- *        (found STARTED: takes that)         (found READING: waits for READ, and begins)
+ *        (found STARTED: reads that)         (found READING: waits for READ, and begins)
  *
- *     Who comes second is done with the struct; the thread, when the creator was first.
+ *     The one that comes second disposes of the struct: the thread, if the creator
+ *     was first.
  *
- * T3  A thread frees nothing, for free() gives a thread memory of its own (an
- *     arena): 64 MiB of addresses, which one that asks for none may not have
- *     under RLIMIT_AS. Who makes the next thread does it.
+ * T3  A thread frees nothing: free() gives a thread memory of its own (an arena),
+ *     64 MiB of addresses, which a thread that allocates nothing may not have
+ *     under RLIMIT_AS. The next thread's creator frees it.
  */
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -56,10 +58,10 @@ struct start {
 	void		*(*routine)(void *);
 	int		(*c11)(void *);		/* instead of routine */
 	void		*arg;
-	bool		wanted;			/* the creator asks for the number: T2 */
+	bool		wanted;			/* the creator needs the number: T2 */
 	_Atomic int	state;			/* enum start_state */
 	int32_t		tid;
-	bool		has_family;		/* somebody follows new tasks */
+	bool		has_family;		/* new tasks are followed */
 	struct pids_family family;		/* the creator's */
 	bool		no_counter;
 	struct start	*next;			/* T3 */
@@ -69,11 +71,11 @@ static _Atomic(struct start *) spent;
 
 static void start_spent(struct start *s)
 {
-	/* Relaxed: it is only stored; what lies behind it is read by who takes all. */
+	/* Relaxed: the value is only stored; the thread that takes all reads what it points to. */
 	s->next = atomic_load_explicit(&spent, memory_order_relaxed);
 	/*
-	 * Release: `next`, and that all of it was read. Pairs with the acquire in spent_free().
-	 * Relaxed: as above.
+	 * Release: `next` is stored, and this thread has read all of it. Pairs with the acquire in
+	 * spent_free(). Relaxed: as above.
 	 */
 	while (!atomic_compare_exchange_weak_explicit(&spent, &s->next, s, memory_order_release,
 						      memory_order_relaxed))
@@ -96,7 +98,7 @@ static void spent_free(void)
 /* The start routine of the thread; NULL: it was not started by thread_start(). */
 static __thread const void *started __attribute__((tls_model("initial-exec")));
 
-/* It may not read the time stamp counter, nor may the threads that it makes. */
+/* The thread may not read the time stamp counter, nor may threads that it makes. */
 static __thread bool no_counter __attribute__((tls_model("initial-exec")));
 
 static void counter_forbidden(void)
@@ -105,7 +107,7 @@ static void counter_forbidden(void)
 	agent_thread_silence();
 }
 
-/* Where libc's descriptor of a thread has its number; 0: not known. */
+/* The offset of a thread's number in libc's descriptor; 0: not known. */
 static size_t tid_offset;
 
 static int32_t *tid_in(void *descriptor)
@@ -117,7 +119,7 @@ __attribute__((constructor)) static void find_tid(void)
 {
 	char *self = __builtin_thread_pointer();
 	int32_t tid = (int32_t)agent_syscall(SYS_gettid);
-	/* Behind the head of the descriptor, which is the same for all versions of libc. */
+	/* Behind the descriptor's head, which is the same in all versions of libc. */
 	enum { FIRST = 0x2c0, LAST = 0x300 };
 	size_t at = FIRST;
 
@@ -128,7 +130,7 @@ __attribute__((constructor)) static void find_tid(void)
 
 bool thread_runs(const void *descriptor)
 {
-	/* The kernel stores a 0 when the thread has ended. Relaxed: libc's join looks itself. */
+	/* The kernel stores a 0 when the thread has ended. Relaxed: libc's join looks, too. */
 	return !tid_offset ||
 	       __atomic_load_n((const int32_t *)((const char *)descriptor + tid_offset),
 			       __ATOMIC_RELAXED);
@@ -149,8 +151,8 @@ static void emit_exit(const void *routine, const void *frame)
 }
 
 /*
- * T2: the creator reads the descriptor yet. It needs some instructions for that; a second is for
- * ever.
+ * T2: the creator still reads the descriptor. That takes some instructions; a second is more than
+ * enough.
  */
 static void start_await(struct start *s)
 {
@@ -171,7 +173,9 @@ static void start_await(struct start *s)
 	}
 }
 
-/* The one that joins it. A return from the start routine counts as pthread_exit(). */
+/*
+ * Wakes the thread that joins this one. A return from the start routine counts as pthread_exit().
+ */
 static void wake_joiner(const void *site, const void *frame)
 {
 	if (thread_wanted())
@@ -225,7 +229,7 @@ static void thread_begin(struct start *s, struct start *copy)
 		agent_thread();
 }
 
-/* Cancellation and pthread_exit() go through libc's list of handlers: see WAIT() in wait.c. */
+/* Cancellation and pthread_exit() use libc's list of handlers: see WAIT() in wait.c. */
 static void *thread_start(void *arg)
 {
 	struct start s;
@@ -264,7 +268,7 @@ static struct start *start_make(void *(*routine)(void *), int (*c11)(void *), vo
 	return s;
 }
 
-/* T2; thread: what it was made in, a pthread_t or thrd_t. 0: not known. */
+/* T2. thread: the pthread_t or thrd_t that the creator gave. 0: not known. */
 static int32_t child_tid(struct start *s, const void *thread)
 {
 	int expected = START_NEW;
@@ -278,12 +282,12 @@ static int32_t child_tid(struct start *s, const void *thread)
 		return tid;
 	}
 	tid = tid_offset ? *tid_in(*(void *const *)thread) : 0;
-	/* Release: the descriptor has been read. Pairs with the acquire in start_give_up(). */
+	/* Release: the descriptor has been read. Pairs with the acquire in start_await(). */
 	atomic_store_explicit(&s->state, START_READ, memory_order_release);
 	return tid;
 }
 
-/* After it was made, or not (error). */
+/* After the thread was created, or not (error). */
 static void thread_made(struct start *s, bool wanted, const void *thread, const void *routine,
 			int error, const void *site, const void *frame)
 {
@@ -297,7 +301,7 @@ static void thread_made(struct start *s, bool wanted, const void *thread, const 
 	t = provider_armed(PROVIDER_CREATE) ? agent_thread() : NULL;
 	if (!t)
 		return;
-	/* A number in the process's own name space says nothing to who sees it from another one. */
+	/* In a name space of the process's own, the number means nothing outside of it. */
 	if (t->pid != t->tid)
 		r.child_pid = 0;
 	r.call_site = agent_address(t, site);
@@ -320,8 +324,8 @@ SLOW static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*ro
 }
 
 /*
- * Wrapped also while nothing is armed, so that a thread:exit that is armed later sees the thread's
- * end.
+ * The routine is wrapped also while nothing is armed: a thread:exit that is armed later sees the
+ * thread's end.
  */
 INTERPOSE int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attr,
 			     void *(*routine)(void *), void *restrict arg)
@@ -355,7 +359,7 @@ INTERPOSE int thrd_create(thrd_t *thread, thrd_start_t routine, void *arg)
 	return create_c11(thread, routine, arg, CALL_SITE);
 }
 
-/* Threads of ours are seen when their frames are unwound. */
+/* A thread that thread_start() began is seen when its frames are unwound. */
 INTERPOSE void pthread_exit(void *value)
 {
 	if (!started) {
@@ -413,7 +417,7 @@ void thread_named(const void *frame)
 		emit_name(t, &r, frame);
 }
 
-/* Another one has; its descriptor is there, or the call would not have been allowed. */
+/* Another thread has a new name; its descriptor exists, or the call would not have been allowed. */
 static void other_named(pthread_t thread, const char *name, const void *frame)
 {
 	int32_t tid = agent_provider_id && tid_offset ? *tid_in((void *)thread) : 0;
@@ -490,7 +494,7 @@ INTERPOSE int prctl(int option, ...)
 	unsigned long a[4];
 	va_list ap;
 
-	/* Whatever stands there: how many there are is known to the kernel only. */
+	/* Only the kernel knows how many arguments there are: all four are read. */
 	va_start(ap, option);
 	for (int i = 0; i < 4; i++)
 		a[i] = va_arg(ap, unsigned long);

@@ -1,45 +1,48 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wake.c - who waits, and who wakes whom: thread:wake, wakeup, sched:sched_waking, sched_switch,
- * wakeups of latency tracers
+ * wake.c - which thread waits, and which one wakes which: thread:wake, wakeup, sched:sched_waking,
+ * sched_switch, wakeups of latency tracers
  *
  *     lock.c, wait.c, syscall(SYS_futex) --thread_wait()--> waits --thread_woken()--> runs again
  *                                                 ^
  *     the same, and a thread's end ----------thread_wake()
  *
- * K1  Who wakes whom is seen as an address: condition variable, semaphore,
- *     futex, mutex, rwlock, of a thread that is joined its descriptor. What
- *     wakes by a file (eventfd, pipe) and barriers are not seen.
+ * K1  Waiter and waker are matched by an address: of the condition variable,
+ *     semaphore, futex, mutex or rwlock; for a join, of the thread's descriptor.
+ *     Wakeups by a file (eventfd, pipe) and barriers are not seen.
  *
- * K2  While somebody asks, threads note in the session what they wait for, by
- *     slot (struct waiter); who wakes looks there. With several waiters and one
- *     wake-up the choice is a guess.
+ * K2  While such events are wanted, threads note in the session what they wait
+ *     for, by slot (struct waiter); a thread that wakes looks there. If there are
+ *     several waiters and one wake-up, the choice is a guess.
  *
  * K3  The tracers wakeup and wakeup_rt measure from the wake to the return of
- *     the function that waited. Who wakes leaves a mark with one that waits and
- *     has none; who is woken takes its own, or that of another one that waits
- *     for the same, since the choice was a guess. As many marks are taken as
- *     were made: who gets a semaphore before the one that was woken for it takes
- *     its mark and forgets it. A mark is of one waiting only (round).
+ *     the function that waited. A waker leaves a mark with a waiter that has none.
+ *     A woken thread takes its own mark, or that of another one that waits for
+ *     the same, since the choice was a guess. As many marks are taken as were
+ *     made: a thread that gets a semaphore before the one that was woken for it
+ *     takes that one's mark and forgets it. A mark belongs to one wait only
+ *     (round).
  *
- * K4  Of a lock it is known whom its new holder keeps out: they have not been
- *     let go after all, and lose their marks. So who releases a rwlock may leave
- *     one with all that wait for it.
+ * K4  The new holder of a lock keeps some waiters out: these do not run after
+ *     all, and lose their marks. So a thread that releases a rwlock may leave a
+ *     mark with each thread that waits for it.
  *
- * K5  In another process an address means the same only where both have it of
- *     one ancestor (family: since exec), and only of an object that libc knows
- *     to be shared between processes. Who waits there is looked at behind those
- *     of one's own process, and only as many as libc says wait besides them: the
- *     two may have mapped different things there since they parted.
+ * K5  In two processes an address means the same object only if both have it from
+ *     one ancestor (family: since exec), and only if libc knows the object to be
+ *     shared between processes. Waiters of other processes are looked at after
+ *     those of the own process, and only as many as wait in addition by libc's
+ *     count: the two processes may have mapped different things there since they
+ *     parted.
  *
  * K6  While there is a mark, functions of its thread's process are recorded
- *     (agent_wakeup_pending()). It is told after a mark was set. Who has taken
- *     one says that there is none, and looks: what was set since is found, or
- *     told afterwards by who set it. A waiting that was left by siglongjmp keeps
- *     its mark until the thread waits again.
+ *     (agent_wakeup_pending()). A thread that sets a mark reports that after the
+ *     mark is set. A thread that has taken one reports that there is none, and
+ *     looks again: either it finds a mark that was set meanwhile, or the thread
+ *     that set it reports later. A wait that was left by siglongjmp has its mark
+ *     until the thread waits again.
  *
- * K7  Behind a wait the object may be gone. It is looked at before; of a lock
- *     that is held, and of what was got without waiting, also after.
+ * K7  After a wait the object may be freed. Therefore it is read before the wait; a lock
+ *     that is held, and an object that was got without waiting, also after it.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -54,11 +57,11 @@
 
 enum { PRIO = 120, STATE_RUNNING = 0, STATE_SLEEPING = 1 };
 
-/* ---- What libc says of an object ---- */
+/* ---- What libc knows of an object ---- */
 
 /* glibc's sem_t */
 struct libc_sem {
-	uint64_t	data;		/* the upper half: how many wait */
+	uint64_t	data;		/* the upper half is the number of waiters */
 	int		shared;
 };
 
@@ -68,7 +71,7 @@ static bool is_process_shared(const void *addr, unsigned int kind)
 
 	switch (kind) {
 	case WAKE_COND:
-		/* Relaxed: pthread_cond_init() sets that bit, nobody changes it. */
+		/* Relaxed: only pthread_cond_init() sets that bit. */
 		return __atomic_load_n(&((const pthread_cond_t *)addr)->__data.__wrefs,
 				       __ATOMIC_RELAXED) &
 		       COND_SHARED;
@@ -83,13 +86,13 @@ static bool is_process_shared(const void *addr, unsigned int kind)
 	}
 }
 
-/* Of locks it was asked whether there is one (lock.c, L7). */
+/* libc's number of waiters. For locks it was looked up before whether there is one (lock.c, L7). */
 static int waiters_in(const void *addr, unsigned int kind)
 {
 	unsigned int nr = INT32_MAX;
 
 	if (kind == WAKE_COND)
-		/* Relaxed: a number that may be another one at once; that of a semaphore, too. */
+		/* Relaxed: the number may change at once; the same holds for a semaphore's. */
 		nr = __atomic_load_n(&((const pthread_cond_t *)addr)->__data.__wrefs,
 				     __ATOMIC_RELAXED) >>
 		     3;
@@ -135,9 +138,9 @@ static void waiter_begin(const struct agent_thread *t, const void *addr, unsigne
 	w->cpu = rseq_cpu();
 	w->shared = shared;
 	__builtin_memcpy(w->comm, t->comm, sizeof(w->comm));
-	/* Release: behind the last waiting's end. Pairs with the acquire in mark_leave(). */
+	/* Release: after the end of the last wait. Pairs with the acquire in mark_leave(). */
 	atomic_fetch_add_explicit(&w->round, 1, memory_order_release);
-	/* Relaxed: it only grows; until a thread sees it this waiting has not begun. */
+	/* Relaxed: it only grows; for a thread that does not see it, this wait has not begun. */
 	last = atomic_load_explicit(end, memory_order_relaxed);
 	while (last <= i && !atomic_compare_exchange_weak_explicit(
 				    end, &last, i + 1, memory_order_relaxed, memory_order_relaxed))
@@ -150,15 +153,15 @@ static void waiter_end(const struct agent_thread *t)
 {
 	struct waiter *w = waiter_of(t);
 
-	/* Relaxed: who still finds it leaves a mark that thread_wait() takes away (K6). */
+	/* Relaxed: a thread that still finds it leaves a mark that thread_wait() removes (K6). */
 	if (w)
 		atomic_store_explicit(&w->addr, 0, memory_order_relaxed);
 }
 
-/* A walk through those that wait for an address: of the own process, or of others (K5). */
+/* A walk through the threads that wait for an address: of this process, or of others (K5). */
 struct walk {
 	const void	*addr;
-	uint64_t	family;		/* 0: of the own process */
+	uint64_t	family;		/* 0: waiters of this process */
 	uint32_t	process;
 	uint32_t	i;
 };
@@ -168,7 +171,7 @@ static struct walk walk_own(const void *addr)
 	return (struct walk){ .addr = addr, .process = agent_process() };
 }
 
-/* Of an object that is not shared between processes: none. */
+/* If the object is not shared between processes, the walk is empty. */
 static struct walk walk_others(const void *addr, bool between)
 {
 	return (struct walk){ .addr = addr, .process = agent_process(), .family = family,
@@ -182,7 +185,7 @@ static bool is_meant(const struct walk *walk, const struct waiter *w)
 	return w->process == walk->process;
 }
 
-/* For what is walked for. */
+/* Whether the thread waits for the walk's address, and belongs to its processes. */
 static bool is_waiting(const struct walk *walk, const struct waiter *w)
 {
 	/* Pairs with the release in waiter_begin(). */
@@ -190,14 +193,14 @@ static bool is_waiting(const struct walk *walk, const struct waiter *w)
 	       is_meant(walk, w);
 }
 
-/* NULL: there is no other. */
+/* The next waiter; NULL: there is none. */
 static struct waiter *waiter_next(struct walk *walk)
 {
 	_Atomic uint32_t *end;
 	uint32_t nr, last;
 	struct waiter *all = agent_waiters(&nr, &end);
 
-	/* Relaxed: only how far to look, see waiter_begin(). */
+	/* Relaxed: it is only the end of the search, see waiter_begin(). */
 	last = atomic_load_explicit(end, memory_order_relaxed);
 	while (walk->i < last && walk->i < nr) {
 		struct waiter *w = &all[walk->i++];
@@ -208,7 +211,7 @@ static struct waiter *waiter_next(struct walk *walk)
 	return NULL;
 }
 
-/* How many others may be woken behind those of the own process. */
+/* How many threads of other processes may be woken after those of this one. */
 static int others_at_most(const void *addr, unsigned int kind, int count, int own)
 {
 	int waiting = waiters_in(addr, kind);
@@ -246,8 +249,8 @@ static void wake_waiters(struct agent_thread *t, const void *addr, unsigned int 
 static bool mark_take(struct waiter *w, uint32_t from)
 {
 	/*
-	 * Acquire: pairs with the release in mark_give(). Relaxed: who does not get it reads
-	 * nothing of it.
+	 * Acquire: pairs with the release in mark_give(). Relaxed: a thread that fails reads
+	 * nothing of the mark.
 	 */
 	return atomic_compare_exchange_strong_explicit(&w->mark_state, &from, MARK_BUSY,
 						       memory_order_acquire, memory_order_relaxed);
@@ -259,31 +262,31 @@ static void mark_give(struct waiter *w, uint32_t to)
 	atomic_store_explicit(&w->mark_state, to, memory_order_release);
 }
 
-/* Of an earlier waiting: it does not count. */
+/* Whether the mark belongs to an earlier wait: then it does not count. */
 static bool mark_is_old(const struct waiter *w)
 {
 	/*
-	 * Relaxed: its own thread has raised it itself; to others a waiting that ends just now may
-	 * go on.
+	 * Relaxed: the waiter's own thread has raised it itself. For other threads a wait that ends
+	 * just now may count as going on.
 	 */
 	return w->mark_round != atomic_load_explicit(&w->round, memory_order_relaxed);
 }
 
-/* K6: a mark is there. */
+/* K6: sets the mark and reports it. */
 static void mark_show(struct waiter *w, uint32_t process)
 {
 	mark_give(w, MARK_SET);
 	/*
-	 * Pairs with the fences in marks_settle(): who does not see the mark there has told before
-	 * us.
+	 * Pairs with the fences in marks_settle(): a thread that does not see the mark there has
+	 * reported before this one.
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	agent_wakeup_tell(process, true);
 }
 
 /*
- * With the one that the walk has found. false: it has one already, or waits for something else by
- * now
+ * Leaves a mark with the waiter that the walk has found. False: it has one, or waits for something
+ * else by now.
  */
 static bool mark_leave(struct agent_thread *t, const struct walk *walk, struct waiter *w,
 		       const void *by, const void *call_site)
@@ -295,14 +298,14 @@ static bool mark_leave(struct agent_thread *t, const struct walk *walk, struct w
 		if (!mark_take(w, MARK_SET))
 			return false;
 		if (!mark_is_old(w)) {
-			/* Told of anew: who settled in between has not seen it. */
+			/* Reported again: a thread that settled meanwhile has not seen the mark. */
 			mark_show(w, w->process);
 			return false;
 		}
 	}
 	/*
-	 * Before it is asked what it waits for: the waiting is that one or over. Pairs with the
-	 * release in waiter_begin().
+	 * Read before is_waiting(): so the mark belongs to that wait, or the wait is over. Pairs
+	 * with the release in waiter_begin().
 	 */
 	w->mark_round = atomic_load_explicit(&w->round, memory_order_acquire);
 	if (!is_waiting(walk, w)) {
@@ -312,7 +315,7 @@ static bool mark_leave(struct agent_thread *t, const struct walk *walk, struct w
 	process = w->process;
 	begun = agent_section_begin(t, SECTION_WATCH_WAKEUP, &w->mark, by, call_site);
 	if (begun) {
-		/* Who takes it may be of another process. */
+		/* A thread of another process may take it. */
 		w->mark.at.ip = agent_address(t, by);
 		w->mark.at.parent = agent_address(t, call_site);
 		w->mark.at.translated = true;
@@ -325,8 +328,8 @@ static bool mark_leave(struct agent_thread *t, const struct walk *walk, struct w
 }
 
 /*
- * Who is about to wait for a condition variable has noted that before libc has; a signal that comes
- * between is lost. A semaphore's post is not.
+ * A thread notes that it is about to wait for a condition variable before libc does: a signal in
+ * between is lost, so it must not get a mark. A semaphore's post is not lost.
  */
 static void mark_waiters(struct agent_thread *t, const void *addr, unsigned int kind, int count,
 			 const void *by, const void *call_site)
@@ -351,12 +354,15 @@ static bool anybody_marked(uint32_t process)
 	uint32_t nr, last;
 	struct waiter *all = agent_waiters(&nr, &end);
 
-	/* Relaxed: behind that fence, too: who has set a mark has seen `end` behind it. */
+	/*
+	 * Relaxed: after the fence, too: a thread that has set a mark has read an `end` beyond its
+	 * waiter.
+	 */
 	last = atomic_load_explicit(end, memory_order_relaxed);
 	for (uint32_t i = 0; i < last && i < nr; i++)
 		/*
-		 * Relaxed: behind the fence in marks_settle(). What is MARK_BUSY is told of by who
-		 * has made it so.
+		 * Relaxed: after the fence in marks_settle(). A MARK_BUSY is reported by the thread
+		 * that has made it so.
 		 */
 		if (all[i].process == process && !mark_is_old(&all[i]) &&
 		    atomic_load_explicit(&all[i].mark_state, memory_order_relaxed) == MARK_SET)
@@ -364,7 +370,9 @@ static bool anybody_marked(uint32_t process)
 	return false;
 }
 
-/* K6. A mark that was found may have been taken since, by somebody who has told that before us. */
+/*
+ * K6. Another thread may have taken a mark that was found, and have reported that before this one.
+ */
 static void marks_settle(uint32_t process)
 {
 	enum { ROUNDS = 8 };
@@ -372,16 +380,16 @@ static void marks_settle(uint32_t process)
 	for (int i = 0; i < ROUNDS; i++) {
 		agent_wakeup_tell(process, false);
 		/*
-		 * Pairs with the fence in mark_show(): who sets one that is not seen here tells
-		 * behind us.
+		 * Pairs with the fence in mark_show(): a thread whose mark is not seen here reports
+		 * after this one.
 		 */
 		atomic_thread_fence(memory_order_seq_cst);
 		if (!anybody_marked(process))
 			return;
 		agent_wakeup_tell(process, true);
 		/*
-		 * Pairs with the fence above of who has taken it since; who is missed is told of
-		 * once too often.
+		 * Pairs with the fence above in a thread that has taken the mark since. At worst a
+		 * mark that has gone is reported once too often.
 		 */
 		atomic_thread_fence(memory_order_seq_cst);
 		if (anybody_marked(process))
@@ -389,7 +397,7 @@ static void marks_settle(uint32_t process)
 	}
 }
 
-/* *out is its mark, which is gone then. */
+/* Takes the waiter's mark into *out. */
 static bool mark_get(struct waiter *w, struct section_mark *out)
 {
 	uint32_t process;
@@ -400,7 +408,7 @@ static bool mark_get(struct waiter *w, struct section_mark *out)
 	old = mark_is_old(w);
 	process = w->process;
 	*out = w->mark;
-	/* The one who left it has said the session's addresses; they are none of this process. */
+	/* Its addresses are the session's already, and not of this process. */
 	out->at.translated = true;
 	mark_give(w, MARK_NONE);
 	marks_settle(process);
@@ -427,7 +435,7 @@ static bool mark_get_any(const void *addr, bool between, struct section_mark *ou
 	return false;
 }
 
-/* Asked only while wakeup_rt watches, behind a call that waited. */
+/* Called only while wakeup_rt watches, after a call that waited. */
 static bool is_realtime(void)
 {
 	long policy = agent_may_ask() ? agent_syscall(SYS_sched_getscheduler, 0) : -1;
@@ -452,7 +460,7 @@ static void wakeup_ends(struct agent_thread *t, const void *addr, int ret, const
 	agent_section_end(t, SECTION_WATCH_WAKEUP, &m, by, call_site, frame);
 }
 
-/* Whether somebody may have been marked for it. */
+/* Whether some waiter for it may have a mark. */
 static bool may_be_marked(const void *addr, unsigned int kind)
 {
 	return agent_wakeup_pending() || is_process_shared(addr, kind);
@@ -480,7 +488,7 @@ void thread_got_lock(const void *addr, unsigned int kind, bool shared)
 				(void)mark_get(w, &m);
 }
 
-/* What runs instead of a thread that waits is called idle. */
+/* The idle task runs instead of a thread that waits. */
 static void idle_name(char *to)
 {
 	static const char name[LAYOUT_COMM_LEN] = "swapper";
@@ -600,7 +608,7 @@ void thread_futex_enter(const uint64_t args[6], const void *call_site, const voi
 void thread_futex_exit(const uint64_t args[6], long ret, const void *call_site, const void *frame)
 {
 	if (futex_does(args[1]) == FUTEX_DOES_WAKE && ret <= 0)
-		thread_got((const void *)args[0], WAKE_FUTEX);	/* nobody was woken */
+		thread_got((const void *)args[0], WAKE_FUTEX);	/* no thread was woken */
 	if (futex_does(args[1]) == FUTEX_DOES_WAIT)
 		thread_woken((const void *)args[0], WAKE_FUTEX, (int)ret, (const void *)syscall,
 			     call_site, frame);
