@@ -70,6 +70,15 @@ done_testing() {
 	echo "1..$nr"
 }
 
+# switched SESSION - waits until its programs have switched their functions: a write waits for 100 ms at most, which a
+# busy machine may need to let them run
+switched() {
+	switched_turns=0
+	while "$tf" doctor "$1" 2>/dev/null | grep -q 'has not switched' && [ $((switched_turns += 1)) -lt 600 ]; do
+		sleep 0.05
+	done
+}
+
 # skip NAME REASON - a test, or several of one name, that cannot run here
 skip() {
 	nr=$((nr + 1))

@@ -31,7 +31,7 @@
 #include "own_server.h"
 #include "graph_fixture.h"
 
-enum { SITES = 256, GROUP = LAYOUT_GROUPS_AT, WAIT_MS = 5000, RING_BYTES = 8 << 20, TEXT = 4096 };
+enum { SITES = 256, GROUP = LAYOUT_GROUPS_AT, WAIT_MS = 20000, RING_BYTES = 8 << 20, TEXT = 4096 };
 
 static struct instance_state *inst;
 static struct site_control *control;

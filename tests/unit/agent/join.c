@@ -12,7 +12,7 @@
 #include "plane/plane.h"
 #include "own_server.h"
 
-enum { SLOTS = 4, TRIES = 500 };
+enum { SLOTS = 4, TRIES = 2000 };
 
 static const char *program, *library;
 
@@ -92,9 +92,15 @@ static int status_of(const char *later)
 
 static struct slot *taken[SLOTS];
 
+/* When the program has been refused. */
 static void *let_go(void *arg)
 {
-	usleep(300000);
+	struct attach_losses lost = { 0 };
+
+	for (int i = 0; i < TRIES && !lost.untraced[UNTRACED_FULL]; i++) {
+		usleep(10000);
+		attach_losses(session, &lost);
+	}
 	serve_stop();
 	for (int i = 0; i < SLOTS; i++)
 		if (taken[i])

@@ -35,7 +35,7 @@
 #endif
 
 /* of one run: all functions once, and again() four times */
-enum { FUNCTIONS = 7, PASSES = 10, WAIT_MS = 5000 };
+enum { FUNCTIONS = 7, PASSES = 10, WAIT_MS = 20000 };
 
 long site_run(long seed);
 
