@@ -6,16 +6,16 @@
  *
  * Each shared object (program or library) that includes one of them has
  *
- *     tf_dso_       one struct tf_dso: where the agent puts its functions
- *     tf_events     a section: pointers to the events that are defined there
- *     tf_enums      a section: pointers to the names that TRACE_DEFINE_ENUM gave
- *     an ELF note   that tells where these three lie
+ *     tf_dso_       one struct tf_dso: the agent stores its functions here
+ *     tf_events     a section: pointers to the events that are defined in the object
+ *     tf_enums      a section: pointers to the names of TRACE_DEFINE_ENUM
+ *     an ELF note   which contains the places of these three
  *
- * The agent reads the notes of all shared objects when it attaches, before
- * their constructors run; what comes by dlopen() says so itself. So nothing has
- * to be linked: without libtracefuse in the process the events are never armed.
+ * The agent reads the notes of all shared objects when it attaches, before their
+ * constructors run. An object that dlopen() loads reports itself. So nothing has to
+ * be linked: without libtracefuse in the process the events are never armed.
  *
- * With TRACEFUSE_DISABLED all of this is nothing: no code, no data, no note.
+ * With TRACEFUSE_DISABLED nothing of this exists: no code, no data, no note.
  */
 #ifndef TRACEFUSE_BASE_H
 #define TRACEFUSE_BASE_H
@@ -29,8 +29,8 @@
 #include <stdint.h>
 
 /*
- * The functions of these headers are none of the program's own: the function tracers have no place
- * in them.
+ * The function tracers must not trace the functions of these headers: they are not the program's
+ * own.
  */
 #if __has_attribute(patchable_function_entry)
 #define TF_NOTRACE_ __attribute__((no_instrument_function, patchable_function_entry(0, 0)))
@@ -46,7 +46,7 @@ extern "C" {
 
 enum { TF_VERSION_ = 1 };
 
-/* Every record begins with these; the agent fills them in. */
+/* Every record begins with these fields; the agent fills them in. */
 struct tf_common {
 	uint16_t	type;
 	uint8_t		flags;
@@ -54,11 +54,11 @@ struct tf_common {
 	int32_t		pid;
 };
 
-/* A field of a record, as the event's format file shows it. */
+/* A field of a record, for the event's format file. */
 struct tf_field {
 	const char	*type;		/* "int", "char[16]", "__data_loc char[]" */
 	const char	*name;
-	/* bytes; each lies behind the one before, where its alignment allows */
+	/* In bytes; each field comes behind the one before, where its alignment allows. */
 	uint32_t	align, size;
 	int32_t		is_signed;
 	int32_t		kind;		/* enum tf_kind: how TF_EVENT() prints it */
@@ -73,16 +73,16 @@ struct tf_class {
 };
 
 struct tf_event {
-	const uint64_t	*plan;		/* armed while the word behind it is not 0; the agent's */
-	/* the agent's; 0: not told to a session, UINT32_MAX: refused */
+	const uint64_t	*plan;		/* the agent's; the event is armed while *plan is not 0 */
+	/* The agent's; 0: no session knows the event, UINT32_MAX: it was refused. */
 	uint32_t	id;
 	uint32_t	version;
 	const char	*system, *name;
 	const struct tf_class *cls;
-	const char	*print;		/* the print fmt; NULL: one is made of the fields */
+	const char	*print;		/* the print fmt; NULL: it is made from the fields */
 };
 
-/* The name of a constant, or of a size, that print formats of its system use. */
+/* The name of a constant, or of a size, that print formats of the system use. */
 struct tf_enum {
 	const char	*system, *name;
 	int64_t		value;
@@ -93,13 +93,13 @@ struct tf_ops {
 	uint32_t	size;		/* of this struct */
 	uint32_t	version;
 	/*
-	 * One hit. The record has room for struct tf_common in front. frame is
+	 * One hit. The record begins with room for struct tf_common. frame is
 	 * __builtin_frame_address(0) of the function that the program called.
 	 */
 	void (*emit)(const struct tf_event *event, void *record, uint32_t size, const void *frame);
 	/*
-	 * Memory for one record of more than TF_RECORD_STACK bytes, until emit_large(); 8 bytes
-	 * behind it may be written. NULL: too large.
+	 * Memory for one record of more than TF_RECORD_STACK bytes, valid until emit_large(); 8
+	 * bytes behind it may be written. NULL: too large.
 	 */
 	void	*(*reserve)(uint32_t size);
 	void (*emit_large)(const struct tf_event *event, void *record, uint32_t size,
@@ -108,30 +108,30 @@ struct tf_ops {
 	int	(*marker)(const void *ip, const char *text, size_t size);
 	int	(*attached)(void);
 	/*
-	 * tf_critical_start(), on 1, and tf_critical_stop(): themselves, their caller, their frame.
-	 * Not in all agents: see size.
+	 * For tf_critical_start(), on 1, and tf_critical_stop(), on 0: the function itself, its
+	 * caller, its frame. Older agents do not have it: see size.
 	 */
 	void	(*critical)(int on, const void *ip, const void *site, const void *frame);
 };
 
 enum {
-	/* a record of up to so many bytes is made on the caller's stack */
+	/* A record of this size or less is made on the caller's stack. */
 	TF_RECORD_STACK	= 256,
 	TF_RECORD_MAX	= 4072,		/* bytes of the largest record */
-	TF_RECORD_SPARE_ = 8,		/* bytes behind any that may be written */
+	TF_RECORD_SPARE_ = 8,		/* bytes behind each record that may be written */
 };
 
 struct tf_dso {
 	uint32_t	version;
-	uint32_t	told;		/* the agent's: its events have been told */
+	uint32_t	told;		/* the agent's: it has sent the events to the server */
 	const struct tf_ops *ops;	/* NULL: there is no agent */
-	uint64_t	never;		/* what events that are not armed point to */
+	uint64_t	never;		/* `plan` of events that are not armed points here */
 };
 
-/* One in each shared object, whichever of its files has it. */
+/* One in each shared object, although several of its files define it. */
 __attribute__((weak, visibility("hidden"))) struct tf_dso tf_dso_ = { TF_VERSION_, 0, NULL, 0 };
 
-/* Kept also where the linker throws away what nobody refers to. */
+/* Keeps a section that the linker would drop because nothing refers to it. */
 #if defined(__has_attribute)
 #if __has_attribute(retain)
 #define TF_RETAIN_ "R"
@@ -144,10 +144,10 @@ __attribute__((weak, visibility("hidden"))) struct tf_dso tf_dso_ = { TF_VERSION
 #endif
 
 /*
- * The note: name "tracefuse", type 1, and where the sections and tf_dso_ lie,
- * each as its distance from the word that says so. Each file has it, and an
- * entry of 0 in both sections, so that they are there: linkers throw away what
- * they would keep once for all files (comdat) sooner than this.
+ * The note: name "tracefuse", type 1, and the places of the sections and of tf_dso_, each
+ * as the distance from the word that contains it. Each file has the note, and an entry
+ * of 0 in both sections, so that these exist. The note could be defined once for all
+ * files (comdat), but linkers drop that more easily than this.
  */
 __asm__(".pushsection tf_events,\"aw" TF_RETAIN_ "\",@progbits\n\t"
 	".balign 8\n\t"
@@ -173,7 +173,7 @@ __asm__(".pushsection tf_events,\"aw" TF_RETAIN_ "\",@progbits\n\t"
 	".long tf_dso_ - .\n\t"
 	".popsection");
 
-/* ---- A shared object that comes by dlopen() ---- */
+/* ---- A shared object that dlopen() loads ---- */
 
 extern struct tf_event *__start_tf_events[] __attribute__((visibility("hidden")));
 extern struct tf_event *__stop_tf_events[] __attribute__((visibility("hidden")));
@@ -198,7 +198,7 @@ TF_NOTRACE_ __attribute__((weak, visibility("hidden"), destructor)) void tf_dso_
 		tf_dso_closed_(&tf_dso_);
 }
 
-/* Space for `size` bytes of a type behind `at`. */
+/* The first address at or behind `at` that has the type's alignment. */
 #define TF_ALIGNED_(at_, type_) (((at_) + __alignof__(type_) - 1) & ~(__alignof__(type_) - 1))
 
 /* Two loads, a compare, a branch. */
@@ -213,7 +213,7 @@ static inline __attribute__((always_inline, unused)) int tf_armed_(const struct 
 }
 #endif
 
-/* Whether a field's numbers are signed. As in the kernel char is not. */
+/* Whether a field's numbers are signed. As in the kernel, char is not. */
 #ifdef __cplusplus
 
 extern "C++" {

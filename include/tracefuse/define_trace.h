@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * define_trace.h - makes the events of the header that includes it, where CREATE_TRACE_POINTS is
- * defined
+ * define_trace.h - makes the events of the header that includes it, in the file that defines
+ * CREATE_TRACE_POINTS
  *
- * The header is included again, once for each pass, with other meanings of
- * TRACE_EVENT() and of what stands in it:
+ * The header is included again, once for each pass. In each pass TRACE_EVENT() and
+ * the macros inside it have another meaning:
  *
  *     pass 1   struct tf_raw_CLASS      the record
- *     pass 2   struct tf_data_CLASS     where its dynamic parts lie
- *     pass 3   tf_fields_CLASS[]        what the format file says of its fields
- *     pass 4   tf_size_CLASS()          how large a record becomes
- *     pass 5   tf_fill_CLASS()          fills it and emits it
+ *     pass 2   struct tf_data_CLASS     where its dynamic parts are
+ *     pass 3   tf_fields_CLASS[]        its fields, for the format file
+ *     pass 4   tf_size_CLASS()          the size of a record
+ *     pass 5   tf_fill_CLASS()          fills a record and emits it
  *     pass 6   tf_event_NAME            the event, and tf_emit_NAME()
  */
 #ifdef __GNUC__
@@ -19,7 +19,7 @@
 
 #if defined(CREATE_TRACE_POINTS) && !defined(TRACEFUSE_DISABLED)
 
-/* The header includes this one too, in each pass. */
+/* In each pass the header includes this one, too. */
 #undef CREATE_TRACE_POINTS
 
 #define TF_TEXT2_(args...) #args
@@ -56,7 +56,7 @@
 #undef TRACE_DEFINE_ENUM
 #undef TRACE_DEFINE_SIZEOF
 
-/* In all passes an event with everything is a class and one event of it. */
+/* In all passes a whole event is a class, and one event of this class. */
 #define TRACE_EVENT(name, proto, args, tstruct, assign, print)					\
 	DECLARE_EVENT_CLASS(name, PARAMS(proto), PARAMS(args), PARAMS(tstruct), PARAMS(assign),	\
 			    PARAMS(print));							\
@@ -143,10 +143,10 @@
 #undef TF_TEXT_
 #undef TF_TEXT2_
 
-/* The next header of events in the same file is made too. */
+/* The next header of events in the same file is to be made, too. */
 #define CREATE_TRACE_POINTS
 
-/* So that it may be used without including event.h again. */
+/* Declares the macros again, so that the file need not include event.h again. */
 #include <tracefuse/event.h>
 
 #endif

@@ -31,7 +31,7 @@
  *     #define TRACE_INCLUDE_FILE app_events
  *     #include <tracefuse/define_trace.h>             // or <trace/define_trace.h>
  *
- * One C or C++ file of each program or library says
+ * One C or C++ file of each program or library has
  *
  *     #define CREATE_TRACE_POINTS
  *     #include "app_events.h"
@@ -39,20 +39,20 @@
  * All files that include the header have trace_request(id, path), and
  * trace_request_enabled() for work that only the event needs. As with the
  * kernel's, the directory of the header has to be among those that the
- * compiler looks into (-I), because define_trace.h includes it again.
+ * compiler searches (-I), because define_trace.h includes it again.
  *
  * A header that was written for the kernel compiles as it is with
- * -I.../tracefuse/compat, where <linux/tracepoint.h> and its like are. What
- * TP_printk() calls beyond the kernel's own helpers is evaluated when the trace
- * is read, not in the program, and constants that it names have to be told with
+ * -I.../tracefuse/compat, which has <linux/tracepoint.h> and others. If TP_printk()
+ * calls more than the kernel's own helpers, the calls are evaluated when the trace is
+ * read, not in the program. Constants that it names have to be defined with
  * TRACE_DEFINE_ENUM(). Callbacks of TRACE_EVENT_FN() are not called.
  *
- * Any thread may make events, in signal handlers too. Records of more than 256
- * bytes are filled in memory that the thread keeps for them; more than 4,072
- * cannot be recorded and count as missed.
+ * Any thread may make events, also in signal handlers. A record of more than 256
+ * bytes is filled in memory of the thread. A record of more than 4,072 bytes cannot
+ * be recorded, and counts as missed.
  *
- * With TRACEFUSE_DISABLED trace_NAME() is an empty inline function and nothing
- * else is there. C11 and C++17 with the usual extensions of gcc and clang.
+ * With TRACEFUSE_DISABLED trace_NAME() is an empty inline function, and nothing
+ * else is defined. C11 and C++17 with the usual extensions of gcc and clang.
  */
 #ifndef TRACEFUSE_EVENT_H
 #define TRACEFUSE_EVENT_H
@@ -81,7 +81,7 @@
 
 #ifndef TRACEFUSE_DISABLED
 
-/* What passes/fill.h needs. */
+/* For passes/fill.h. */
 #define TF_CPUMASK_BITS_ 1024	/* of a cpu_set_t */
 
 static inline TF_NOTRACE_ __attribute__((unused)) size_t tf_bitmask_longs_(size_t nr_bits)
@@ -94,7 +94,7 @@ static inline TF_NOTRACE_ __attribute__((unused)) size_t tf_text_size_(const cha
 	return (text ? strlen(text) : sizeof("(null)") - 1) + 1;
 }
 
-/* len counts the 0 behind the text. */
+/* len counts the 0 at the end of the text. */
 static inline TF_NOTRACE_ __attribute__((unused)) void
 tf_text_assign_(char *to, size_t len, const char *from)
 {
@@ -132,7 +132,9 @@ tf_vstring_assign_(char *to, size_t len, const char *format, va_list *args)
 
 #endif
 
-/* What the rest of the program sees of an event; define_trace.h makes the event itself. */
+/*
+ * The declarations of an event for the rest of the program; define_trace.h makes the event itself.
+ */
 #ifdef TRACEFUSE_DISABLED
 
 #define TF_DECLARE_(name_, proto_, args_, cond_) TF_NOTHING_(name_, PARAMS(proto_))
@@ -154,7 +156,7 @@ tf_vstring_assign_(char *to, size_t len, const char *format, va_list *args)
 
 #endif
 
-/* Tracepoints without an event: nobody can listen to them here. */
+/* Tracepoints without an event: no tracer can use them here. */
 #define TF_NOTHING_(name_, proto_)								\
 	_Pragma("GCC diagnostic push")								\
 	_Pragma("GCC diagnostic ignored \"-Wunused-parameter\"")				\
@@ -173,8 +175,8 @@ tf_vstring_assign_(char *to, size_t len, const char *format, va_list *args)
 #endif /* TRACEFUSE_EVENT_H */
 
 /*
- * Outside of the guard: define_trace.h takes these away, and the next header of
- * events brings them back.
+ * Outside of the guard: define_trace.h undefines these, and the next header of
+ * events defines them again.
  */
 #ifndef TRACE_EVENT
 

@@ -5,13 +5,13 @@
  *     TF_EVENT(system, name, (type, field), ...);       at file scope, also in a header
  *
  * defines trace_NAME(field, ...), which makes one event system:name, and
- * trace_NAME_enabled(), for work that is only needed for the event. As many as
- * 12 fields. Types are integers, enums, pointers, and texts: `const char *` is
- * recorded as what it points to, 1,000 bytes at most, "(null)" for NULL.
- * Floating point numbers cannot be recorded: give an integer of a smaller unit.
+ * trace_NAME_enabled(), for work that only the event needs. An event has 12 fields
+ * at most. Types are integers, enums, pointers, and texts: a `const char *` is
+ * recorded as the text that it points to, 1,000 bytes at most, "(null)" for NULL.
+ * Floating point numbers cannot be recorded: use an integer of a smaller unit.
  *
- * The same line in several files, or in several programs, is the same event;
- * another one of the same name is refused and stays off. While the event is
+ * The same line in several files, or in several programs, is the same event.
+ * Another event with this name is refused and stays off. While the event is
  * off, trace_NAME() is two loads, a compare and a branch; its arguments are
  * evaluated all the same.
  *
@@ -279,7 +279,7 @@ static inline TF_NOTRACE_ __attribute__((unused)) uint32_t tf_text_len_(const ch
 	return n + 1;
 }
 
-/* The last bytes of a text, fewer than 8; so many stand before them. */
+/* The last bytes of a text, fewer than 8; `before` bytes come before them. */
 static inline TF_NOTRACE_ __attribute__((unused)) uint64_t
 tf_text_tail_(const char *from, uint32_t left, uint32_t before)
 {
@@ -301,9 +301,9 @@ tf_text_tail_(const char *from, uint32_t left, uint32_t before)
 }
 
 /*
- * In words of 8 bytes, the last one with 0s behind the text: up to 7 bytes more than len, which the
- * memory has (TF_RECORD_SPARE_). A histogram by the text loads the same words, and a load waits
- * until stores that it needs two of are done.
+ * Stores a text in words of 8 bytes, the last one with 0s behind the text: up to 7 bytes more than
+ * len, for which there is room (TF_RECORD_SPARE_). A histogram by the text loads the same words: a
+ * load that needs the bytes of two stores would wait until both are done.
  */
 static inline TF_NOTRACE_ __attribute__((unused)) void
 tf_text_put_(void *record, uint32_t at, uint32_t len, const char *text)
@@ -315,14 +315,14 @@ tf_text_put_(void *record, uint32_t at, uint32_t len, const char *text)
 
 	for (; left >= 8; left -= 8, from += 8, out += 8) {
 		__builtin_memcpy(&word, from, 8);
-		__asm__("" : "+r"(word));	/* else it is taken for memcpy() */
+		__asm__("" : "+r"(word));	/* else the loop becomes a memcpy() */
 		__builtin_memcpy(out, &word, 8);
 	}
 	word = tf_text_tail_(from, left, len - 1 - left);
 	__builtin_memcpy(out, &word, 8);
 }
 
-/* What depends on a field's type: how it is stored, and what the format says of it. */
+/* What depends on a field's type: how it is stored, and its line in the format. */
 #ifdef __cplusplus
 
 extern "C++" {
@@ -397,7 +397,7 @@ template <typename T> static inline TF_NOTRACE_ T tf_store_(T value, uint32_t) {
 		each_(TF_MEMBER_, id_, ##__VA_ARGS__) \
 	} __attribute__((may_alias)); \
 	TF_EXTERN_C_ TF_WEAK_ struct tf_event tf_event_##id_; \
-	/* for -Wmissing-prototypes */ \
+	/* A declaration, for -Wmissing-prototypes. */ \
 	TF_EXTERN_C_ TF_WEAK_ TF_NOTRACE_ void tf_emit_##id_ params_; \
 	TF_EXTERN_C_ TF_WEAK_ __attribute__((noinline)) void tf_emit_##id_ params_ \
 	{ \
@@ -431,7 +431,7 @@ template <typename T> static inline TF_NOTRACE_ T tf_store_(T value, uint32_t) {
 	{ \
 		return tf_armed_(&tf_event_##id_); \
 	} \
-	/* One more than there are, for events without fields. */ \
+	/* One entry more, because an event may have no fields. */ \
 	static const struct tf_field tf_fields_##id_[(n_) + 1] = { \
 		each_(TF_FIELD_, id_, ##__VA_ARGS__) { NULL, NULL, 0, 0, 0, 0 } \
 	}; \

@@ -8,17 +8,17 @@
  *
  *     trace_request(id, path, bytes);          // one event: app:request
  *     tf_printk("queue has %d entries\n", n);  // a line in the trace
- *     tf_critical_start(); ... tf_critical_stop();  // the longest one: tracers irqsoff, preemptoff
+ *     tf_critical_start(); ... tf_critical_stop();  // for the tracers irqsoff, preemptoff
  *
  * Run the program with `tracefuse run -- PROGRAM`: nothing has to be linked. A
  * program that links libtracefuse attaches by itself when $TRACEFUSE_SESSION
  * names a session, or when it calls tf_attach().
  *
  * C11 and C++17, gcc or clang. With TRACEFUSE_DISABLED defined the program
- * has none of it.
+ * contains nothing of it.
  *
- * Everything here but tf_attach() may be called by any thread, in signal
- * handlers too, and neither blocks nor changes errno. A thread's first event
+ * Everything here but tf_attach() may be called by any thread, also in signal
+ * handlers, and neither blocks nor changes errno. A thread's first event
  * makes a few system calls.
  *
  * Definitions in the style of the kernel's TRACE_EVENT are in event.h.
@@ -38,13 +38,14 @@ extern "C" {
 
 /*
  * Joins the session of this name, or the one in this directory (an absolute
- * path). Needs libtracefuse to be linked. Waits 1 s at most for an answer, and
- * then until the session's setup script is done. A process joins one session.
+ * path). The program has to be linked with libtracefuse. Waits 1 s at most for an
+ * answer, and then until the session's setup script is done. A process joins one
+ * session.
  *
- * 0, or -ENOENT: there is none; -EACCES: it is not this user's alone; -EPERM:
- * the program has more rights than its user; -ECONNREFUSED: its server is dead; -ETIMEDOUT;
- * -EPROTO: it is of another version; -EBUSY: the process is in a session
- * already; -EUSERS: too many threads; -ENOMEM. The program runs on, untraced.
+ * 0, or -ENOENT: there is none; -EACCES: other users than this one have access to
+ * it; -EPERM: the program has more rights than its user; -ECONNREFUSED: its server
+ * is dead; -ETIMEDOUT; -EPROTO: it has another version; -EBUSY: the process is in a
+ * session already; -EUSERS: too many threads; -ENOMEM. The program runs on, untraced.
  */
 int tf_attach(const char *session);
 
@@ -58,9 +59,9 @@ static inline TF_NOTRACE_ __attribute__((unused)) int tf_attached(void)
 
 /*
  * A line in the trace, as trace_printk() in the kernel: an event ftrace:print
- * that names the function it came from. Formats are printf's; 1023 bytes at
- * most. A newline is added where there is none. Returns the bytes recorded, 0
- * when nothing is recorded. In a signal handler only %d, %u, %x, %p, %c and %s.
+ * that names the calling function. Formats are printf's; 1023 bytes at most. If
+ * the text does not end in a newline, one is added. Returns the bytes recorded, 0
+ * if nothing is recorded. In a signal handler only %d, %u, %x, %p, %c and %s.
  */
 static TF_NOTRACE_ __attribute__((unused, noinline, format(printf, 1, 2))) int
 tf_printk(const char *format, ...)
@@ -78,7 +79,7 @@ tf_printk(const char *format, ...)
 
 /*
  * A text as if it were written to trace_marker; 4,000 bytes at most, the rest
- * is cut off. Returns the bytes recorded, 0 when nothing is recorded.
+ * is cut off. Returns the bytes recorded, 0 if nothing is recorded.
  */
 static TF_NOTRACE_ __attribute__((unused, noinline)) int tf_marker(const char *text)
 {
@@ -95,10 +96,11 @@ tf_critical_(int on, const void *ip, const void *site, const void *frame)
 }
 
 /*
- * A section of the calling thread that should not take long, as one with signals
+ * A section of the calling thread that should be short, like one with signals
  * blocked or with a lock held: the tracers irqsoff, preemptoff and
- * preemptirqsoff keep the longest of them all. Each start has its stop; those
- * inside another one do not count. Nothing happens while no such tracer is on.
+ * preemptirqsoff record the longest of them all. Each start needs its stop;
+ * sections inside another one do not count. While no such tracer is on, nothing
+ * happens.
  */
 static TF_NOTRACE_ __attribute__((unused, noinline)) void tf_critical_start(void)
 {

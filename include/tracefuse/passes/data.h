@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * data.h - pass 2 of define_trace.h: struct tf_data_CLASS, where the dynamic parts lie and what
- * goes into them
+ * data.h - pass 2 of define_trace.h: struct tf_data_CLASS, the places of the dynamic parts and
+ * their sources
  */
 #ifdef __GNUC__
 #pragma GCC system_header
@@ -21,7 +21,7 @@
 #define __rel_string(item, src) uint32_t item; const char *item##_ptr_;
 #define __rel_string_len(item, src, len) uint32_t item; const char *item##_ptr_;
 
-/* Never empty, which C++ and C see differently. */
+/* The struct is never empty: C and C++ give an empty one different sizes. */
 #define DECLARE_EVENT_CLASS(name, proto, args, tstruct, assign, print)	\
 	struct tf_data_##name {						\
 		uint32_t tf_none;					\

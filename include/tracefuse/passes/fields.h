@@ -32,7 +32,7 @@
 #define __sockaddr(item, len) TF_LOC_("__data_loc", __u8, item, 0)
 #define __rel_sockaddr(item, len) TF_LOC_("__rel_loc", __u8, item, 0)
 
-/* The last one is none: an event may have no field. */
+/* The last entry is no field: an event may have none. */
 #define DECLARE_EVENT_CLASS(name, proto, args, tstruct, assign, print)		\
 	static const struct tf_field tf_fields_##name[] = {			\
 		tstruct								\

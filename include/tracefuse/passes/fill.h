@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fill.h - pass 5 of define_trace.h: tf_fill_CLASS(), which fills a record as TP_fast_assign() says
- * and emits it
+ * fill.h - pass 5 of define_trace.h: tf_fill_CLASS(), which fills a record by TP_fast_assign() and
+ * emits it
  */
 #ifdef __GNUC__
 #pragma GCC system_header
@@ -14,7 +14,7 @@
 #define __field_struct_ext(type, item, filter)
 #define __array(type, item, len)
 #define __dynamic_array(type, item, len) __entry->__data_loc_##item = __data_offsets.item;
-/* The offset counts from behind the field. */
+/* The offset is counted from the end of the field. */
 #define __rel_dynamic_array(type, item, len)						\
 	__entry->__rel_loc_##item = __data_offsets.item -				\
 		(uint32_t)((char *)&__entry->__rel_loc_##item - (char *)__entry + sizeof(uint32_t));
@@ -37,7 +37,7 @@
 #define __get_rel_cpumask(item) __get_dynamic_array(item)
 #define __get_rel_sockaddr(item) __get_dynamic_array(item)
 
-/* With the text again, as it was until Linux 6.9, or without. */
+/* With the text again, as until Linux 6.9, or without it. */
 #define __assign_str(item, text...)							\
 	tf_text_assign_(__get_str(item), __get_dynamic_array_len(item), __data_offsets.item##_ptr_)
 #define __assign_str_len(item, text...) __assign_str(item)
@@ -56,7 +56,7 @@
 #define __perf_count(c) (c)
 #define __perf_task(t) (t)
 
-/* What is beyond the largest record is refused by reserve(). */
+/* If the record is larger than the largest one, reserve() refuses it. */
 #define DECLARE_EVENT_CLASS(name, proto, args, tstruct, assign, print)			\
 	static TF_NOTRACE_ __attribute__((unused)) void					\
 	tf_fill_##name(const struct tf_event *tf_event, const void *tf_frame, proto)	\

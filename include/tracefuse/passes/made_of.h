@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * made_of.h - the dynamic parts of records that are made of the two basic ones
+ * made_of.h - the dynamic parts of records that are made from the two basic ones
  *
- * __dynamic_array is a data_loc, where the offset counts from the record's start,
- * __rel_dynamic_array a rel_loc, where it counts from behind the field itself.
+ * __dynamic_array is a data_loc: its offset is counted from the record's start.
+ * __rel_dynamic_array is a rel_loc: its offset is counted from the end of the field itself.
  */
 #ifdef __GNUC__
 #pragma GCC system_header

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * none.h - between two passes of define_trace.h: nothing of the last one is left
+ * none.h - between two passes of define_trace.h: undefines the macros of the last one
  */
 #ifdef __GNUC__
 #pragma GCC system_header
@@ -62,7 +62,7 @@
 #undef TRACE_EVENT_PERF_PERM
 #undef TP_printk
 
-/* Nothing in most of the passes. */
+/* Most passes define these as nothing. */
 #define TRACE_EVENT_FLAGS(event, flag)
 #define TRACE_EVENT_PERF_PERM(event, expr...)
 #define TRACE_DEFINE_ENUM(a)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * size.h - pass 4 of define_trace.h: tf_size_CLASS(), which notes where the dynamic parts lie:
- * length << 16 | offset
+ * size.h - pass 4 of define_trace.h: tf_size_CLASS(), which notes the places of the dynamic parts
+ * as length << 16 | offset
  */
 #ifdef __GNUC__
 #pragma GCC system_header

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/types.h>
 
-/* Copies what fits and always ends it with a 0. The length, or -E2BIG. */
+/* Copies as much as fits, and always ends it with a 0. -> the length, or -E2BIG */
 static inline __attribute__((unused)) ssize_t tf_strscpy(char *to, const char *from, size_t size)
 {
 	size_t len = strnlen(from, size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * linux/types.h - the kernel's names of types, on top of those that it offers to programs
+ * linux/types.h - the kernel's names of types, in addition to those that it offers to programs
  */
 #ifdef __GNUC__
 #pragma GCC system_header
