@@ -127,8 +127,8 @@ static struct graph_piece *piece_make_at(const struct agent_thread *t, uintptr_t
 	thread_unlock();
 	/* Relaxed: the message may come twice. */
 	if (refused && !atomic_exchange_explicit(&refused_said, true, memory_order_relaxed))
-		agent_say("returns of functions cannot be traced: the addresses that it takes are "
-			  "used otherwise",
+		agent_say("returns of functions cannot be traced: the program uses the addresses "
+			  "that this takes",
 			  0);
 	return piece;
 }

@@ -187,7 +187,7 @@ void graph_start(void)
 
 	if (!agent_syscall(SYS_arch_prctl, SHADOW_STACK_STATUS, &features) && (features & 1))
 		graph_refuse("returns of functions without return sites are not traced: "
-			     "the processor keeps a stack of its own");
+			     "the processor has a shadow stack");
 }
 
 /* ---- Whether, and how ---- */

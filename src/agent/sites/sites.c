@@ -304,7 +304,7 @@ void sites_note_failure(int err)
 
 void sites_fail(int err)
 {
-	agent_say("functions are not switched any more", err);
+	agent_say("functions cannot be switched on or off any more", err);
 	sites_note_failure(err);
 }
 
