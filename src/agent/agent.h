@@ -2,9 +2,10 @@
 /*
  * agent.h - inside a traced program: what the parts of the agent offer to each other
  *
- *   libtracefuse.so              attach, threads, DSOs, emit, static events
- *   libtracefuse-providers.so    interposers of libc's functions (src/agent/providers);
- *                                preloaded by `tracefuse run`, depends on the first
+ *   libtracefuse.so              attach, threads, DSOs, emit, static events: for programs that
+ *                                are linked with it
+ *   libtracefuse-providers.so    the same and interposers of libc's functions
+ *                                (src/agent/providers): preloaded by `tracefuse run`
  *
  *   a hit:  interposer or TRACE_EVENT -> agent_enter -> agent_emit -> hit() -> agent_leave
  *
@@ -33,7 +34,7 @@
 #include <stdint.h>
 #include "plane/plane.h"
 
-/* Exported for the other library; not a part of the public interface. */
+/* Exported for tests and for a second agent (second.c); not a part of the public interface. */
 #define AGENT_API __attribute__((visibility("default")))
 
 /* As in the kernel's records (common_flags, R26). */
@@ -452,6 +453,9 @@ AGENT_API uint32_t agent_slot_index(const struct agent_thread *t);
  * constructor, so it may use nothing that a constructor makes.
  */
 AGENT_API uint64_t agent_providers_table(void) __attribute__((weak));
+
+/* The same: tf_attach() of that agent (join/second.c). */
+AGENT_API int agent_first_attach(const char *session) __attribute__((weak));
 
 /*
  * Also defined there (signal.c): t->flags with AGENT_HANDLER as it is now, at the caller's frame.

@@ -88,6 +88,8 @@ struct agent {
 	uint64_t	here_size;	/* bytes */
 	uint64_t	image;		/* attach_request.image */
 	_Atomic uint32_t state;		/* enum agent_state */
+	/* tf_attach() of the preloaded agent; NULL: this is the only one (second.c). */
+	int		(*first)(const char *session);
 	/* A filter does not permit the system calls of a first hit. */
 	_Atomic bool	sandbox;
 	_Atomic bool	joins_not;	/* nor those that join the session */

@@ -618,6 +618,8 @@ static __attribute__((constructor)) void agent_load(int argc, char **argv, char 
 	const char *name = env_of(envp, "TRACEFUSE_SESSION");
 	int err;
 
+	if (agent.first)
+		return;
 	agent.verbose = env_of(envp, "TRACEFUSE_VERBOSE") != NULL;
 	agent.main_stack = (uintptr_t)argv;
 	agent.exe = (const char *)getauxval(AT_EXECFN);
@@ -638,6 +640,8 @@ AGENT_API int tf_attach(const char *session)
 {
 	int err;
 
+	if (agent.first)
+		return agent.first(session);
 	/* Relaxed: only this function and the constructor change it to AGENT_ON. */
 	if (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_OFF)
 		return -EBUSY;

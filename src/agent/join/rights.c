@@ -3,60 +3,20 @@
  * rights.c - calls that need a process without the agent's task, where no providers are preloaded
  * (S5)
  *
- * A program that links libtracefuse joins by itself. These functions then come before libc's. With
- * the providers, theirs come before these (syscalls/syscalls.c). S5 is in sites/task.c.
+ * A program that links libtracefuse joins by itself. These functions then come before libc's. The
+ * library that `tracefuse run` preloads does not have them: there the providers do the same
+ * (syscalls/syscalls.c). S5 is in sites/task.c.
  */
 #include <errno.h>
-#include <link.h>
 #include <linux/seccomp.h>
-#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include "agent/agent.h"
 #include "agent/providers/real.h"
 
-extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
-
-AGENT_API const void *const agent_core_dynamic = _DYNAMIC;
-
 typedef long (*rights_call)(long, long, long);
 typedef long (*rights_prctl_call)(long, long, long, long, long);
 typedef long (*rights_syscall_call)(long, long, long, long, long, long, long);
-
-/* glibc 2.32 and later. */
-extern char __libc_single_threaded __attribute__((weak));
-
-/*
- * By syscall() a thread changes only its own user. If it is the only thread, that is the process's.
- */
-static bool is_alone(void)
-{
-	return &__libc_single_threaded && __libc_single_threaded;
-}
-
-bool agent_call_wants_alone(long nr, uint64_t a, uint64_t b)
-{
-	switch (nr) {
-	case SYS_unshare:
-		/*
-		 * A process whose children go into another pid name space cannot make threads.
-		 */
-		return a & ~(uint64_t)CLONE_NEWPID;
-	case SYS_setns:
-		return b != CLONE_NEWPID;
-	case SYS_seccomp:
-		return a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER;
-	case SYS_prctl:
-		return a == PR_SET_SECCOMP;
-	case SYS_umount2:
-		return true;
-	case SYS_setuid: case SYS_setgid: case SYS_setreuid: case SYS_setregid: case SYS_setresuid:
-	case SYS_setresgid: case SYS_setgroups: case SYS_setfsuid: case SYS_setfsgid:
-		return is_alone();
-	default:
-		return false;
-	}
-}
 
 /* ---- Functions that are one such call ---- */
 

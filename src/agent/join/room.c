@@ -18,7 +18,7 @@
 #include "agent/state.h"
 #include "agent/syscall.h"
 
-/* For the two libraries, what they need of others, and large records of a few threads. */
+/* For the library, what it needs of others, and large records of a few threads. */
 enum { OWN = 2 << 20 };
 
 static uint64_t raised(uint64_t limit, uint64_t bytes)

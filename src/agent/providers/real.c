@@ -174,11 +174,6 @@ void real_begin(void)
 	__atomic_store_n(&last, map, __ATOMIC_RELAXED);
 }
 
-static bool is_core(const struct link_map *map)
-{
-	return &agent_core_dynamic && map->l_ld == agent_core_dynamic;
-}
-
 /* Sets f if that object defines it. */
 static bool find_in(struct real_function *f, const struct link_map *map)
 {
@@ -204,7 +199,7 @@ void real_find(struct real_function *f)
 	while (self && self->l_ld != _DYNAMIC)
 		self = self->l_next;
 	for (map = self; map && map != end && map->l_next; map = map->l_next)
-		if (!is_core(map->l_next) && find_in(f, map->l_next))
+		if (find_in(f, map->l_next))
 			return;
 	/* If this library was loaded by dlopen(), libc is before it. */
 	for (map = _r_debug.r_map; map && map != self; map = map->l_next)

@@ -57,13 +57,6 @@ void real_find_all(void);
 /* At load: objects that are loaded later are not searched. */
 void real_begin(void);
 
-/*
- * The dynamic section of the core library. Some of its functions come before libc's, for programs
- * without providers (rights.c): the search skips them. Weak: tests of the search alone do not
- * define it.
- */
-extern const void *const agent_core_dynamic __attribute__((weak, visibility("default")));
-
 /* Whether an object before us defines the function too, so that calls of it go there. */
 bool real_shadowed(const char *name);
 

@@ -49,9 +49,7 @@ static static_count count;
 
 bool static_is_called(void)
 {
-	void *at = dlsym(RTLD_DEFAULT, "__fentry__");
-
-	return at && (at == (void *)agent_fentry || at == (void *)&agent_providers_fentry);
+	return dlsym(RTLD_DEFAULT, "__fentry__") == (void *)agent_fentry;
 }
 
 /*

@@ -29,6 +29,7 @@
  */
 #include <errno.h>
 #include <linux/futex.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -328,6 +329,43 @@ void agent_task_unbind(void)
 	sites.unbound = true;
 	if (agent_task_end())
 		agent_task_again();
+}
+
+/* ---- What wants to be alone ---- */
+
+/* glibc 2.32 and later. */
+extern char __libc_single_threaded __attribute__((weak));
+
+/*
+ * By syscall() a thread changes only its own user. If it is the only thread, that is the process's.
+ */
+static bool task_has_one_thread(void)
+{
+	return &__libc_single_threaded && __libc_single_threaded;
+}
+
+bool agent_call_wants_alone(long nr, uint64_t a, uint64_t b)
+{
+	switch (nr) {
+	case SYS_unshare:
+		/*
+		 * A process whose children go into another pid name space cannot make threads.
+		 */
+		return a & ~(uint64_t)CLONE_NEWPID;
+	case SYS_setns:
+		return b != CLONE_NEWPID;
+	case SYS_seccomp:
+		return a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER;
+	case SYS_prctl:
+		return a == PR_SET_SECCOMP;
+	case SYS_umount2:
+		return true;
+	case SYS_setuid: case SYS_setgid: case SYS_setreuid: case SYS_setregid: case SYS_setresuid:
+	case SYS_setresgid: case SYS_setgroups: case SYS_setfsuid: case SYS_setfsgid:
+		return task_has_one_thread();
+	default:
+		return false;
+	}
 }
 
 /* ---- Whether there may be one ---- */

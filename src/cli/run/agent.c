@@ -71,24 +71,6 @@ static bool find_agent(char *out, size_t size)
 	return true;
 }
 
-/*
- * Finds the path of the library that the agent needs. Without a path the dynamic linker would
- * search a dozen directories in each program. "": the linker has to find it.
- */
-static void find_core(const char *agent, char *out, size_t size)
-{
-	const char *slash = strrchr(agent, '/');
-	char dir[PATH_MAX];
-
-	*out = 0;
-	if (!slash || strcmp(slash + 1, PRELOAD_PROVIDERS))
-		return;
-	memcpy(dir, agent, slash - agent);
-	dir[slash - agent] = 0;
-	if (!has_library(dir, "", CORE, out, size) && !has_library(dir, "/..", CORE, out, size))
-		*out = 0;
-}
-
 /* The length of the sanitizers' libraries at the start of the list, with their separators. */
 static size_t sanitizers(const char *list)
 {
@@ -129,21 +111,19 @@ static char *without_ours(const char *list)
 
 char *run_preload(const char *old)
 {
-	char agent[PATH_MAX], core[PATH_MAX], *out = NULL, *others;
+	char agent[PATH_MAX], *out = NULL, *others;
 	size_t first;
 	int n = -1;
 
 	if (!find_agent(agent, sizeof(agent)))
 		return NULL;
-	find_core(agent, core, sizeof(core));
 	if (!old)
 		old = "";
 	first = sanitizers(old);
 	others = without_ours(old + first);
 	if (others)
-		n = asprintf(&out, "%.*s%s%s%s%s%s", (int)first, old,
-			     first && !strchr(" :", old[first - 1]) ? ":" : "", agent,
-			     *core ? ":" : "", core, others);
+		n = asprintf(&out, "%.*s%s%s%s", (int)first, old,
+			     first && !strchr(" :", old[first - 1]) ? ":" : "", agent, others);
 	free(others);
 	if (n < 0)
 		message_error("out of memory");
