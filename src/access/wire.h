@@ -50,6 +50,8 @@ enum wire_op {
 	WIRE_STAY,		/* -> 0; the session outlives the command that made it */
 	/* -> a bit for each enum untraced that has occurred */
 	WIRE_UNTRACED,
+	/*                         -> 0; the running kernel is a source; else a sentence */
+	WIRE_KERNEL,
 };
 
 struct wire_request {

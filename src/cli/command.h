@@ -18,6 +18,7 @@ struct command {
 };
 
 extern const struct command command_run;	/* cmd/run.c */
+extern const struct command command_live;
 extern const struct command command_replay;
 extern const struct command command_mount;
 extern const struct command command_umount;

@@ -14,6 +14,7 @@
 /* The order is that of the list that `tracefuse --help` prints. */
 static const struct command *const commands[] = {
 	&command_run,
+	&command_live,
 	&command_replay,
 	&command_mount,
 	&command_umount,

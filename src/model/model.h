@@ -181,6 +181,27 @@ struct instance {
 	bool			clear;
 };
 
+/*
+ * What a source that is the running kernel does for the model (sources/live/live.h). All are called
+ * under the control lock.
+ */
+struct kernel_hooks {
+	void		*arg;
+	/*
+	 * A plan waits for the event's hits, or none does any more. 0 for an event that is not the
+	 * kernel's; -errno: the kernel refuses to enable it.
+	 */
+	int		(*need)(void *arg, struct event *e, bool needed);
+	/* Takes in what the kernel has recorded so far. */
+	void		(*barrier)(void *arg);
+	/* A command has ended: what the kernel is to record besides may have changed. */
+	void		(*settle)(void *arg);
+	/* Records of a CPU that the kernel overwrote before they were read. */
+	uint64_t	(*lost)(void *arg, uint32_t cpu);
+	/* Somebody looks for a symbol of the kernel: adds all of them, once. */
+	void		(*symbols)(void *arg);
+};
+
 /* One command that the server before kept (R4). */
 struct restored {
 	const struct saved	*saved;	/* NULL: none */
@@ -241,6 +262,7 @@ struct model {
 	/* Between the pieces of long work: model_step(). NULL: no programs */
 	void			(*step)(void *arg);
 	void			*catch_up_arg;		/* of all three */
+	const struct kernel_hooks *kernel;	/* NULL: no event is of the running kernel */
 	/*
 	 * Whether there is a task of that number among those whose pids are listed. NULL: they are
 	 * a recording's
@@ -279,6 +301,13 @@ static inline void model_step(struct model *m)
 {
 	if (m->step)
 		m->step(m->catch_up_arg);
+}
+
+/* What the running kernel has recorded until now has passed when this returns. */
+static inline void model_barrier(const struct model *m)
+{
+	if (m->kernel)
+		m->kernel->barrier(m->kernel->arg);
 }
 
 int model_create(struct session *s, struct model **out);

@@ -18,6 +18,7 @@
 #include "session/attach/attach.h"
 #include "session/cgroup.h"
 #include "session/session.h"
+#include "sources/live/live.h"
 #include "sources/program/programs.h"
 #include "tracefs/tree.h"
 
@@ -143,11 +144,32 @@ static void print_info(struct server *srv, FILE *out)
 	attach_processes(srv->session, print_process, out);
 	if (srv->programs)
 		programs_print(srv->programs, out);
+	if (srv->live)
+		live_print(srv->live, out);
 	if (srv->model->ftrace && ftrace_profile_dropped(srv->model->ftrace))
 		fprintf(out, "profile-dropped %llu\n",
 			(unsigned long long)ftrace_profile_dropped(srv->model->ftrace));
 	print_room(srv, out);
 	server_boot_print(srv, out);
+}
+
+/* Once for a session. A recording's has its own order of time. */
+static int request_kernel(struct server *srv, FILE *out)
+{
+	char why[512] = "";
+	uint64_t saved = 0;
+	int ret = 0;
+
+	if (!srv->programs)
+		ret = -EOPNOTSUPP;
+	else if (!srv->live)
+		ret = live_create(srv->model, &srv->live, why, sizeof(why));
+	else
+		return 0;
+	if (!ret)
+		ret = saved_add(srv->model, srv->model->top, SERVER_LIVE, "", NULL, 0, &saved);
+	fputs(why, out);
+	return ret;
 }
 
 /* Answers with the text that `print` writes. */
@@ -163,11 +185,14 @@ static void answer_text(struct server *srv, struct client *c, const struct wire_
 		ret = tree_list(srv->tree, path, list_name, out);
 	else if (out && rq->op == WIRE_BOOT)
 		ret = server_boot_add(srv, path, out);
+	else if (out && rq->op == WIRE_KERNEL)
+		ret = request_kernel(srv, out);
 	else if (out)
 		print_info(srv, out);
 	if (out && fclose(out))
 		ret = -ENOMEM;
-	client_answer(c, ret, text, ret < 0 || size > WIRE_MAX ? 0 : size);
+	client_answer(c, ret, text,
+		      (ret < 0 && rq->op != WIRE_KERNEL) || size > WIRE_MAX ? 0 : size);
 	free(text);
 }
 
@@ -296,7 +321,8 @@ bool request_serve(struct server *srv, struct client *c, const struct wire_reque
 			client_answer(c, number, NULL, 0);
 		return number;
 	}
-	if (rq->op == WIRE_LIST || rq->op == WIRE_INFO || rq->op == WIRE_BOOT)
+	if (rq->op == WIRE_LIST || rq->op == WIRE_INFO || rq->op == WIRE_BOOT ||
+	    rq->op == WIRE_KERNEL)
 		answer_text(srv, c, rq, body);
 	else if (uses_handle(rq->op))
 		client_answer(c, request_handle(srv, c, rq, body), NULL, 0);

@@ -28,6 +28,7 @@ struct restoring {
 	char		*source;
 	char		*boot;		/* and that of the settings that waited */
 	uint64_t	boot_saved;
+	bool		live;		/* the running kernel was a source */
 	data_ref	progress;
 };
 
@@ -68,6 +69,10 @@ static int write_again(void *arg, const char *path, const char *text)
 	}
 	if (!strcmp(path, SOURCE_SAVED))
 		return restore_source(r, text);
+	if (!strcmp(path, SERVER_LIVE)) {
+		r->live = true;
+		return 0;
+	}
 	if (!strcmp(path, SERVER_BOOT))
 		return restore_boot(r, text);
 	ret = programs_restore(&r->programs, r->model, r->tree, path, text);
@@ -152,6 +157,7 @@ static int restore_serve(struct session *s, struct model *m, struct tree *t)
 		params.programs = r.programs;
 		params.boot = r.boot;
 		params.boot_saved = r.boot_saved;
+		params.live = r.live;
 		params.uname = src ? source_uname(src) : NULL;
 		ret = run_restored(&params, src);
 		source_close(src);

@@ -25,6 +25,7 @@
 #include "server/state.h"
 #include "session/attach/attach.h"
 #include "session/session.h"
+#include "sources/live/live.h"
 #include "sources/program/programs.h"
 
 enum { WAIT_MS = 3, IDLE_MS = 200, FIXED_DESCRIPTORS = 4 };
@@ -64,6 +65,16 @@ static int open_control(const char *dir)
 	return err ? -err : fd;
 }
 
+/* The session goes on without it where the right to it is gone. */
+static void restore_live(struct server *srv)
+{
+	const size_t at = strlen(srv->what);
+	char why[512];
+
+	if (live_create(srv->model, &srv->live, why, sizeof(why)))
+		snprintf(srv->what + at, sizeof(srv->what) - at, ", without the kernel: %s", why);
+}
+
 int server_create(const struct server_params *params, struct server **out)
 {
 	struct server *srv = calloc(1, sizeof(*srv));
@@ -81,6 +92,8 @@ int server_create(const struct server_params *params, struct server **out)
 	list_init(&srv->clients);
 	list_init(&srv->mounts);
 	pthread_mutex_init(&srv->lock, NULL);
+	if (params->live)
+		restore_live(srv);
 	if (params->boot && server_boot_restore(srv, params->boot, params->boot_saved))
 		srv->boot_waits = false;
 	srv->signal_fd = open_signals();
@@ -113,6 +126,7 @@ void server_destroy(struct server *srv)
 	if (srv->programs)
 		programs_on_ready(srv->programs, NULL, NULL);
 	server_unmount(srv);
+	live_destroy(srv->live);
 	if (srv->listen_fd >= 0) {
 		close(srv->listen_fd);
 		remove_control(srv);

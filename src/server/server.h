@@ -83,12 +83,16 @@ int server_make(const struct server_make_params *params);
 /* R4: the path of the saved settings of boot.h that wait. */
 #define SERVER_BOOT "#boot"
 
+/* R4: the session has the running kernel. */
+#define SERVER_LIVE "#live"
+
 struct server_params {
 	struct session	*session;	/* all three belong to the caller */
 	struct model	*model;
 	struct tree	*tree;
 	/* Belongs to the caller, too; NULL: no session of running programs */
 	struct programs	*programs;
+	bool		live;		/* the server before had the running kernel */
 	const char	*what;		/* one line for `tracefuse sessions`: "replay trace.dat" */
 	const char	*uname;		/* of the recording's machine; NULL: this one */
 	const char	*boot;		/* the saved text SERVER_BOOT, and */

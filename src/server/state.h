@@ -24,6 +24,7 @@
 #include "model/list.h"
 #include "layout/layout.h"
 
+struct live;
 struct tree_file;
 struct attach_peer;
 struct boot;
@@ -42,6 +43,7 @@ struct server {
 	struct model	*model;
 	struct tree	*tree;
 	struct programs	*programs;	/* NULL: none */
+	struct live	*live;		/* the running kernel; NULL: nobody asked for it */
 	char		what[256];
 	char		uname[256];	/* "": this machine's */
 	bool		end_unmounted;

@@ -391,6 +391,14 @@ static void print_time(const struct instance *inst, const char *what, uint64_t t
 	}
 }
 
+/* Of the running kernel's records, which all instances see alike. */
+static uint64_t lost_in_kernel(const struct tree_file *f)
+{
+	const struct kernel_hooks *kernel = f->tree->model->kernel;
+
+	return kernel ? kernel->lost(kernel->arg, (uint32_t)f->at.cpu) : 0;
+}
+
 static int print_stats(struct tree_file *f, FILE *out)
 {
 	struct instance *inst = f->at.inst;
@@ -401,7 +409,7 @@ static int print_stats(struct tree_file *f, FILE *out)
 	if (err)
 		return err;
 	fprintf(out, "entries: %llu\n", (unsigned long long)st.entries);
-	fprintf(out, "overrun: %llu\n", (unsigned long long)st.overrun);
+	fprintf(out, "overrun: %llu\n", (unsigned long long)(st.overrun + lost_in_kernel(f)));
 	fprintf(out, "commit overrun: %llu\n", (unsigned long long)st.commit_overrun);
 	fprintf(out, "bytes: %llu\n", (unsigned long long)st.bytes);
 	print_time(inst, "oldest event ts", st.oldest_ts, out);

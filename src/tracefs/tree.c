@@ -288,6 +288,8 @@ static void tree_settle(const struct model *m)
 {
 	if (m->settle)
 		m->settle(m->catch_up_arg);
+	if (m->kernel)
+		m->kernel->settle(m->kernel->arg);
 }
 
 int tree_open(struct tree *t, const char *path, int flags, struct tree_file **out)
@@ -306,6 +308,8 @@ int tree_open(struct tree *t, const char *path, int flags, struct tree_file **ou
 	f->tree = t;
 	f->at = p;
 	f->flags = flags;
+	if (flags & O_TRUNC)
+		model_barrier(t->model);
 	err = p.kind && p.kind->open ? p.kind->open(f) : 0;
 	tree_settle(t->model);
 	if (err) {
@@ -386,6 +390,7 @@ ssize_t tree_read(struct tree_file *f, char *buf, size_t size, off_t off)
 		return -EBADF;
 	if (is_removed(&f->at, false))
 		return -ENODEV;
+	model_barrier(m);
 	if (m->catch_up)
 		m->catch_up(m->catch_up_arg);
 	if (f->at.kind && f->at.kind->read)
@@ -542,8 +547,10 @@ static ssize_t tree_write_text(struct tree_file *f, pid_t writer, const char *bu
 
 ssize_t tree_write_by(struct tree_file *f, pid_t writer, const char *buf, size_t size)
 {
-	ssize_t n = tree_write_text(f, writer ? writer : gettid(), buf, size);
+	ssize_t n;
 
+	model_barrier(f->tree->model);
+	n = tree_write_text(f, writer ? writer : gettid(), buf, size);
 	tree_settle(f->tree->model);
 	return n;
 }

@@ -18,11 +18,14 @@
 
 /* ---- the command line ---- */
 
-enum { OPT_PROVIDERS = ASKED_OWN, OPT_KERNEL_NAMES, OPT_FUNCTION, OPT_GRAPH, OPT_KEEP_GOING };
+enum {
+	OPT_PROVIDERS = ASKED_OWN, OPT_KERNEL, OPT_KERNEL_NAMES, OPT_FUNCTION, OPT_GRAPH, OPT_KEEP_GOING
+};
 
 static const struct option long_options[] = {
 	ASKED_OPTIONS,
 	{ "providers", required_argument, NULL, OPT_PROVIDERS },
+	{ "kernel", required_argument, NULL, OPT_KERNEL },
 	{ "kernel-names", no_argument, NULL, OPT_KERNEL_NAMES },
 	{ "function", optional_argument, NULL, OPT_FUNCTION },
 	{ "graph", optional_argument, NULL, OPT_GRAPH },
@@ -37,6 +40,9 @@ static int parse_option(struct run *r, int opt, char **argv)
 	case OPT_PROVIDERS:
 		r->systems = optarg;
 		break;
+	case OPT_KERNEL:
+		r->kernel = true;
+		return *optarg ? asked_option(&r->asked, &command_run, 'e', argv) : COMMAND_DONE;
 	case OPT_KERNEL_NAMES:
 		r->kernel_names = true;
 		break;
@@ -140,20 +146,6 @@ static int run_prepare(struct run *r)
 
 /* ---- the order of the steps ---- */
 
-static int write_results(struct run *r)
-{
-	int status;
-
-	run_server_again(r);
-	if (!r->access)
-		return COMMAND_FAILED;
-	status = results_write(&r->results, r->access, NULL);
-	run_dump(r);
-	run_summary(r);
-	run_unsaved(r);
-	return status;
-}
-
 /*
  * Runs the program without a session. If results were asked for, the exit status says that there
  * are none.
@@ -191,44 +183,24 @@ static int run_program(struct run *r, bool *failed)
 		return status ? status : COMMAND_FAILED;
 	/* The program never attached. The setup is done now, so that the files of --cat exist. */
 	run_setup(r);
-	*failed = write_results(r) != COMMAND_DONE || run_is_refused(r);
+	*failed = run_results(r) != COMMAND_DONE || run_is_refused(r);
 	return COMMAND_DONE;
-}
-
-static void release(struct run *r)
-{
-	output_signals_let_in();
-	run_setup_barrier_end(r);
-	run_server_close(r);
-	results_close(&r->results);
-	run_setup_free(r);
-	free(r->preload);
-	run_functions_free(r);
-	asked_free(&r->asked);
-}
-
-/* Opens stdin, stdout and stderr if they are closed, so that no other file gets their numbers. */
-static void reserve_standard(void)
-{
-	for (int fd = 0; fd <= 2; fd++)
-		if (fcntl(fd, F_GETFD) < 0)
-			open("/dev/null", O_RDWR | O_CLOEXEC);
 }
 
 static int run_main(int argc, char **argv)
 {
-	struct run r = { .life_fd = -1, .owner_fd = -1 };
+	struct run r = { .command = &command_run, .life_fd = -1, .owner_fd = -1 };
 	bool failed = false;
 	int status;
 
-	reserve_standard();
+	run_reserve_standard();
 	output_signals_ignore();
 	status = run_parse_arguments(&r, argc, argv);
 	if (!status)
 		status = run_prepare(&r);
 	if (!status)
 		status = run_program(&r, &failed);
-	release(&r);
+	run_release(&r);
 	if (status)
 		return status;
 	failed |= message_flush() != COMMAND_DONE;
@@ -266,6 +238,8 @@ const struct command command_run = {
 "  --compress                  the same, packed with zstd\n"
 "  --boot 'NAME=VALUE ...'     settings of a new session, as on a kernel's command\n"
 "                              line: ftrace=function_graph ftrace_filter=foo*\n"
+"  --kernel EVENT,...          the running kernel's events are there, too, and these\n"
+"                              are enabled (\"\": none); needs the right to tracefs\n"
 "  --providers LIST            of the events that every program has only these\n"
 "                              systems: heap,lock; \"\" is none of them\n"
 "  --kernel-names              show heap and thread events also as those of the\n"

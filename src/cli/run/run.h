@@ -6,6 +6,7 @@
  *   check.c         whether the program can be traced (elf.c: what its file says)
  *   agent.c         where the agent is, LD_PRELOAD
  *   server.c        a session, made or joined; its end
+ *   steps.c         the first and the last steps, which `tracefuse live` has, too
  *   setup.c         -e and --setup, when the program waits for them
  *   wanted.c        whether the events and files of -e and --cat exist, or may come
  *   functions.c     --function and --graph, at the same time
@@ -59,7 +60,9 @@ struct run {
 	struct asked	asked;		/* `events` keeps those that do not exist yet */
 	const char	*systems;	/* --providers; NULL: not given */
 	struct run_functions functions;
+	const struct command *command;	/* run, or live */
 	bool		kernel_names, quiet, keep_going;
+	bool		kernel;		/* the running kernel's events are wanted */
 	char		**program;	/* the program and its arguments; ends with NULL */
 
 	/* Known before anything is made. */
@@ -107,6 +110,14 @@ static inline bool run_is_refused(const struct run *r)
 {
 	return r->refused && !r->keep_going;
 }
+
+/* ---- steps.c ---- */
+
+/* Descriptors 0 to 2 are open from then on: what this process opens is not taken for those. */
+void run_reserve_standard(void);
+/* What -o and --cat want, and the summary. An exit status. */
+int run_results(struct run *r);
+void run_release(struct run *r);
 
 /* ---- agent.c ---- */
 

@@ -28,7 +28,7 @@ enum { END_MS = 5000, TRIES = 10 };
 /* Makes the description for `tracefuse sessions`. */
 static void run_server_describe(const struct run *r, char *out, size_t size)
 {
-	size_t at = (size_t)snprintf(out, size, "run");
+	size_t at = (size_t)snprintf(out, size, "%s", r->command->name);
 
 	for (char **word = r->program; *word && at < size; word++)
 		at += (size_t)snprintf(out + at, size - at, " %s", *word);
@@ -90,7 +90,8 @@ static int refused(struct run *r, int ret, const char *what)
 {
 	if (run_server_died(r, ret))
 		return COMMAND_FAILED;
-	return message_error("run: session %s: %s: %s", r->name, what, strerror(-ret));
+	return message_error("%s: session %s: %s: %s", r->command->name, r->name, what,
+			     strerror(-ret));
 }
 
 static int run_server_join(struct run *r)
@@ -99,7 +100,7 @@ static int run_server_join(struct run *r)
 	int ret;
 
 	if (r->asked.hist_legacy)
-		return command_usage(&command_run,
+		return command_usage(r->command,
 				     "--hist-legacy is for a new session; %s is there already",
 				     r->name);
 	if (!r->systems && !r->kernel_names)
@@ -119,7 +120,7 @@ static int run_server_boot(struct run *r)
 	int ret = 0;
 
 	if (r->joined && r->asked.boots.nr)
-		return command_usage(&command_run,
+		return command_usage(r->command,
 				     "--boot is for a new session; %s is there already", r->name);
 	text = r->joined ? NULL : asked_boot(&r->asked.boots);
 	if (text)
@@ -152,7 +153,8 @@ int run_server_stay(struct run *r)
  */
 static void name_own(struct run *r, int number)
 {
-	const int len = snprintf(r->name, sizeof(r->name), "run-%d", (int)getpid());
+	const int len = snprintf(r->name, sizeof(r->name), "%s-%d", r->command->name,
+				 (int)getpid());
 
 	if (number)
 		snprintf(r->name + len, sizeof(r->name) - (size_t)len, "-%d", number + 1);
@@ -180,11 +182,30 @@ static int run_server_find(struct run *r)
 	return ret;
 }
 
+/* What is missing is said, and counts as a setup that was refused. */
+static int run_server_kernel(struct run *r)
+{
+	char *why = NULL;
+	int ret = access_request(r->access, WIRE_KERNEL, "", -1, &why);
+
+	if (ret < 0 && run_server_died(r, ret))
+		return COMMAND_FAILED;
+	if (ret < 0) {
+		message_error("%s: %s", r->command->name,
+			      why && *why ? why : strerror(-ret));
+		r->refused = true;
+	}
+	free(why);
+	return COMMAND_DONE;
+}
+
 /* Does what has to be done before the program begins. */
 static int run_server_settle(struct run *r)
 {
 	int status = r->joined ? run_server_join(r) : COMMAND_DONE, ret = 0;
 
+	if (!status && r->kernel)
+		status = run_server_kernel(r);
 	if (!status)
 		status = run_server_boot(r);
 	if (!status && r->asked.mount_dir)
@@ -233,7 +254,7 @@ void run_server_again(struct run *r)
 	}
 	if (r->access)
 		access_close(r->access);
-	r->access = client_connect(&command_run, r->name);
+	r->access = client_connect(r->command, r->name);
 }
 
 /* A pidfd of the server's process, to wait for; -1: not known. */

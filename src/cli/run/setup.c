@@ -166,9 +166,10 @@ int run_setup_barrier(struct run *r)
 		return COMMAND_FAILED;
 	if (ret == -EOPNOTSUPP)
 		return message_error(
-			"run: session %s is that of a recording: programs need one of their own",
-			r->name);
-	return ret ? message_error("run: session %s: %s", r->name, strerror(-ret)) : COMMAND_DONE;
+			"%s: session %s is that of a recording: programs need one of their own",
+			r->command->name, r->name);
+	return ret ? message_error("%s: session %s: %s", r->command->name,
+					     r->name, strerror(-ret)) : COMMAND_DONE;
 }
 
 void run_setup_barrier_end(struct run *r)

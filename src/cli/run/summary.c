@@ -58,7 +58,8 @@ static const char *plural(unsigned long long nr)
 	return nr == 1 ? "" : "s";
 }
 
-static void print_sums(const struct sums *s, const char *info)
+/* `traced`: there were programs that may have taken part. */
+static void print_sums(const struct sums *s, const char *info, bool traced)
 {
 	unsigned long long processes = number(info, "processes"), threads = number(info, "threads");
 	unsigned long long missed = number(info, "missed"), hits = number(info, "hits");
@@ -67,8 +68,9 @@ static void print_sums(const struct sums *s, const char *info)
 	fprintf(stderr, "tracefuse: %llu event%s recorded", s->recorded, plural(s->recorded));
 	if (hits)
 		fprintf(stderr, ", %llu hit%s counted by histograms", hits, plural(hits));
-	fprintf(stderr, ", %llu process%s, %llu thread%s", processes, processes == 1 ? "" : "es",
-		threads, plural(threads));
+	if (traced)
+		fprintf(stderr, ", %llu process%s, %llu thread%s", processes,
+			processes == 1 ? "" : "es", threads, plural(threads));
 	if (s->overrun)
 		fprintf(stderr, "; %llu overwritten by newer ones (buffer_size_kb is too small)",
 			s->overrun);
@@ -158,7 +160,7 @@ void run_summary(struct run *r)
 	r->access->ops->list(r->access, "per_cpu", add_cpu, &s);
 	r->access->ops->list(r->access, "instances", add_instance, &s);
 	if (!r->quiet) {
-		print_sums(&s, info);
+		print_sums(&s, info, r->command == &command_run);
 		print_sentences(info, "note");
 	}
 	print_sentences(info, "lost");

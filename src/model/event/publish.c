@@ -241,6 +241,14 @@ static void tell_waits(const struct event *changed)
 		atomic_fetch_and_explicit(kinds, ~(uint32_t)SECTION_THREADS, memory_order_relaxed);
 }
 
+/* The running kernel records the event as long as there is a plan. */
+static int publish_need(struct event *e, bool needed)
+{
+	const struct kernel_hooks *kernel = e->model->kernel;
+
+	return kernel ? kernel->need(kernel->arg, e, needed) : 0;
+}
+
 int event_publish(struct event *e)
 {
 	uint32_t wanted = published_wants(e);
@@ -259,10 +267,17 @@ int event_publish(struct event *e)
 		err = build_plan(e, &new, &size);
 	if (err || (!new && !old))
 		return err;
+	err = new ? publish_need(e, true) : 0;
+	if (err) {
+		session_config_free(s, new, size);
+		return err;
+	}
 	session_publish(s, &event_entry(e)->plan, new);
 	e->plan = new;
 	e->plan_size = size;
 	tell_waits(e);
+	if (!new)
+		publish_need(e, false);
 	if (old)
 		session_config_retire(s, old, old_size);
 	return published_wants(e) == wanted ? 0 : publish_makers(e);
@@ -278,6 +293,7 @@ void event_drop_plan(struct event *e, config_ref old)
 	session_config_retire(s, old, e->plan_size);
 	e->plan = 0;
 	tell_waits(e);
+	publish_need(e, false);
 }
 
 int model_publish(struct model *m, struct instance *inst)

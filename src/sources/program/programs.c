@@ -85,6 +85,12 @@ static void hook_step(void *arg)
 
 static void hook_load(void *arg, uint64_t addr)
 {
+	const struct programs *p = arg;
+	const struct kernel_hooks *kernel = p->model->kernel;
+
+	/* The upper half of the addresses is the kernel's; 0 asks for all symbols. */
+	if (kernel && (!addr || addr >> 63))
+		kernel->symbols(kernel->arg);
 	program_symbols_load(arg, addr);
 }
 

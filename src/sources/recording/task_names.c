@@ -185,9 +185,8 @@ static bool dynamic_name(const struct subbuf_record *r, uint32_t offset, bool is
 	return len > 0;
 }
 
-/* Reads the pid and name of a rule from a record. False: the record is too short. */
-static inline bool rule_read(const struct task_rule *rule, const struct subbuf_record *r, int *pid,
-			     char *name)
+bool task_rule_read(const struct task_rule *rule, const struct subbuf_record *r, int *pid,
+		    char *name)
 {
 	if (rule->pid + 4u > r->size)
 		return false;
@@ -286,7 +285,7 @@ void task_names_learn(struct task_names *t, const struct subbuf_record *r)
 	if (!t->seen)
 		return;
 	for (rule = t->rules; rule < t->rules + t->nr_rules; rule++)
-		if (rule->event == r->type && rule_read(rule, r, &pid, name) && reserve(t, pid))
+		if (rule->event == r->type && task_rule_read(rule, r, &pid, name) && reserve(t, pid))
 			learn_one(t, rule, pid, name, r->time);
 }
 

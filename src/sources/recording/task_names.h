@@ -80,6 +80,12 @@ void task_names_destroy(struct task_names *t);
 void task_names_add(struct task_names *t, int pid, const char *name);
 /* Finds the events of the model that contain names. */
 void task_names_rules(struct task_names *t, struct model *m);
+/*
+ * The pid and the name (LAYOUT_COMM_LEN bytes) that a rule finds in a record; false when it is too
+ * short.
+ */
+bool task_rule_read(const struct task_rule *rule, const struct subbuf_record *r, int *pid,
+		    char *name);
 bool task_names_rule_for(const struct task_names *t, uint32_t event);
 
 /* Learns from a record. Records come in order of time; task_names_learned() ends the pass. */

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * steps.c - the first and the last steps of a command that has a session of its own: run, live
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "access/access.h"
+#include "cli/run/run.h"
+#include "host/output.h"
+
+/* Opens stdin, stdout and stderr if they are closed, so that no other file gets their numbers. */
+void run_reserve_standard(void)
+{
+	for (int fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			open("/dev/null", O_RDWR | O_CLOEXEC);
+}
+
+int run_results(struct run *r)
+{
+	int status;
+
+	run_server_again(r);
+	if (!r->access)
+		return COMMAND_FAILED;
+	status = results_write(&r->results, r->access, NULL);
+	run_dump(r);
+	run_summary(r);
+	run_unsaved(r);
+	return status;
+}
+
+void run_release(struct run *r)
+{
+	output_signals_let_in();
+	run_setup_barrier_end(r);
+	run_server_close(r);
+	results_close(&r->results);
+	run_setup_free(r);
+	free(r->preload);
+	run_functions_free(r);
+	asked_free(&r->asked);
+}

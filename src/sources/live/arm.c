@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * arm.c - what the running kernel records, as the session's plans want it
+ *
+ *     plan of an event                ->  events/SYSTEM/EVENT/enable
+ *     one condition of all its users  ->  events/SYSTEM/EVENT/filter
+ *     a plan or an instance that wants stacks  ->  options/stacktrace
+ *
+ * A condition that the kernel has needs no record of what it rejects. It is only a saving: the
+ * session's own filters run on all that comes.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/event/file.h"
+#include "model/instance/options.h"
+#include "model/text_memory.h"
+#include "model/trigger/trigger.h"
+#include "plane/plan.h"
+#include "sources/live/state.h"
+
+enum { ARM_PATH = 512 };
+
+static void set_bit(uint64_t *bits, uint32_t id, bool on)
+{
+	if (on)
+		bits[id / 64] |= 1ull << id % 64;
+	else
+		bits[id / 64] &= ~(1ull << id % 64);
+}
+
+static int write_event(const struct live *l, const struct event *e, const char *file,
+		       const char *text)
+{
+	char path[ARM_PATH];
+
+	snprintf(path, sizeof(path), "events/%s/%s/%s", e->system->name, e->name, file);
+	return kernel_write(l->kernel.dir, path, text);
+}
+
+/* ---- filters ---- */
+
+/* The one condition of all that look at the event: `text`, NULL: nobody so far. */
+struct condition {
+	const char	*text;
+	bool		none;		/* there is no such one */
+};
+
+static void condition_join(struct condition *c, const char *text)
+{
+	if (!text || (c->text && strcmp(c->text, text)))
+		c->none = true;
+	c->text = text;
+}
+
+static void condition_of_file(struct condition *c, const struct event_file *f)
+{
+	const struct trigger *t;
+
+	/* Whom a hit follows, or passes over, no filter decides. */
+	if (f->instance->pids || f->instance->no_pids)
+		c->none = true;
+	if (f->enabled || f->soft_mode)
+		condition_join(c, f->filter ? filter_text(f->filter) : NULL);
+	list_each(t, &f->triggers, node)
+		condition_join(c, t->cond);
+}
+
+static const char *condition_of(const struct event *e)
+{
+	struct condition c = { 0 };
+	const struct event_file *f;
+
+	list_each(f, &e->files, event_node)
+		condition_of_file(&c, f);
+	return c.none ? NULL : c.text;
+}
+
+/* A kernel that refuses it records all. */
+static void arm_filter(struct live *l, const struct event *e)
+{
+	const char *text = condition_of(e);
+	bool had = live_bit(l->filtered, e->id);
+
+	if (!text && !had)
+		return;
+	if (text && !write_event(l, e, "filter", text)) {
+		set_bit(l->filtered, e->id, true);
+		return;
+	}
+	write_event(l, e, "filter", "0");
+	set_bit(l->filtered, e->id, false);
+}
+
+/* ---- enable ---- */
+
+static void arm_count(struct live *l, uint32_t id, bool on)
+{
+	set_bit(l->armed, id, on);
+	/* Relaxed: the thread is woken by the descriptor, which orders. */
+	atomic_fetch_add_explicit(&l->nr_armed, on ? 1 : -1u, memory_order_relaxed);
+	if (on)
+		live_run_wake(l);
+}
+
+int live_arm_need(void *arg, struct event *e, bool needed)
+{
+	struct live *l = arg;
+	int err = 0;
+
+	if (!live_bit(l->known, e->id) || e->id != l->model->by_id[e->id]->id)
+		return 0;
+	if (needed)
+		arm_filter(l, e);
+	if (needed == live_bit(l->armed, e->id))
+		return 0;
+	err = write_event(l, e, "enable", needed ? "1" : "0");
+	if (!needed)
+		arm_filter(l, e);
+	if (err && needed) {
+		l->nr_refused++;
+		return err;
+	}
+	arm_count(l, e->id, needed);
+	return 0;
+}
+
+void live_arm_all(struct live *l)
+{
+	struct model *m = l->model;
+
+	for (uint32_t id = 0; id < LAYOUT_OWN_IDS && id <= m->max_id; id++)
+		if (m->by_id[id] && m->by_id[id]->plan)
+			live_arm_need(l, m->by_id[id], true);
+	live_arm_settle(l);
+}
+
+/* ---- stacks ---- */
+
+static bool plan_wants_stack(const struct live *l, const struct event *e)
+{
+	const struct plan *plan = e->plan ?
+		session_config(l->model->session, e->plan, sizeof(*plan)) : NULL;
+
+	return plan && plan->wants & PLAN_WANTS_STACK;
+}
+
+static bool wants_stacks(const struct live *l)
+{
+	const struct instance *inst;
+
+	list_each(inst, &l->model->instances, node)
+		if (options_test(inst->options, OPTION_STACKTRACE))
+			return true;
+	for (uint32_t w = 0; w < LAYOUT_OWN_IDS / 64; w++)
+		for (uint64_t bits = l->armed[w]; bits; bits &= bits - 1)
+			if (plan_wants_stack(l, l->model->by_id[w * 64 + __builtin_ctzll(bits)]))
+				return true;
+	return false;
+}
+
+void live_arm_settle(void *arg)
+{
+	struct live *l = arg;
+	bool wanted;
+
+	/* Relaxed: this thread's. */
+	if (!atomic_load_explicit(&l->nr_armed, memory_order_relaxed) && !l->stacks)
+		return;
+	wanted = wants_stacks(l);
+	if (wanted == l->stacks ||
+	    kernel_write(l->kernel.dir, "options/stacktrace", wanted ? "1" : "0"))
+		return;
+	l->stacks = wanted;
+	/* Relaxed: a record without a stack is passed all the same. */
+	atomic_store_explicit(&l->expects_stacks, wanted, memory_order_relaxed);
+}

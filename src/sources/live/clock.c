@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * clock.c - the kernel's time stamps and those of the session (L2)
+ *
+ *     x86-tsc    ticks ---- the session's own scale ----> session time
+ *     mono       ns    ---- + to_session, compared at the begin of each round
+ *
+ * The instance whose events are shown may have another clock than the counter. Its times are the
+ * session's plus the distance of both clocks at the begin of the round: in a round of 10 ms they
+ * do not part by more than some nanoseconds.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "plane/clock.h"
+#include "sources/live/state.h"
+
+enum { JIFFY = 10000000 };	/* ns, as plane/clock.c has it */
+
+static uint64_t clock_of(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t session_time(const struct live_clock *c)
+{
+	return c->scale->valid ? clock_scaled(c->scale, counter_read()) : clock_of(CLOCK_MONOTONIC);
+}
+
+/* What is to be added to the session's time to have the other clock's. *error: how far off. */
+static int64_t compare_clocks(const struct live_clock *c, clockid_t id, uint64_t *error)
+{
+	uint64_t before = session_time(c), other = clock_of(id), after = session_time(c);
+
+	*error = (after - before) / 2;
+	return (int64_t)(other - (before + *error));
+}
+
+static bool has_clock(const struct live *l, const char *name)
+{
+	size_t len;
+	char *text = kernel_read(l->kernel.dir, "trace_clock", &len);
+	bool found = text && strstr(text, name);
+
+	free(text);
+	return found;
+}
+
+int live_clock_choose(struct live *l)
+{
+	l->clock.scale = &session_header(l->model->session)->tsc;
+	l->clock.counter = l->clock.scale->valid && has_clock(l, "x86-tsc") &&
+			   !kernel_write(l->kernel.dir, "trace_clock", "x86-tsc");
+	return l->clock.counter ? 0 : kernel_write(l->kernel.dir, "trace_clock", "mono");
+}
+
+uint64_t live_clock_now(const struct live_clock *c)
+{
+	return c->counter ? counter_read() : clock_of(CLOCK_MONOTONIC);
+}
+
+static int64_t instance_distance(const struct live_clock *c, uint32_t id)
+{
+	uint64_t error;
+
+	switch (id) {
+	case CLOCK_ID_MONO:
+	case CLOCK_ID_UPTIME:
+		return compare_clocks(c, CLOCK_MONOTONIC, &error);
+	case CLOCK_ID_MONO_RAW:
+		return compare_clocks(c, CLOCK_MONOTONIC_RAW, &error);
+	case CLOCK_ID_BOOT:
+		return compare_clocks(c, CLOCK_BOOTTIME, &error);
+	case CLOCK_ID_TAI:
+		return compare_clocks(c, CLOCK_TAI, &error);
+	default:
+		return 0;
+	}
+}
+
+void live_clock_round(struct live *l)
+{
+	struct live_clock *c = &l->clock;
+	uint64_t error;
+
+	if (!c->counter) {
+		c->to_session = -compare_clocks(c, CLOCK_MONOTONIC, &error);
+		if (error > c->error)
+			c->error = error;
+	}
+	/* Relaxed: the server's; a command that changes it waits for a round before. */
+	c->id = atomic_load_explicit(&l->model->top->state->clock, memory_order_relaxed);
+	c->to_instance = instance_distance(c, c->id);
+}
+
+uint64_t live_clock_stamp(struct live *l, uint64_t stamp)
+{
+	const struct live_clock *c = &l->clock;
+	uint64_t time = c->counter ? clock_scaled(c->scale, stamp) : stamp + (uint64_t)c->to_session;
+
+	switch (c->id) {
+	case CLOCK_ID_COUNTER:
+		/* Relaxed: only that no number comes twice matters. */
+		return 1 + atomic_fetch_add_explicit(&l->model->top->state->counter, 1,
+						     memory_order_relaxed);
+	case CLOCK_ID_UPTIME:
+		return (time + (uint64_t)c->to_instance) / JIFFY;
+	case CLOCK_ID_X86_TSC:
+		return c->counter ? stamp : time;
+	default:
+		return time + (uint64_t)c->to_instance;
+	}
+}

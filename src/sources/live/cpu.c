@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu.c - see cpu.h */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "sources/live/cpu.h"
+
+int live_cpu_open(struct live_cpu *c, int dir, uint32_t cpu, uint32_t page_size)
+{
+	*c = (struct live_cpu){ .cpu = cpu, .page_size = page_size, .fd = -1 };
+	c->slots = malloc((size_t)LIVE_SLOTS * page_size);
+	if (!c->slots)
+		return -ENOMEM;
+	c->fd = openat(dir, "trace_pipe_raw", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	return c->fd < 0 ? -errno : 0;
+}
+
+void live_cpu_close(struct live_cpu *c)
+{
+	if (c->fd >= 0)
+		close(c->fd);
+	free(c->slots);
+	c->fd = -1;
+	c->slots = NULL;
+}
+
+static uint8_t *slot_at(const struct live_cpu *c, unsigned int i)
+{
+	return c->slots + (size_t)i * c->page_size;
+}
+
+static uint32_t slot_used(const uint8_t *page)
+{
+	return subbuf_u32(page + 8) & SUBBUF_COMMIT_MASK;
+}
+
+/* With the number of lost records behind the data. */
+static size_t page_bytes(const struct live_cpu *c, unsigned int slot)
+{
+	const size_t used = SUBBUF_HEADER + slot_used(slot_at(c, slot)) + sizeof(uint64_t);
+
+	return used < c->page_size ? used : c->page_size;
+}
+
+/* A page that cannot be understood has no records. */
+static struct subbuf enter_page(struct live_cpu *c, unsigned int slot)
+{
+	struct subbuf page;
+	uint64_t lost;
+
+	if (subbuf_start(&page, slot_at(c, slot), c->page_size, &lost)) {
+		c->damaged++;
+		return (struct subbuf){ 0 };
+	}
+	c->lost += lost;
+	return page;
+}
+
+void live_cpu_next(struct live_cpu *c)
+{
+	int ret;
+
+	while ((ret = subbuf_next(&c->page, &c->record)) <= 0) {
+		c->damaged += ret < 0;
+		if (c->next == c->tail) {
+			c->page = (struct subbuf){ 0 };
+			c->next = c->tail = 0;
+			c->has = false;
+			return;
+		}
+		c->page = enter_page(c, c->next++);
+	}
+	c->has = true;
+	c->records++;
+}
+
+bool live_cpu_peek(const struct live_cpu *c, struct subbuf_record *out)
+{
+	struct subbuf page = c->page;
+	unsigned int at = c->next;
+	uint64_t lost;
+	int ret;
+
+	while ((ret = subbuf_next(&page, out)) <= 0)
+		if (ret < 0 || at == c->tail ||
+		    subbuf_start(&page, slot_at(c, at++), c->page_size, &lost))
+			return false;
+	return true;
+}
+
+/* Room behind the last page: those that have passed are overwritten by those that wait. */
+static void make_room(struct live_cpu *c)
+{
+	/* A record waits, so a page is in use: without one all slots are free. */
+	const unsigned int moved = c->next - 1;
+	const uint8_t *page = slot_at(c, moved);
+
+	for (unsigned int i = moved; moved && i < c->tail; i++)
+		memmove(slot_at(c, i - moved), slot_at(c, i), page_bytes(c, i));
+	c->page.at = c->slots + (c->page.at - page);
+	c->page.end = c->slots + (c->page.end - page);
+	c->record.data = c->slots + (c->record.data - page);
+	c->next -= moved;
+	c->tail -= moved;
+}
+
+/* 1: a page has come, 0: there is none, -errno */
+static int read_page(struct live_cpu *c)
+{
+	ssize_t n;
+
+	do
+		n = read(c->fd, slot_at(c, c->tail), c->page_size);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return errno == EAGAIN ? 0 : -errno;
+	if (!n)
+		return 0;
+	if (n < SUBBUF_HEADER) {
+		c->damaged++;
+		return 0;
+	}
+	c->tail++;
+	return 1;
+}
+
+static uint64_t time_of_page(const uint8_t *page)
+{
+	uint64_t time;
+
+	memcpy(&time, page, sizeof(time));
+	return time;
+}
+
+bool live_cpu_read(struct live_cpu *c, uint64_t now)
+{
+	bool more = true;
+	const uint8_t *page;
+
+	if (c->fd < 0) {
+		c->complete = UINT64_MAX;
+		return false;
+	}
+	if (c->tail == LIVE_SLOTS)
+		make_room(c);
+	while (more && c->tail < LIVE_SLOTS) {
+		page = slot_at(c, c->tail);
+		more = read_page(c) > 0 && slot_used(page) + LIVE_SLACK > c->page_size;
+	}
+	/* Of the last page that was read nothing is known to be whole before the next one. */
+	c->complete = more && c->tail ? time_of_page(slot_at(c, c->tail - 1)) : now;
+	if (!c->has)
+		live_cpu_next(c);
+	return more;
+}

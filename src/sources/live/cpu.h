@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cpu.h - what one CPU of the running kernel has recorded: its pages, and a cursor in them
+ *
+ *     slots   [ passed | passed | in use | read | read | free ... ]
+ *                                          ^ next        ^ tail
+ *
+ * A page is read into a slot as the kernel has it. read(2) of trace_pipe_raw gives whole pages
+ * while there are any, then what the page has that is being written, and then EAGAIN. A page that
+ * has much room left is taken for that last one: the writer is not chased.
+ */
+#ifndef TRACEFUSE_SOURCES_LIVE_CPU_H
+#define TRACEFUSE_SOURCES_LIVE_CPU_H
+
+#include <stdbool.h>
+
+#include "sources/recording/file/subbuf.h"
+
+enum {
+	LIVE_SLOTS	= 24,	/* pages of a CPU that wait for their turn, at most */
+	LIVE_SLACK	= 4096,	/* bytes left by a record that did not fit, at most */
+};
+
+struct live_cpu {
+	struct subbuf_record record;	/* the next one */
+	bool		has;		/* there is one */
+	uint32_t	cpu;
+	uint32_t	page_size;
+	int		fd;		/* -1: not open */
+	unsigned int	next, tail;
+	uint8_t		*slots;
+	struct subbuf	page;		/* in use */
+	uint64_t	complete;	/* all that was recorded up to then has been read */
+	/* totals */
+	uint64_t	lost;		/* overwritten before they were read */
+	uint64_t	damaged;	/* pages that could not be understood to their end */
+	uint64_t	records;
+};
+
+/* dir: of per_cpu/cpuN. 0 or -errno */
+int live_cpu_open(struct live_cpu *c, int dir, uint32_t cpu, uint32_t page_size);
+void live_cpu_close(struct live_cpu *c);
+/*
+ * Reads what there is, as far as there is room. `now`: the kernel's clock, read before. Returns
+ * whether there may be more.
+ */
+bool live_cpu_read(struct live_cpu *c, uint64_t now);
+/* The record is passed: c->record is the next one, if c->has. */
+void live_cpu_next(struct live_cpu *c);
+/* The record behind the present one, as far as it has been read. */
+bool live_cpu_peek(const struct live_cpu *c, struct subbuf_record *out);
+
+#endif

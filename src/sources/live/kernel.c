@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* kernel.c - see kernel.h */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sources/live/kernel.h"
+
+#define KERNEL_PREFIX "tracefuse-"
+
+enum { TRACEFS_TYPE = 0x74726163, REMOVE_TRIES = 50, REMOVE_MS = 10, READ_ROOM = 1 << 16 };
+
+/* ---- files ---- */
+
+int kernel_write(int dir, const char *file, const char *text)
+{
+	const size_t len = strlen(text);
+	int fd = openat(dir, file, O_WRONLY | O_CLOEXEC), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, len) != (ssize_t)len)
+		err = errno ? -errno : -EIO;
+	close(fd);
+	return err;
+}
+
+/* Room for twice as much; false: no memory. */
+static bool read_more(char **text, size_t *room)
+{
+	char *more = realloc(*text, 2 * *room + 1);
+
+	if (!more)
+		return false;
+	*text = more;
+	*room *= 2;
+	return true;
+}
+
+char *kernel_read(int dir, const char *file, size_t *len)
+{
+	int fd = openat(dir, file, O_RDONLY | O_CLOEXEC);
+	size_t room = READ_ROOM;
+	char *text = fd >= 0 ? malloc(room + 1) : NULL;
+	ssize_t n = text ? 1 : -1;
+
+	*len = 0;
+	while (n > 0) {
+		if (*len == room && !read_more(&text, &room)) {
+			n = -1;
+			break;
+		}
+		n = read(fd, text + *len, room - *len);
+		if (n < 0 && errno == EINTR)
+			n = 1;
+		else
+			*len += n > 0 ? (size_t)n : 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (n < 0) {
+		free(text);
+		return NULL;
+	}
+	text[*len] = '\0';
+	return text;
+}
+
+/* ---- the directory ---- */
+
+static int open_tracefs(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = errno;
+	struct statfs fs;
+
+	if (fd >= 0 && !fstatfs(fd, &fs) && fs.f_type == TRACEFS_TYPE)
+		return fd;
+	if (fd >= 0) {
+		close(fd);
+		err = ENODEV;	/* a session of ours, or nothing, is mounted there */
+	}
+	return -err;
+}
+
+static int kernel_find(void)
+{
+	static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
+	int fd = -ENODEV;
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		int ret = open_tracefs(places[i]);
+
+		if (ret >= 0)
+			return ret;
+		if (ret == -EACCES || ret == -EPERM)
+			fd = ret;
+	}
+	return fd;
+}
+
+static int kernel_refuse(int err, const char *what, char *why, size_t size)
+{
+	if (err == -EACCES || err == -EPERM)
+		snprintf(why, size,
+			 "%s: no right to it: the kernel's events are for root, or for a user who "
+			 "owns the tracefs", what);
+	else if (err == -ENODEV)
+		snprintf(why, size,
+			 "no tracefs is mounted at /sys/kernel/tracing: root can `mount -t tracefs "
+			 "nodev /sys/kernel/tracing`");
+	else
+		snprintf(why, size, "%s: %s", what, strerror(-err));
+	return err;
+}
+
+/* ---- whose instance it is ---- */
+
+/* When a process began, in clock ticks; 0: there is none of that number. */
+static uint64_t begin_of(unsigned int pid)
+{
+	char path[64], text[1024], *at;
+	uint64_t begin = 0;
+	size_t n = 0;
+	FILE *in;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	in = fopen(path, "re");
+	if (in) {
+		n = fread(text, 1, sizeof(text) - 1, in);
+		fclose(in);
+	}
+	text[n] = '\0';
+	/* Field 22; the name, field 2, may have blanks and brackets. */
+	at = strrchr(text, ')');
+	for (int field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	if (at)
+		begin = strtoull(at, NULL, 10);
+	return begin;
+}
+
+static uint64_t name_space(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) ? 0 : (uint64_t)st.st_ino;
+}
+
+/* Its owner is gone. Of another name space of pids nobody here knows. */
+static bool is_left_behind(const char *name)
+{
+	unsigned int pid;
+	uint64_t begin, space;
+
+	return sscanf(name, KERNEL_PREFIX "%u-%" SCNu64 "-%" SCNu64, &pid, &begin, &space) == 3 &&
+	       space == name_space() && begin_of(pid) != begin;
+}
+
+static void remove_left_behind(int instances)
+{
+	DIR *dir = fdopendir(dup(instances));
+	struct dirent *d;
+
+	while (dir && (d = readdir(dir)))
+		if (is_left_behind(d->d_name))
+			unlinkat(instances, d->d_name, AT_REMOVEDIR);
+	if (dir)
+		closedir(dir);
+}
+
+static int make_instance(struct kernel *k)
+{
+	int instances = openat(k->top, "instances", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0;
+
+	if (instances < 0)
+		return -errno;
+	remove_left_behind(instances);
+	snprintf(k->name, sizeof(k->name), KERNEL_PREFIX "%u-%" PRIu64 "-%" PRIu64,
+		 (unsigned int)getpid(), begin_of((unsigned int)getpid()), name_space());
+	if (mkdirat(instances, k->name, 0750))
+		err = -errno;
+	if (!err) {
+		k->dir = openat(instances, k->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		err = k->dir < 0 ? -errno : 0;
+	}
+	close(instances);
+	return err;
+}
+
+int kernel_open(struct kernel *k, char *why, size_t size)
+{
+	int err;
+
+	k->dir = -1;
+	k->top = kernel_find();
+	if (k->top < 0)
+		return kernel_refuse(k->top, "/sys/kernel/tracing", why, size);
+	err = make_instance(k);
+	if (!err)
+		return 0;
+	kernel_refuse(err, "/sys/kernel/tracing/instances", why, size);
+	kernel_close(k);
+	return err;
+}
+
+/* Somebody may have a file of it open for a moment. If it stays, the next server removes it. */
+static void remove_instance(const struct kernel *k)
+{
+	const struct timespec pause = { .tv_nsec = REMOVE_MS * 1000000 };
+	char path[KERNEL_NAME + 16];
+
+	snprintf(path, sizeof(path), "instances/%s", k->name);
+	kernel_write(k->dir, "events/enable", "0");
+	close(k->dir);
+	for (int i = 0; i < REMOVE_TRIES; i++) {
+		if (!unlinkat(k->top, path, AT_REMOVEDIR) || errno != EBUSY)
+			return;
+		nanosleep(&pause, NULL);
+	}
+}
+
+void kernel_close(struct kernel *k)
+{
+	if (k->dir >= 0)
+		remove_instance(k);
+	if (k->top >= 0)
+		close(k->top);
+	k->dir = k->top = -1;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kernel.h - the running kernel's tracing directory, and the instance in it that is ours
+ *
+ * An instance is named tracefuse-PID-START-NS: the server's process, when it began (in clock ticks
+ * since the machine did), and its name space of pids. So the next server knows those whose owner is
+ * gone, and removes them. No mount option of tracefs is ever set: it would hold for all mounts.
+ */
+#ifndef TRACEFUSE_SOURCES_LIVE_KERNEL_H
+#define TRACEFUSE_SOURCES_LIVE_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { KERNEL_NAME = 96 };
+
+struct kernel {
+	int	top;		/* descriptor of the directory; -1: none */
+	int	dir;		/* of the instance; -1: none */
+	char	name[KERNEL_NAME];
+};
+
+/*
+ * Finds the directory, removes instances that were left behind and makes our own. -errno with a
+ * sentence in `why`.
+ */
+int kernel_open(struct kernel *k, char *why, size_t size);
+/* Nothing of it is open any more: removes the instance. */
+void kernel_close(struct kernel *k);
+
+/* Whole files below a directory's descriptor. 0 or -errno */
+int kernel_write(int dir, const char *file, const char *text);
+/* The caller frees it; NULL: it cannot be read (errno). */
+char *kernel_read(int dir, const char *file, size_t *len);
+
+#endif

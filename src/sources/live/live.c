@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* live.c - see live.h: begin, end, and what the model asks */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sources/live/state.h"
+
+enum {
+	PAGE_KB		= 64,		/* a sub-buffer; where the kernel has a fixed one, 4 */
+	BUFFER_KB	= 4096,		/* a CPU */
+	HALF		= 50,		/* percent of that: then the thread is woken */
+};
+
+/* ---- hooks ---- */
+
+static void hook_barrier(void *arg)
+{
+	struct live *l = arg;
+	uint64_t before;
+
+	pthread_mutex_lock(&l->lock);
+	before = l->hits;
+	live_round(l);
+	if (l->hits != before || l->nr_fresh)
+		live_names_save(l);
+	pthread_mutex_unlock(&l->lock);
+}
+
+static uint64_t hook_lost(void *arg, uint32_t cpu)
+{
+	struct live *l = arg;
+	uint64_t lost;
+
+	pthread_mutex_lock(&l->lock);
+	lost = cpu < l->nr_cpus ? l->cpus[cpu].lost : 0;
+	pthread_mutex_unlock(&l->lock);
+	return lost;
+}
+
+static void set_hooks(struct live *l)
+{
+	l->hooks = (struct kernel_hooks){
+		.arg = l, .need = live_arm_need, .barrier = hook_barrier,
+		.settle = live_arm_settle, .lost = hook_lost, .symbols = live_import_symbols,
+	};
+	l->model->kernel = &l->hooks;
+}
+
+/* ---- the instance ---- */
+
+static int write_number(int dir, const char *file, unsigned int number)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", number);
+	return kernel_write(dir, file, text);
+}
+
+static uint32_t page_size_of(const struct live *l)
+{
+	size_t len;
+	char *text = kernel_read(l->kernel.dir, "buffer_subbuf_size_kb", &len);
+	const uint32_t kb = text ? (uint32_t)atoi(text) : 0;
+
+	free(text);
+	return kb ? kb << 10 : (uint32_t)sysconf(_SC_PAGESIZE);
+}
+
+static int open_cpu(struct live *l, uint32_t cpu, uint32_t page_size)
+{
+	char path[64];
+	int dir, err;
+
+	snprintf(path, sizeof(path), "per_cpu/cpu%" PRIu32, cpu);
+	dir = openat(l->kernel.dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	/* A number that no CPU of this machine has. */
+	if (dir < 0 && errno == ENOENT) {
+		l->cpus[cpu] = (struct live_cpu){ .cpu = cpu, .fd = -1 };
+		return 0;
+	}
+	if (dir < 0)
+		return -errno;
+	err = live_cpu_open(&l->cpus[cpu], dir, cpu, page_size);
+	close(dir);
+	return err;
+}
+
+static int open_cpus(struct live *l)
+{
+	const uint32_t page_size = page_size_of(l);
+	int err = 0;
+
+	l->cpus = calloc(l->model->nr_cpus, sizeof(*l->cpus));
+	if (!l->cpus)
+		return -ENOMEM;
+	for (; !err && l->nr_cpus < l->model->nr_cpus; l->nr_cpus++)
+		err = open_cpu(l, l->nr_cpus, page_size);
+	return err;
+}
+
+static int set_up_instance(struct live *l)
+{
+	const int dir = l->kernel.dir;
+	int err;
+
+	/* Not in kernels before 6.8. */
+	(void)write_number(dir, "buffer_subbuf_size_kb", PAGE_KB);
+	err = write_number(dir, "buffer_size_kb", BUFFER_KB);
+	if (!err)
+		(void)write_number(dir, "buffer_percent", HALF);
+	return err ? err : live_clock_choose(l);
+}
+
+/* ---- the session ---- */
+
+/* Its rings have the size of the instance's others: what it has is without end. */
+static int add_rings(struct live *l)
+{
+	struct model *m = l->model;
+
+	m->source_bytes = calloc(m->nr_cpus, sizeof(*m->source_bytes));
+	return m->source_bytes ? model_source_rings(m) : -ENOMEM;
+}
+
+static int enter_session(struct live *l)
+{
+	int err;
+
+	l->plane = session_plane(l->model->session);
+	l->slot = session_slot_get(l->model->session);
+	if (!l->slot)
+		return -EUSERS;
+	err = live_names_create(l);
+	if (!err)
+		err = add_rings(l);
+	return err;
+}
+
+static int live_begin(struct live *l)
+{
+	int err = set_up_instance(l);
+
+	if (!err)
+		err = enter_session(l);
+	if (!err)
+		err = open_cpus(l);
+	if (!err)
+		err = live_import(l);
+	if (!err)
+		err = live_run_begin(l);
+	if (!err) {
+		set_hooks(l);
+		live_arm_all(l);
+	}
+	return err;
+}
+
+int live_create(struct model *m, struct live **out, char *why, size_t size)
+{
+	struct live *l = calloc(1, sizeof(*l));
+	int err;
+
+	*out = NULL;
+	if (!l)
+		return -ENOMEM;
+	l->model = m;
+	l->wake = -1;
+	pthread_mutex_init(&l->lock, NULL);
+	err = kernel_open(&l->kernel, why, size);
+	if (!err) {
+		err = live_begin(l);
+		if (err)
+			snprintf(why, size, "the kernel's events: %s", strerror(-err));
+	}
+	if (err)
+		live_destroy(l);
+	else
+		*out = l;
+	return err;
+}
+
+void live_destroy(struct live *l)
+{
+	if (!l)
+		return;
+	live_run_end(l);
+	if (l->model->kernel == &l->hooks)
+		l->model->kernel = NULL;
+	for (uint32_t i = 0; i < l->nr_cpus; i++)
+		live_cpu_close(&l->cpus[i]);
+	kernel_close(&l->kernel);
+	if (l->slot)
+		session_slot_put(l->model->session, l->slot);
+	live_names_destroy(l);
+	free(l->model->source_bytes);
+	l->model->source_bytes = NULL;
+	if (l->wake >= 0)
+		close(l->wake);
+	pthread_mutex_destroy(&l->lock);
+	free(l->cpus);
+	free(l);
+}
+
+/* ---- what there is to say ---- */
+
+static void print_losses(const struct live *l, FILE *out)
+{
+	uint64_t lost = 0, damaged = 0;
+
+	for (uint32_t i = 0; i < l->nr_cpus; i++) {
+		lost += l->cpus[i].lost;
+		damaged += l->cpus[i].damaged;
+	}
+	if (lost)
+		fprintf(out, "lost %" PRIu64 " events of the kernel were overwritten before they "
+			"were read\n", lost);
+	if (damaged)
+		fprintf(out, "lost %" PRIu64 " pages of the kernel's buffers could not be "
+			"understood\n", damaged);
+	if (l->late)
+		fprintf(out, "note %" PRIu64 " events of the kernel came too late for their place "
+			"in the order of time\n", l->late);
+}
+
+void live_print(struct live *l, FILE *out)
+{
+	pthread_mutex_lock(&l->lock);
+	fprintf(out, "kernel instance %s\nkernel clock %s\nkernel records %" PRIu64 "\n",
+		l->kernel.name, l->clock.counter ? "x86-tsc" : "mono", l->records);
+	fprintf(out, "kernel clock-error-ns %" PRIu64 "\nkernel busy-us %" PRIu64 "\n",
+		l->clock.error, l->busy / 1000);
+	fprintf(out, "note tracefuse took %" PRIu64 ".%03" PRIu64 " s of processor time to read "
+		"%" PRIu64 " events of the kernel\n", l->busy / 1000000000,
+		l->busy / 1000000 % 1000, l->records);
+	print_losses(l, out);
+	pthread_mutex_unlock(&l->lock);
+	if (l->nr_refused)
+		fprintf(out, "note %u events of the kernel could not be enabled\n", l->nr_refused);
+	fprintf(out, "kernel hidden %u\n", l->nr_hidden);
+	if (l->nr_strange)
+		fprintf(out, "note %u events of the kernel are not there: their formats are not "
+			"understood\n", l->nr_strange);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * live.h - the running kernel as a source of events
+ *
+ *     tracefs/instances/tracefuse-PID-START-NS      ours alone, removed at the end
+ *        per_cpu/cpuN/trace_pipe_raw  -- pages -->  cpu.c: one cursor a CPU
+ *                                                     |  merged by time
+ *                                                     v
+ *                                                   run.c: hit() with time, CPU, comm, stack
+ *        events/.../enable, filter    <-- arm.c --  plans of the session (struct kernel_hooks)
+ *
+ * An event is enabled in the kernel while the session has a plan for it, and no longer. A thread
+ * reads the pages twice as often as they can get full, at least each 10 ms. Before a file of the
+ * session is read, and before a command, what the kernel has recorded so far is taken in.
+ *
+ * L1  Who reads pages or makes hits holds live->lock: the thread, or the server at a barrier. The
+ *     server takes it under the control lock; the thread never takes the control lock.
+ * L2  Pages have the time stamps of the kernel's clock: its x86-tsc where the session's own clock
+ *     is the counter, too, so that both compare; else mono, compared with the session's clock at
+ *     each reading.
+ * L3  Records pass in the order of their times. A round reads up to a moment, the horizon: records
+ *     behind it wait for the next round, because an earlier one may still come from another CPU. A
+ *     record that was begun before the horizon and came after the reading is passed late, and
+ *     counted.
+ */
+#ifndef TRACEFUSE_SOURCES_LIVE_LIVE_H
+#define TRACEFUSE_SOURCES_LIVE_LIVE_H
+
+#include <stdio.h>
+
+struct live;
+struct model;
+
+/*
+ * Makes the instance, adds the kernel's events to the model and begins to read, under the control
+ * lock. -errno: `why` has a sentence that says what is missing (-EACCES, -ENODEV ...).
+ */
+int live_create(struct model *m, struct live **out, char *why, size_t size);
+/* Reads what there is, and removes the instance. Before the model goes; NULL is none. */
+void live_destroy(struct live *l);
+
+/*
+ * For WIRE_INFO, lines "kernel KEY NUMBER", and sentences of losses (cli/run/summary.c). Under the
+ * control lock.
+ */
+void live_print(struct live *l, FILE *out);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * names.c - what the tasks of the running kernel are called
+ *
+ * A record has a number only. Its name comes from the records that tell names (sched_switch,
+ * task_rename ...), as far as the session reads those, else from /proc, once a second for each
+ * task that occurs. saved_cmdlines shows in the end what the kernel's own table has: that is the
+ * name which a kernel prints for all records of the task.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "model/cmdlines.h"
+#include "session/array.h"
+#include "sources/live/state.h"
+
+#define NAMES_ASKED (TASK_PIDS * sizeof(uint32_t))
+
+int live_names_create(struct live *l)
+{
+	int err;
+
+	l->memory = source_memory_of(0);
+	err = task_names_create(&l->names, l->model->nr_cpus, &l->memory);
+	if (err)
+		return err;
+	l->asked = mmap(NULL, NAMES_ASKED, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (l->asked == MAP_FAILED) {
+		l->asked = NULL;
+		return -ENOMEM;
+	}
+	(void)madvise(l->asked, NAMES_ASKED, MADV_NOHUGEPAGE);
+	return 0;
+}
+
+void live_names_destroy(struct live *l)
+{
+	if (l->asked)
+		munmap(l->asked, NAMES_ASKED);
+	task_names_destroy(&l->names);
+	free(l->fresh);
+}
+
+/* For saved_cmdlines, later: this may be the reader's thread. */
+static void note_fresh(struct live *l, int pid, const char *name)
+{
+	/* Without memory it is not there; the kernel's own table has most. */
+	if (array_room(&l->fresh, l->nr_fresh, sizeof(*l->fresh)))
+		return;
+	l->fresh[l->nr_fresh].pid = pid;
+	memcpy(l->fresh[l->nr_fresh++].name, name, LAYOUT_COMM_LEN);
+}
+
+static void learn(struct live *l, int pid, const char *name)
+{
+	if (!strncmp(l->names.now[pid], name, LAYOUT_COMM_LEN - 1))
+		return;
+	task_names_add(&l->names, pid, name);
+	if (l->names.now[pid][0])
+		note_fresh(l, pid, l->names.now[pid]);
+}
+
+static void ask_proc(struct live *l, int pid)
+{
+	char path[64], name[LAYOUT_COMM_LEN] = "";
+	FILE *in;
+
+	l->asked[pid] = l->second + 1;
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	in = fopen(path, "re");
+	if (!in)
+		return;		/* it has ended */
+	if (fgets(name, sizeof(name), in)) {
+		name[strcspn(name, "\n")] = '\0';
+		learn(l, pid, name);
+	}
+	fclose(in);
+}
+
+const char *live_names_find(struct live *l, int pid, uint32_t cpu)
+{
+	if (pid > 0 && pid < TASK_PIDS && l->asked[pid] != l->second + 1)
+		ask_proc(l, pid);
+	return task_names_find(&l->names, pid, cpu, 0);
+}
+
+void live_names_follow(struct live *l, const struct subbuf_record *r, bool before)
+{
+	char name[LAYOUT_COMM_LEN];
+	int pid;
+
+	for (unsigned int i = 0; i < l->names.nr_rules; i++) {
+		const struct task_rule *rule = &l->names.rules[i];
+
+		if (rule->event != r->type || rule->before != before ||
+		    !task_rule_read(rule, r, &pid, name))
+			continue;
+		learn(l, pid, name);
+		l->asked[pid] = l->second + 1;
+	}
+}
+
+/* Of tasks that have occurred. */
+static void take_line(struct live *l, char *line)
+{
+	char *end;
+	const long pid = strtol(line, &end, 10);
+
+	if (end == line || *end != ' ' || pid <= 0 || pid >= TASK_PIDS || !l->asked[pid])
+		return;
+	cmdlines_add(l->model->cmdlines, (int)pid, end + 1);
+}
+
+void live_names_save(struct live *l)
+{
+	size_t len;
+	char *text, *rest, *line;
+
+	for (unsigned int i = 0; i < l->nr_fresh; i++)
+		cmdlines_add(l->model->cmdlines, l->fresh[i].pid, l->fresh[i].name);
+	free(l->fresh);
+	l->fresh = NULL;
+	l->nr_fresh = 0;
+	rest = text = kernel_read(l->kernel.top, "saved_cmdlines", &len);
+	while ((line = strsep(&rest, "\n")))
+		take_line(l, line);
+	free(text);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * run.c - rounds: pages of all CPUs are read, and their records go through hit() by time
+ *
+ *     thread:  poll(all CPUs half full, 10 ms) -> lock -> round -> unlock
+ *     server:  before a file is read, before a command:  lock -> round -> unlock
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sources/live/state.h"
+
+/* common_flags */
+enum { FLAG_HARDIRQ = 0x08, FLAG_SOFTIRQ = 0x10, FLAG_NMI = 0x40, FLAG_CONTEXT = 0x58 };
+
+/* As sources/recording/run.c has it: what the kernel adds on the way to a synthetic event. */
+enum { KERNEL_SYNTH_PREEMPT = 3 };
+
+static uint64_t ns_of(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- one record ---- */
+
+static bool has_plan(const struct live *l, uint32_t type)
+{
+	/* Relaxed: only whether there is one. hit() loads it again in its critical section. */
+	return atomic_load_explicit(&plane_event(l->plane, type)->plan, memory_order_relaxed);
+}
+
+/*
+ * The stack stands behind its record; an interrupt that came between has records of its own, and
+ * then the stack is not found.
+ */
+static void fill_stack(struct live *l, const struct live_cpu *c, struct hit *h)
+{
+	struct subbuf_record r;
+	uint32_t room, nr;
+
+	/* Relaxed: see live_arm_settle(). */
+	if (!atomic_load_explicit(&l->expects_stacks, memory_order_relaxed) ||
+	    !live_cpu_peek(c, &r) || r.type != l->stack_type || r.size < l->stack_at ||
+	    (r.data[2] ^ c->record.data[2]) & FLAG_CONTEXT)
+		return;
+	room = (r.size - l->stack_at) / 8;
+	nr = subbuf_u32(r.data + 8);
+	nr = nr > room ? room : nr;
+	nr = nr > LAYOUT_STACK_MAX ? LAYOUT_STACK_MAX : nr;
+	memcpy(l->stack, r.data + l->stack_at, nr * sizeof(*l->stack));
+	/* As in a recording: histograms see it without the function that calls the tracepoint. */
+	h->stack = l->stack + (nr > 0);
+	h->nr_stack = nr - (nr > 0);
+	h->stack_record = r.data;
+	h->stack_size = r.size;
+	h->stack_time = live_clock_stamp(l, r.time);
+}
+
+static void pass(struct live *l, struct live_cpu *c)
+{
+	const struct subbuf_record *r = &c->record;
+	const bool tells = task_names_rule_for(&l->names, r->type);
+	struct hit h = {
+		.record = r->data, .size = r->size, .cpu = c->cpu, .writer = LIVE_WRITER,
+		.synth_preempt = KERNEL_SYNTH_PREEMPT,
+	};
+
+	l->records++;
+	l->late += r->time < l->passed;
+	if (r->time > l->passed)
+		l->passed = r->time;
+	if (!has_plan(l, r->type) || r->type == l->stack_type)
+		return;
+	if (tells)
+		live_names_follow(l, r, true);
+	h.time = live_clock_stamp(l, r->time);
+	h.comm = live_names_find(l, (int)subbuf_u32(r->data + 4), c->cpu);
+	fill_stack(l, c, &h);
+	hit(l->plane, l->slot, &h);
+	l->hits++;
+	if (tells)
+		live_names_follow(l, r, false);
+}
+
+/* ---- the order ---- */
+
+/* The CPU whose record is first; of equal times the lowest. *until: when another one's turn is. */
+static struct live_cpu *first_of(struct live *l, uint64_t horizon, uint64_t *until)
+{
+	struct live_cpu *first = NULL;
+
+	*until = horizon;
+	for (struct live_cpu *c = l->cpus; c < l->cpus + l->nr_cpus; c++) {
+		if (!c->has)
+			continue;
+		if (!first || c->record.time < first->record.time) {
+			if (first && first->record.time < *until)
+				*until = first->record.time;
+			first = c;
+		} else if (c->record.time < *until) {
+			*until = c->record.time;
+		}
+	}
+	return first && first->record.time <= horizon ? first : NULL;
+}
+
+static void pass_until(struct live *l, uint64_t horizon)
+{
+	struct live_cpu *c;
+	uint64_t until;
+
+	while ((c = first_of(l, horizon, &until)))
+		do {
+			pass(l, c);
+			live_cpu_next(c);
+		} while (c->has && c->record.time < until);
+}
+
+/* Reads all CPUs. Returns whether one has more from before the horizon. */
+static bool read_cpus(struct live *l, uint64_t now, uint64_t *complete)
+{
+	bool more = false;
+
+	*complete = now;
+	for (struct live_cpu *c = l->cpus; c < l->cpus + l->nr_cpus; c++) {
+		more |= live_cpu_read(c, now) && c->complete < now;
+		if (c->complete < *complete)
+			*complete = c->complete;
+	}
+	return more;
+}
+
+void live_round(struct live *l)
+{
+	const uint64_t begin = ns_of(CLOCK_THREAD_CPUTIME_ID);
+	uint64_t now, complete;
+	bool more;
+
+	live_clock_round(l);
+	l->second = (uint32_t)(ns_of(CLOCK_MONOTONIC_COARSE) / 1000000000u);
+	now = live_clock_now(&l->clock);
+	do {
+		more = read_cpus(l, now, &complete);
+		pass_until(l, complete);
+	} while (more);
+	l->rounds++;
+	l->busy += ns_of(CLOCK_THREAD_CPUTIME_ID) - begin;
+}
+
+/* ---- the thread ---- */
+
+static bool is_ending(const struct live *l)
+{
+	/* Relaxed: what was stored was stored before the descriptor was written. */
+	return atomic_load_explicit(&l->ending, memory_order_relaxed);
+}
+
+static void drain_wake(const struct live *l)
+{
+	uint64_t count;
+
+	if (read(l->wake, &count, sizeof(count)) < 0)
+		return;		/* nothing was written */
+}
+
+/* While nothing is armed there is nothing to read. */
+static int wait_ms(const struct live *l)
+{
+	/* Relaxed: see arm_count(). */
+	return atomic_load_explicit(&l->nr_armed, memory_order_relaxed) ? LIVE_SPAN_MS : -1;
+}
+
+static void *live_thread(void *arg)
+{
+	struct live *l = arg;
+	struct pollfd *p = calloc(l->nr_cpus + 1, sizeof(*p));
+
+	if (!p)
+		return NULL;	/* barriers read */
+	p[0] = (struct pollfd){ .fd = l->wake, .events = POLLIN };
+	for (uint32_t i = 0; i < l->nr_cpus; i++)
+		p[i + 1] = (struct pollfd){ .fd = l->cpus[i].fd, .events = POLLIN };
+	while (!is_ending(l)) {
+		const int ms = wait_ms(l);
+
+		/* Pages that are left of what nobody wants would be readable for ever. */
+		if (poll(p, ms < 0 ? 1 : l->nr_cpus + 1, ms) > 0 && p[0].revents)
+			drain_wake(l);
+		pthread_mutex_lock(&l->lock);
+		live_round(l);
+		pthread_mutex_unlock(&l->lock);
+	}
+	free(p);
+	return NULL;
+}
+
+int live_run_begin(struct live *l)
+{
+	l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (l->wake < 0)
+		return -errno;
+	return -pthread_create(&l->thread, NULL, live_thread, l);
+}
+
+void live_run_wake(struct live *l)
+{
+	const uint64_t one = 1;
+
+	if (l->wake >= 0 && write(l->wake, &one, sizeof(one)) != sizeof(one))
+		return;		/* the counter is full: the thread wakes anyway */
+}
+
+void live_run_end(struct live *l)
+{
+	if (!l->thread)
+		return;
+	/* Relaxed: the descriptor orders. */
+	atomic_store_explicit(&l->ending, true, memory_order_relaxed);
+	live_run_wake(l);
+	pthread_join(l->thread, NULL);
+}

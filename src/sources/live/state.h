@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * state.h - struct live, between the files of sources/live
+ */
+#ifndef TRACEFUSE_SOURCES_LIVE_STATE_H
+#define TRACEFUSE_SOURCES_LIVE_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "model/model.h"
+#include "plane/plane.h"
+#include "sources/live/cpu.h"
+#include "sources/live/kernel.h"
+#include "sources/live/live.h"
+#include "sources/recording/task_names.h"
+
+enum {
+	LIVE_WRITER	= 1,		/* writer set of the rings (R12), as a recording's */
+	LIVE_SPAN_MS	= 10,		/* between two rounds, at most */
+};
+
+/* How the kernel's time stamps become those of the session; clock.c. */
+struct live_clock {
+	bool		counter;	/* x86-tsc, else mono */
+	const struct clock_scale *scale;
+	int64_t		to_session;	/* mono: added to a time stamp */
+	uint64_t	error;		/* of that, ns, the largest that was measured */
+	/* of the top instance, for the present round */
+	uint32_t	id;		/* enum clock_id */
+	int64_t		to_instance;	/* added to the session's time */
+};
+
+/* A name that saved_cmdlines does not have yet. */
+struct live_name {
+	int		pid;
+	char		name[LAYOUT_COMM_LEN];
+};
+
+struct live {
+	struct model	*model;
+	struct kernel	kernel;
+	struct kernel_hooks hooks;
+
+	/* arm.c; under the control lock */
+	uint64_t	known[LAYOUT_OWN_IDS / 64];	/* ids of the kernel's events */
+	uint64_t	armed[LAYOUT_OWN_IDS / 64];	/* those that it records */
+	uint64_t	filtered[LAYOUT_OWN_IDS / 64];	/* whose filter it has */
+	_Atomic unsigned int nr_armed;
+	bool		stacks;		/* it records a stack with each event */
+	unsigned int	nr_refused;	/* events that it does not let us enable */
+	bool		has_symbols;
+	unsigned int	nr_hidden;	/* events whose names the session has of another source */
+	unsigned int	nr_strange;	/* events whose formats are not understood */
+
+	/* under `lock` from here on: L1 */
+	pthread_mutex_t	lock;
+	const struct plane *plane;
+	struct slot	*slot;
+	struct hit	hit;
+	uint64_t	stack[LAYOUT_STACK_MAX];
+	uint32_t	stack_type, stack_at;	/* of kernel_stack records */
+	_Atomic bool	expects_stacks;
+	struct live_clock clock;
+	uint32_t	nr_cpus;
+	struct live_cpu	*cpus;
+	uint64_t	passed;		/* the latest time that has passed */
+	/* totals */
+	uint64_t	records, hits, late, rounds;
+	uint64_t	busy;		/* ns of processor time, of rounds */
+
+	/* names.c */
+	struct source_memory memory;
+	struct task_names names;
+	uint32_t	*asked;		/* by pid: the second in which /proc was asked, plus 1 */
+	uint32_t	second;		/* of the present round */
+	struct live_name *fresh;
+	unsigned int	nr_fresh;
+
+	pthread_t	thread;
+	int		wake;		/* eventfd: something is armed, or the end */
+	_Atomic bool	ending;
+};
+
+/* ---- clock.c ---- */
+
+/* The instance is set to the clock. 0 or -errno */
+int live_clock_choose(struct live *l);
+/* The kernel's clock. */
+uint64_t live_clock_now(const struct live_clock *c);
+/* At the beginning of a round: compares the clocks. */
+void live_clock_round(struct live *l);
+/* A time stamp of the kernel as one of the top instance. */
+uint64_t live_clock_stamp(struct live *l, uint64_t stamp);
+
+/* ---- names.c ---- */
+
+int live_names_create(struct live *l);
+void live_names_destroy(struct live *l);
+/* The name of a task now; LAYOUT_COMM_LEN bytes. */
+const char *live_names_find(struct live *l, int pid, uint32_t cpu);
+/* Names that stand in a record: `before`: those that hold already at the record. */
+void live_names_follow(struct live *l, const struct subbuf_record *r, bool before);
+/* What is known goes to saved_cmdlines. Under both locks. */
+void live_names_save(struct live *l);
+
+/* ---- arm.c: struct kernel_hooks; all under the control lock ---- */
+
+int live_arm_need(void *arg, struct event *e, bool needed);
+void live_arm_settle(void *arg);
+/* Each event that has a plan already. */
+void live_arm_all(struct live *l);
+
+static inline bool live_bit(const uint64_t *bits, uint32_t id)
+{
+	return id < LAYOUT_OWN_IDS && bits[id / 64] >> id % 64 & 1;
+}
+
+/* ---- import.c ---- */
+
+/* The kernel's events go into the model. 0 or -errno */
+int live_import(struct live *l);
+void live_import_symbols(void *arg);
+
+/* ---- run.c ---- */
+
+/* Takes in what the kernel has recorded until now. Under live->lock. */
+void live_round(struct live *l);
+int live_run_begin(struct live *l);
+void live_run_end(struct live *l);
+void live_run_wake(struct live *l);
+
+#endif
