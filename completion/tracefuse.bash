@@ -19,7 +19,7 @@ _tracefuse() {
 
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W "run replay mount umount dir ls cat write append paste save \
+		mapfile -t COMPREPLY < <(compgen -W "run live replay mount umount dir ls cat write append paste save \
 			explain shell sessions doctor reset --help --version" -- "$word")
 		return
 	fi
@@ -44,7 +44,9 @@ _tracefuse() {
 	esac
 	case $command in
 	run) options="--function --graph --boot --session --mount --force --setup --cat --save --event --output --compress --providers \
-		--kernel-names --keep-going --hist-legacy --quiet" ;;
+		--kernel --kernel-names --keep-going --hist-legacy --quiet" ;;
+	live) options="--boot --session --mount --force --setup --cat --save --event --output --compress \
+		--keep-going --hist-legacy --quiet" ;;
 	mount) options="--boot --session --force" ;;
 	replay) options="--boot --session --mount --force --setup --at --cat --save --event --buffer --functions \
 		--memory --partial --hist-legacy --output --compress" ;;

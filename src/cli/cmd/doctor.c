@@ -98,6 +98,16 @@ static void check_events(struct patient *p)
 	free(enabled);
 }
 
+/* What the session has of the running kernel. */
+static void print_kernel(const struct patient *p)
+{
+	char value[256];
+
+	for (unsigned int i = 0; p->info && client_info(p->info, "kernel", i, value, sizeof(value));
+	     i++)
+		printf("running kernel: %s\n", value);
+}
+
 /* A soft-disabled event has an asterisk behind a 0. A filter is shown, but is no complaint. */
 static void check_event(struct patient *p, const char *system, const char *event)
 {
@@ -568,6 +578,7 @@ static int examine(struct access *a)
 		p.info = NULL;
 	p.programs = p.info && client_info(p.info, "missed", 0, missed, sizeof(missed));
 	check_events(&p);
+	print_kernel(&p);
 	check_enabled(&p);
 	a->ops->list(a, "instances", look_into_instance, &p);
 	if (p.programs)

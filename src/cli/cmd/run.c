@@ -19,7 +19,12 @@
 /* ---- the command line ---- */
 
 enum {
-	OPT_PROVIDERS = ASKED_OWN, OPT_KERNEL, OPT_KERNEL_NAMES, OPT_FUNCTION, OPT_GRAPH, OPT_KEEP_GOING
+	OPT_PROVIDERS = ASKED_OWN,
+	OPT_KERNEL,
+	OPT_KERNEL_NAMES,
+	OPT_FUNCTION,
+	OPT_GRAPH,
+	OPT_KEEP_GOING
 };
 
 static const struct option long_options[] = {

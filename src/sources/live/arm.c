@@ -11,11 +11,13 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/event/file.h"
+#include "model/filter/filter.h"
 #include "model/instance/options.h"
-#include "model/text_memory.h"
+#include "model/instance/pids.h"
 #include "model/trigger/trigger.h"
 #include "plane/plan.h"
 #include "sources/live/state.h"
@@ -59,7 +61,7 @@ static void condition_of_file(struct condition *c, const struct event_file *f)
 	const struct trigger *t;
 
 	/* Whom a hit follows, or passes over, no filter decides. */
-	if (f->instance->pids || f->instance->no_pids)
+	if (pids_any(f->instance))
 		c->none = true;
 	if (f->enabled || f->soft_mode)
 		condition_join(c, f->filter ? filter_text(f->filter) : NULL);
@@ -77,20 +79,20 @@ static const char *condition_of(const struct event *e)
 	return c.none ? NULL : c.text;
 }
 
-/* A kernel that refuses it records all. */
+/* A kernel that refuses a condition records all; so it does without memory for its text. */
 static void arm_filter(struct live *l, const struct event *e)
 {
 	const char *text = condition_of(e);
-	bool had = live_bit(l->filtered, e->id);
+	char **had = &l->filters[e->id];
 
-	if (!text && !had)
+	if (!text && !*had)
 		return;
-	if (text && !write_event(l, e, "filter", text)) {
-		set_bit(l->filtered, e->id, true);
+	if (text && *had && !strcmp(text, *had))
 		return;
-	}
-	write_event(l, e, "filter", "0");
-	set_bit(l->filtered, e->id, false);
+	free(*had);
+	*had = text ? strdup(text) : NULL;
+	if (!*had || write_event(l, e, "filter", text))
+		write_event(l, e, "filter", "0");
 }
 
 /* ---- enable ---- */
@@ -109,15 +111,9 @@ int live_arm_need(void *arg, struct event *e, bool needed)
 	struct live *l = arg;
 	int err = 0;
 
-	if (!live_bit(l->known, e->id) || e->id != l->model->by_id[e->id]->id)
-		return 0;
-	if (needed)
-		arm_filter(l, e);
-	if (needed == live_bit(l->armed, e->id))
+	if (!live_bit(l->known, e->id) || needed == live_bit(l->armed, e->id))
 		return 0;
 	err = write_event(l, e, "enable", needed ? "1" : "0");
-	if (!needed)
-		arm_filter(l, e);
 	if (err && needed) {
 		l->nr_refused++;
 		return err;
@@ -136,7 +132,7 @@ void live_arm_all(struct live *l)
 	live_arm_settle(l);
 }
 
-/* ---- stacks ---- */
+/* ---- at the end of a command ---- */
 
 static bool plan_wants_stack(const struct live *l, const struct event *e)
 {
@@ -146,33 +142,37 @@ static bool plan_wants_stack(const struct live *l, const struct event *e)
 	return plan && plan->wants & PLAN_WANTS_STACK;
 }
 
-static bool wants_stacks(const struct live *l)
+static bool instances_want_stacks(const struct live *l)
 {
 	const struct instance *inst;
 
 	list_each(inst, &l->model->instances, node)
 		if (options_test(inst->options, OPTION_STACKTRACE))
 			return true;
-	for (uint32_t w = 0; w < LAYOUT_OWN_IDS / 64; w++)
-		for (uint64_t bits = l->armed[w]; bits; bits &= bits - 1)
-			if (plan_wants_stack(l, l->model->by_id[w * 64 + __builtin_ctzll(bits)]))
-				return true;
 	return false;
 }
 
-void live_arm_settle(void *arg)
+static void arm_stacks(struct live *l, bool wanted)
 {
-	struct live *l = arg;
-	bool wanted;
-
-	/* Relaxed: this thread's. */
-	if (!atomic_load_explicit(&l->nr_armed, memory_order_relaxed) && !l->stacks)
-		return;
-	wanted = wants_stacks(l);
 	if (wanted == l->stacks ||
 	    kernel_write(l->kernel.dir, "options/stacktrace", wanted ? "1" : "0"))
 		return;
 	l->stacks = wanted;
 	/* Relaxed: a record without a stack is passed all the same. */
 	atomic_store_explicit(&l->expects_stacks, wanted, memory_order_relaxed);
+}
+
+void live_arm_settle(void *arg)
+{
+	struct live *l = arg;
+	bool stacks = instances_want_stacks(l);
+
+	for (uint32_t w = 0; w < LAYOUT_OWN_IDS / 64; w++)
+		for (uint64_t bits = l->armed[w]; bits; bits &= bits - 1) {
+			const uint32_t id = w * 64 + (uint32_t)__builtin_ctzll(bits);
+
+			arm_filter(l, l->model->by_id[id]);
+			stacks |= plan_wants_stack(l, l->model->by_id[id]);
+		}
+	arm_stacks(l, stacks && l->nr_armed);
 }

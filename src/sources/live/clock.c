@@ -101,7 +101,8 @@ void live_clock_round(struct live *l)
 uint64_t live_clock_stamp(struct live *l, uint64_t stamp)
 {
 	const struct live_clock *c = &l->clock;
-	uint64_t time = c->counter ? clock_scaled(c->scale, stamp) : stamp + (uint64_t)c->to_session;
+	const uint64_t time = c->counter ? clock_scaled(c->scale, stamp)
+					 : stamp + (uint64_t)c->to_session;
 
 	switch (c->id) {
 	case CLOCK_ID_COUNTER:

@@ -91,7 +91,7 @@ bool live_cpu_peek(const struct live_cpu *c, struct subbuf_record *out)
 }
 
 /* Room behind the last page: those that have passed are overwritten by those that wait. */
-static void make_room(struct live_cpu *c)
+static void move_slots(struct live_cpu *c)
 {
 	/* A record waits, so a page is in use: without one all slots are free. */
 	const unsigned int moved = c->next - 1;
@@ -144,7 +144,7 @@ bool live_cpu_read(struct live_cpu *c, uint64_t now)
 		return false;
 	}
 	if (c->tail == LIVE_SLOTS)
-		make_room(c);
+		move_slots(c);
 	while (more && c->tail < LIVE_SLOTS) {
 		page = slot_at(c, c->tail);
 		more = read_page(c) > 0 && slot_used(page) + LIVE_SLACK > c->page_size;

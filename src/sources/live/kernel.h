@@ -25,7 +25,7 @@ struct kernel {
  * sentence in `why`.
  */
 int kernel_open(struct kernel *k, char *why, size_t size);
-/* Nothing of it is open any more: removes the instance. */
+/* Closes and removes the instance. The caller has closed its files before. */
 void kernel_close(struct kernel *k);
 
 /* Whole files below a directory's descriptor. 0 or -errno */

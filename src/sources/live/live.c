@@ -203,6 +203,8 @@ void live_destroy(struct live *l)
 		close(l->wake);
 	pthread_mutex_destroy(&l->lock);
 	free(l->cpus);
+	for (uint32_t id = 0; id < LAYOUT_OWN_IDS; id++)
+		free(l->filters[id]);
 	free(l);
 }
 

@@ -46,7 +46,7 @@ struct live {
 	/* arm.c; under the control lock */
 	uint64_t	known[LAYOUT_OWN_IDS / 64];	/* ids of the kernel's events */
 	uint64_t	armed[LAYOUT_OWN_IDS / 64];	/* those that it records */
-	uint64_t	filtered[LAYOUT_OWN_IDS / 64];	/* whose filter it has */
+	char		*filters[LAYOUT_OWN_IDS];	/* the condition that it was given */
 	_Atomic unsigned int nr_armed;
 	bool		stacks;		/* it records a stack with each event */
 	unsigned int	nr_refused;	/* events that it does not let us enable */

@@ -285,7 +285,8 @@ void task_names_learn(struct task_names *t, const struct subbuf_record *r)
 	if (!t->seen)
 		return;
 	for (rule = t->rules; rule < t->rules + t->nr_rules; rule++)
-		if (rule->event == r->type && task_rule_read(rule, r, &pid, name) && reserve(t, pid))
+		if (rule->event == r->type && task_rule_read(rule, r, &pid, name) &&
+		    reserve(t, pid))
 			learn_one(t, rule, pid, name, r->time);
 }
 
