@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmdlines.c - names and thread groups of pids, in the order in which they came
+ * cmdlines.c - names and thread groups of pids, oldest first
  */
 #include <errno.h>
 #include <search.h>
@@ -40,8 +40,8 @@ static int compare_pid(const void *a, const void *b)
 }
 
 /*
- * The kernel keeps the table in a power-of-two number of pages behind its map
- * of pids and takes as many entries as fit, which is what the file then reads.
+ * The kernel puts the table behind its map of pids, in a power-of-two number of pages, and uses all
+ * entries that fit. The file then reads that number.
  */
 static unsigned int rounded_size(unsigned int size)
 {

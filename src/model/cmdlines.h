@@ -12,13 +12,19 @@ struct cmdlines;
 struct cmdlines *cmdlines_create(void);
 void cmdlines_destroy(struct cmdlines *c);
 
-/* A later name replaces an earlier one; beyond the size the oldest entry goes. 0, -ENOMEM */
+/*
+ * A later name replaces an earlier one. If the table is full, the oldest entry is dropped. 0,
+ * -ENOMEM
+ */
 int cmdlines_add(struct cmdlines *c, int pid, const char *comm);
-/* "<idle>" for 0, "<XXX>" below 0, "<...>" when unknown. */
+/* "<idle>" for 0, "<XXX>" below 0, "<...>" if unknown. */
 const char *cmdlines_find(const struct cmdlines *c, int pid);
 void cmdlines_print(const struct cmdlines *c, FILE *out);
 
-/* saved_cmdlines_size: entries kept. 0, -EINVAL, -ENOMEM; changing it keeps the newest. */
+/*
+ * saved_cmdlines_size: how many entries there may be. A change keeps the newest. 0, -EINVAL,
+ * -ENOMEM
+ */
 unsigned int cmdlines_size(const struct cmdlines *c);
 int cmdlines_resize(struct cmdlines *c, unsigned int size);
 

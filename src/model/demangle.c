@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * demangle.c - by the C++ library that is there, which is loaded when a name is first asked for
+ * demangle.c - demangles with the machine's C++ library, which is loaded at the first name
  *
- * Where C++ programs run there is one. So nothing is linked to it, and there is
- * no second list of its rules here.
+ * A machine that runs C++ programs has one. So nothing is linked to it, and its rules are not
+ * repeated here.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -15,8 +15,8 @@ typedef char *(*demangle_fn)(const char *name, char *out, size_t *len, int *stat
 
 struct demangler {
 	void		*library;
-	demangle_fn	fn;		/* NULL: there is none */
-	char		*out;		/* by malloc(): grown as needed */
+	demangle_fn	fn;		/* NULL: there is no C++ library */
+	char		*out;		/* from malloc(); it grows when needed */
 	size_t		len;
 };
 

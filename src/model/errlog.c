@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * errlog.c - keeps the last errors for error_log, each with its command and the place of the caret
+ * errlog.c - the last errors for error_log, each with its command and the caret's position
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,7 +19,7 @@ struct errlog_entry {
 	struct list_head node;
 	unsigned long	serial;
 	uint64_t	time;			/* ns since the log was made */
-	char		loc[ERRLOG_LOC_MAX];	/* "LOC: error: ", cut like the kernel's */
+	char		loc[ERRLOG_LOC_MAX];	/* "LOC: error: ", truncated as in the kernel */
 	char		*cmd;
 	char		*error;
 	uint16_t	pos;
@@ -31,7 +31,7 @@ struct errlog {
 	unsigned long	serial;
 	uint64_t	start;
 	bool		hushed;
-	char		*unsaid;		/* while hushed: the last error */
+	char		*unsaid;		/* the last error while the log is hushed */
 };
 
 static uint64_t now_ns(void)

@@ -16,19 +16,20 @@ struct errlog;
 struct errlog *errlog_create(void);
 void errlog_destroy(struct errlog *log);
 /*
- * loc: "hist:sched:sched_waking", "event filter parse error"; pos: bytes into cmd. All are copied.
+ * loc: "hist:sched:sched_waking", "event filter parse error"; pos: bytes into cmd. All texts are
+ * copied.
  */
 void errlog_add(struct errlog *log, const char *loc, const char *cmd, const char *error,
 		unsigned int pos);
 void errlog_clear(struct errlog *log);
 /*
- * Until errlog_loud() nothing is added: for a command that will be tried again.
- * errlog_loud() returns the error text that came last, to be freed; NULL: none.
+ * Until errlog_loud() nothing is added: for a command that will be tried again. errlog_loud()
+ * returns the last error text meanwhile, which the caller frees; NULL: none.
  */
 void errlog_hush(struct errlog *log);
 char *errlog_loud(struct errlog *log);
 void errlog_print(struct errlog *log, FILE *out);
-/* Prints what came after the entry number `since`; returns the newest number. */
+/* Prints the errors after entry number `since`; returns the newest number. */
 unsigned long errlog_print_since(struct errlog *log, unsigned long since, FILE *out);
 
 #endif

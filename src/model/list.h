@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * list.h - intrusive doubly linked circular list of the control plane
+ * list.h - an intrusive, circular, doubly linked list
  */
 #ifndef TRACEFUSE_MODEL_LIST_H
 #define TRACEFUSE_MODEL_LIST_H
@@ -55,7 +55,7 @@ static inline void list_del(struct list_head *node)
 	     &pos->member != (head);						\
 	     pos = list_entry(pos->member.next, __typeof__(*pos), member))
 
-/* `pos` may be removed in the body. */
+/* The body may remove `pos`. */
 #define list_each_safe(pos, tmp, head, member)					\
 	for (pos = list_entry((head)->next, __typeof__(*pos), member),		\
 	     tmp = list_entry(pos->member.next, __typeof__(*pos), member);	\

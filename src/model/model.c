@@ -26,7 +26,7 @@ static int create_tables(struct model *m)
 	return 0;
 }
 
-/* As the kernel's, where the tmpfs has room for it. */
+/* The kernel's default, if the tmpfs has room for it. */
 static uint64_t default_buffer(struct session *s)
 {
 	const uint64_t room = session_header(s)->ring_room;
@@ -62,7 +62,7 @@ int model_create(struct session *s, struct model **out)
 	return 0;
 }
 
-/* What the server alone knows of an event; files and plan are gone already. */
+/* Frees what only the server knows of an event. Its files and its plan are gone already. */
 static void event_free(struct event *e)
 {
 	fields_free(e->fields, e->nr_fields);
@@ -103,7 +103,7 @@ void event_put(struct event *e)
 	system_put(sys);
 }
 
-/* From here on nobody finds it. */
+/* Removes it from the lists: it can no longer be found. */
 static void system_unlink(struct system *sys)
 {
 	list_del(&sys->node);
@@ -256,8 +256,8 @@ static struct event *event_alloc(struct system *sys, const struct format_header 
 }
 
 /*
- * A recording that is read again, and a command has made an event of that name since: it stays, see
- * make_room().
+ * A recording is read again, and a command has made an event of the same name since. That event
+ * stays, see make_room().
  */
 static int skip_for(struct event *e, const struct format_header *h, struct event **out)
 {
@@ -269,7 +269,7 @@ static int skip_for(struct event *e, const struct format_header *h, struct event
 	return 1;
 }
 
-/* 1: the very same event is there already. */
+/* 1: the same event is there already. */
 static int check_new(struct model *m, const char *system, const struct format_header *h,
 		     const char *text, struct event **out)
 {
@@ -378,7 +378,7 @@ static bool in_use(const struct event *e)
 	return e->attached;
 }
 
-/* What was armed once may have left records. */
+/* An event that was ever armed may have left records. */
 static void mark_instances(struct event *e)
 {
 	struct event_file *f;
@@ -417,7 +417,7 @@ int model_remove_event(struct model *m, struct event *e)
 	return 0;
 }
 
-/* An event that came with a recording makes room for a new one of its name. */
+/* An event that came with a recording gives way to a new one of the same name. */
 static int make_room(struct model *m, const char *system, const char *name)
 {
 	struct event *old = model_find_event(m, system, name);
@@ -426,7 +426,7 @@ static int make_room(struct model *m, const char *system, const char *name)
 		return 0;
 	if (old->dynamic || !old->late || !m->imported || in_use(old))
 		return -EEXIST;
-	/* R4: stays, so that the next server does not give its id to another event */
+	/* R4: the text stays, so that the next server does not give the id to another event */
 	old->saved = 0;
 	return model_remove_event(m, old);
 }
@@ -440,7 +440,7 @@ unsigned int model_free_id(const struct model *m)
 	return id;
 }
 
-/* Instances that nobody asked for their events yet were there before this one. */
+/* An instance that was not asked for its events yet existed before this one. */
 static void date_instances(struct model *m)
 {
 	struct instance *inst;

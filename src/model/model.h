@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * model.h - the control plane: what the files of a tracing directory stand for
+ * model.h - the model, which is the control plane: what the files of a tracing directory mean
  *
- *     model --- system[] --- event[] --- field[]          what can happen, in all instances
+ *     model --- system[] --- event[] --- field[]          what can happen, for all instances
  *       |                     |
  *       +---- instance[] -----+--- event_file             one event in one instance:
  *       |      buffers, options, pids                      enable, filter, triggers (event/file.h)
  *       +---- errlog, named hists, cmdlines, symbols
  *
- * One server owns one model; every function here runs under the server's
- * control lock. Functions return 0 or -errno with the kernel's errno for the
- * same command. Text is printed to a FILE (text_memory_open()).
+ * One server owns one model. Every function here runs under the server's control lock. Functions
+ * return 0 or -errno, the kernel's errno for the same command. Text is printed to a FILE
+ * (text_memory_open()).
  *
  * Never includes src/fuse, src/access or src/cli.
  */
@@ -36,7 +36,7 @@ struct pids;
 
 /* How filters and keys treat a field (the kernel's FILTER_*). */
 enum field_kind {
-	FIELD_OTHER,			/* integers and what is not known */
+	FIELD_OTHER,			/* integers, and types that are not known */
 	FIELD_STATIC_STRING,		/* char x[N] */
 	FIELD_DYN_STRING,		/* __data_loc char[] x */
 	FIELD_RDYN_STRING,		/* __rel_loc char[] x */
@@ -49,7 +49,7 @@ enum field_kind {
 
 struct field {
 	char		*name;		/* "prev_pid" */
-	/* "pid_t", "char[16]"; of a kernel's task names "char[TASK_COMM_LEN]" */
+	/* "pid_t", "char[16]"; for a task's name in a kernel "char[TASK_COMM_LEN]" */
 	char		*type;
 	uint16_t	offset;
 	uint16_t	size;
@@ -65,25 +65,25 @@ struct event {
 	struct system		*system;
 	char			*name;
 	uint16_t		id;
-	/* parsed from the format when first asked: event_fields() */
+	/* Parsed from the format at the first use: event_fields() */
 	unsigned int		nr_fields;
 	struct field		*fields;	/* the common fields first */
 	char			*format;	/* text of the file `format` */
-	/* system ftrace: no enable, filter, trigger (but ftrace:print has trigger) */
+	/* Of system ftrace: it has no enable, filter and trigger (but ftrace:print has trigger) */
 	bool			internal;
-	/* made after boot (synthetic, probes): listed before the others */
+	/* Made after boot (synthetic, probes): listed before the others */
 	bool			late;
-	/* made by a command of this session (dynamic/events.h) */
+	/* A command of this session made it (dynamic/events.h) */
 	bool			dynamic;
-	const struct dynamic_event *made;	/* by which; NULL when it is not dynamic */
-	/* nobody finds it any more; freed with its last open file */
+	const struct dynamic_event *made;	/* that event; NULL if it is not dynamic */
+	/* It can no longer be found; freed with its last open file */
 	bool			removed;
-	unsigned int		opens;		/* open files of its directory */
-	/* event probes of it: it cannot be removed (-EBUSY) */
+	unsigned int		opens;		/* how many files of its directory are open */
+	/* How many event probes it has: then it cannot be removed (-EBUSY) */
 	unsigned int		attached;
-	/* of its making: its id, but ids of dynamic events are given again */
+	/* Grows with each event. It is like an id, but ids of dynamic events are used again */
 	uint64_t		order;
-	struct list_head	files;		/* struct event_file, one an instance */
+	struct list_head	files;		/* struct event_file, one for each instance */
 	config_ref		plan;		/* the published plan, 0: none */
 	size_t			plan_size;
 	uint64_t		saved;		/* R4 */
@@ -94,11 +94,11 @@ struct system {
 	char			*name;
 	struct list_head	events;
 	bool			removed;
-	/* open files of its directory, removed events that are open */
+	/* Open files of its directory, and removed events that are open */
 	unsigned int		opens;
 };
 
-/* Files whose last text a new server writes again (R4). */
+/* The files whose last text a new server writes again (R4). */
 enum setting {
 	SETTING_TRACING_ON,
 	SETTING_CLOCK,
@@ -120,182 +120,187 @@ struct instance {
 	struct list_head	node;
 	struct model		*model;
 	char			*name;		/* NULL: the top */
-	uint32_t		index;		/* into instance_state[] */
+	uint32_t		index;		/* its index in instance_state[] */
 	struct instance_state	*state;		/* in the data region */
 	struct list_head	files;		/* struct event_file */
-	/* hists with variables or references (model/hist/var.c) */
+	/* Hists with variables or references (model/hist/var.c) */
 	struct list_head	hist_vars;
-	/* bit by enum trace_option of model/instance/options.h */
+	/* A bit for each enum trace_option of model/instance/options.h */
 	uint64_t		options;
-	/* buffer_size_kb a CPU, in bytes; whole sub-buffers when they were made */
+	/*
+	 * buffer_size_kb of each CPU, in bytes; rounded up to whole sub-buffers when they were made
+	 */
 	uint64_t		*buffer_bytes;
-	/* the ring has its full size (kernel's "expanded") */
+	/* The ring has its full size ("expanded" in the kernel) */
 	bool			expanded;
 	uint32_t		subbuf_size;
 	unsigned int		buffer_percent;
-	unsigned int		refs;		/* open files: rmdir gives EBUSY */
-	/* who has the file trace open to read: rings keep their size */
+	/* How many of its files are open: rmdir gives EBUSY */
+	unsigned int		refs;
+	/* How many readers have the file trace open: rings keep their size */
 	unsigned int		readers;
-	/* option pause-on-trace: readers of trace; rings take nothing meanwhile */
+	/* Option pause-on-trace: readers of trace; meanwhile rings take no records */
 	unsigned int		stopped;
-	/* programs report sections: the rings go on while it is stopped */
+	/* Programs report sections: the rings take records while the instance is stopped */
 	bool			sections_live;
-	/* CPUs whose trace_pipe is open, all: the instance's own */
+	/* The CPUs whose trace_pipe is open; all CPUs: trace_pipe of the instance is open */
 	uint64_t		pipes[LAYOUT_MAX_CPUS / 64];
 	const struct tracer	*tracer;	/* current_tracer (model/tracer.h); NULL: nop */
-	void			*tracer_state;	/* the tracer's own; NULL: it has none */
-	/* of it, with the instance */
+	void			*tracer_state;	/* private to the tracer; NULL: it has none */
+	/* Frees tracer_state, when the instance is removed */
 	void			(*tracer_free)(struct instance *inst);
-	uint64_t		tracer_options;	/* those of options.h that belong to it */
-	/* The tracer's word on an option that changes; -EINVAL refuses. NULL: it does not mind */
+	uint64_t		tracer_options;	/* the options of options.h that belong to it */
+	/* Asks the tracer about an option that changes; -EINVAL refuses. NULL: it accepts all */
 	int			(*option_changes)(struct instance *inst, int option, bool on);
 	/*
-	 * The buffers were emptied, of a CPU or all (-1): so is what the tracer has of them. NULL:
-	 * it has nothing
+	 * The buffers of a CPU, or of all (-1), were emptied: the tracer drops its records of them,
+	 * too. NULL: it has none
 	 */
 	void			(*tracer_clear)(struct instance *inst, int cpu);
-	/* who has trace_pipe or trace_pipe_raw open: the tracer stays */
+	/* How many have trace_pipe or trace_pipe_raw open: the tracer cannot be changed */
 	unsigned int		pipe_readers;
-	uint64_t		time_start;	/* when the buffer was last emptied; 0: not known */
-	/* tracing_max_latency, ns; the thread that sees a longer one sets it */
+	uint64_t		time_start;	/* When the buffer was last emptied; 0: unknown */
+	/* tracing_max_latency, ns. The thread that has a longer section sets it */
 	_Atomic uint64_t	max_latency;
-	/* the tracer keeps sections in the other buffer: no snapshots */
+	/* The tracer keeps sections in the other buffer: no snapshots */
 	bool			max_used;
-	/* the hist whose snapshot() may swap the buffers; NULL */
+	/* The hist whose snapshot() may swap the buffers; NULL: none */
 	const void		*snapshot_hist;
 	struct errlog		*errlog;	/* each instance has its own */
 	struct pids		*pids;		/* set_event_pid, NULL: none (pids.h) */
 	struct pids		*no_pids;	/* set_event_notrace_pid */
 	struct pids		*func_pids;	/* set_ftrace_pid */
 	struct pids		*no_func_pids;	/* set_ftrace_notrace_pid */
-	struct ftrace_instance	*ftrace;	/* ftrace.h; NULL: nobody asked for it */
-	/* buffer_size_kb was written: a source's rings obey it too */
+	struct ftrace_instance	*ftrace;	/* ftrace.h; NULL: not used so far */
+	/* buffer_size_kb was written: a source's rings obey it, too */
 	bool			sized;
 	uint64_t		saved;		/* R4 */
 	uint64_t		settings_saved[SETTING_COUNT];
-	uint64_t		*sizes_saved;	/* buffer_size_kb of one CPU */
+	uint64_t		*sizes_saved;	/* for buffer_size_kb of one CPU */
 	uint64_t		options_saved[64];
-	/* order of the newest event at its creation; set when it is first needed */
+	/* The order of the newest event when it was created; set when it is first needed */
 	uint64_t		born;
-	/* an event was removed that it may have records of */
+	/* An event was removed, and the instance may have records of it */
 	bool			clear;
 };
 
 /*
- * What a source that is the running kernel does for the model (sources/live/live.h). All are called
+ * What the running kernel, as a source, does for the model (sources/live/live.h). All are called
  * under the control lock.
  */
 struct kernel_hooks {
 	void		*arg;
 	/*
-	 * A plan waits for the event's hits, or none does any more. 0 for an event that is not the
+	 * A plan needs the event's hits, or none does any more. 0 for an event that is not the
 	 * kernel's; -errno: the kernel refuses to enable it.
 	 */
 	int		(*need)(void *arg, struct event *e, bool needed);
 	/* Takes in what the kernel has recorded so far. */
 	void		(*barrier)(void *arg);
-	/* A command has ended: what the kernel is to record besides may have changed. */
+	/* A command has ended: what else the kernel has to record may have changed. */
 	void		(*settle)(void *arg);
-	/* Records of a CPU that the kernel overwrote before they were read. */
+	/* How many records of a CPU the kernel overwrote before they were read. */
 	uint64_t	(*lost)(void *arg, uint32_t cpu);
-	/* Somebody looks for a symbol of the kernel: adds all of them, once. */
+	/* A symbol of the kernel is looked for: adds all symbols, once. */
 	void		(*symbols)(void *arg);
 };
 
-/* One command that the server before kept (R4). */
+/* One command that the last server saved (R4). */
 struct restored {
 	const struct saved	*saved;	/* NULL: none */
 	uint64_t		id;
 };
 
-enum { MODEL_BUFFER = 1408 * 1024 };	/* bytes a CPU, as the kernel has it */
+enum { MODEL_BUFFER = 1408 * 1024 };	/* bytes for each CPU, as in the kernel */
 
 struct model {
 	struct session		*session;
 	struct list_head	systems;
 	struct event		*by_id[LAYOUT_MAX_EVENTS];
-	struct list_head	instances;	/* the top is the first */
+	struct list_head	instances;	/* The top instance is the first */
 	struct instance		*top;
-	struct list_head	named_hists;	/* named triggers are global */
+	struct list_head	named_hists;	/* The names of triggers are global */
 	struct cmdlines		*cmdlines;	/* saved_cmdlines, saved_tgids */
-	struct symbols		*symbols;	/* kallsyms of the session */
-	struct symbols		*strings;	/* printk_formats: texts that records point to */
-	char			*release;	/* uname -r of what is traced; NULL: this machine */
+	struct symbols		*symbols;	/* the session's kallsyms */
+	struct symbols		*strings;	/* Printk_formats: texts that records point to */
+	char			*release;	/* uname -r of the traced machine; NULL: this one */
 	char			*printk_formats;	/* text of the file; NULL: none */
 	uint32_t		nr_cpus;
-	/* places in instance_state[]: when each was left, of nr_left */
+	/* The places in instance_state[]: when each was left, of nr_left */
 	uint64_t		place_left[LAYOUT_MAX_INSTANCES];
 	uint64_t		nr_left;
-	uint32_t		subbuf_size;	/* default */
-	uint64_t		default_buffer_bytes;	/* a CPU; the kernel's 1408 KiB */
+	uint32_t		subbuf_size;	/* the default */
+	uint64_t		default_buffer_bytes;	/* For each CPU; the kernel's is 1408 KiB */
 	uint32_t		max_id;		/* highest event id */
-	/* behind the ids that are taken for good: model_free_id() */
+	/* The first id behind those that are never given again: model_free_id() */
 	uint32_t		first_dynamic;
-	uint64_t		last_order;	/* of the newest event */
+	uint64_t		last_order;	/* that of the newest event */
 	struct list_head	dynamic_events;	/* struct dynamic_event, oldest first */
-	/* functions and who traces them (ftrace.h); NULL: nobody asked for it */
+	/* Functions, and which ops trace them (ftrace.h); NULL: not used so far */
 	struct ftrace		*ftrace;
-	/* highest id of system maple_tree, which every kernel links last; 0: unknown */
+	/* The highest id of system maple_tree, which every kernel links last; 0: unknown */
 	uint32_t		last_boot_id;
-	/* a CPU: what a source's rings need to hold all of it; NULL: no source */
-	uint64_t		*source_bytes;
-	bool			source_runs;	/* the rings of sources have that size */
-	bool			restoring;	/* model_restore() gives the kept commands again */
-	struct restored	restored;	/* the one that it is at: model_restored() */
-	/* model_restore() runs: nothing is published before all is back */
-	bool			held;
-	/* model_destroy() runs: commands are not forgotten (R4) */
-	bool			closing;
-	/* events come from a recording or the live kernel */
-	bool			imported;
-	bool			of_programs;	/* events are of programs, perhaps recorded ones */
 	/*
-	 * Takes in what running programs have told since (sources/program/programs.h); before
-	 * anything is printed. NULL: none do
+	 * For each CPU: the bytes that a source's rings need for all its records; NULL: no source
+	 */
+	uint64_t		*source_bytes;
+	bool			source_runs;	/* The rings of sources have that size */
+	bool			restoring;	/* model_restore() gives the saved commands again */
+	struct restored	restored;	/* The command that it gives now: model_restored() */
+	/* model_restore() is running: nothing is published before everything is restored */
+	bool			held;
+	/* model_destroy() is running: saved commands stay (R4) */
+	bool			closing;
+	/* The events come from a recording or the live kernel */
+	bool			imported;
+	/* The events are of programs, or of a recording of programs */
+	bool			of_programs;
+	/*
+	 * Takes in what running programs have reported since (sources/program/programs.h). Called
+	 * before anything is printed. NULL: there are no programs
 	 */
 	void			(*catch_up)(void *arg);
 	/*
-	 * The end of a command: returns when running programs do as it said, or after a limit.
-	 * NULL: none do
+	 * Called at the end of a command. Returns when running programs have carried it out, or
+	 * after a limit. NULL: there are no programs
 	 */
 	void			(*settle)(void *arg);
-	/* Between the pieces of long work: model_step(). NULL: no programs */
+	/* Called between the pieces of long work: model_step(). NULL: no programs */
 	void			(*step)(void *arg);
-	void			*catch_up_arg;		/* of all three */
+	void			*catch_up_arg;		/* the argument of all three */
 	const struct kernel_hooks *kernel;	/* NULL: no event is of the running kernel */
 	/*
-	 * Whether there is a task of that number among those whose pids are listed. NULL: they are
-	 * a recording's
+	 * Whether there is a task of that number among the tasks whose pids are listed. NULL: the
+	 * tasks are those of a recording
 	 */
 	bool			(*task_lives)(uint32_t pid);
 	bool			hist_legacy;	/* --hist-legacy */
 	_Atomic uint64_t	tracing_thresh;	/* ns */
 	/*
-	 * A source tells it of each record that passed, in its own thread, and which instances have
-	 * it (a bit each, as hit() returns). NULL: nobody wants to know. What is seen there is
-	 * under watch_lock.
+	 * A source calls it in its own thread for each record, with the instances that have the
+	 * record (a bit each, as hit() returns). NULL: not needed. watch_lock guards what it uses.
 	 */
 	void (*_Atomic observe)(struct model *m, const struct hit *h, uint64_t recorded);
 	/*
-	 * Commands FUNCTION:stacktrace of the top. A recording rarely has the calls that they are
-	 * carried out at, but it has the stacks: sources let those pass. Relaxed on both sides, a
-	 * source may notice a record later.
+	 * How many commands FUNCTION:stacktrace the top has. A recording rarely has the calls at
+	 * which they are carried out, but it has the stacks: sources then pass these on. Relaxed on
+	 * both sides: a source may notice a change one record later.
 	 */
 	_Atomic unsigned int	stack_commands;
 	pthread_mutex_t		watch_lock;
 	struct list_head	watchers;	/* struct latency of tracers/latency.h */
 	/*
 	 * Takes in the sections that running programs have reported, under the control lock. NULL:
-	 * no tracer wants any
+	 * no tracer needs them
 	 */
 	void			(*take_sections)(struct model *m);
 	int			max_graph_depth;
 };
 
 /*
- * For long work, between its pieces: processes that join meanwhile get their slots, and those that
- * have to wait for the model know that the server is at work. Nothing of the model changes. Cheap:
- * at most one in a millisecond does something.
+ * Called between the pieces of long work: processes that join meanwhile get their slots, and
+ * processes that have to wait for the model see that the server is at work. It does not change the
+ * model. It is cheap: at most one call in a millisecond does anything.
  */
 static inline void model_step(struct model *m)
 {
@@ -314,30 +319,31 @@ int model_create(struct session *s, struct model **out);
 void model_destroy(struct model *m);
 
 /*
- * Adds an event from the text of its `format` file (as in a trace.dat). The id
- * is the text's. -EEXIST: that id or name is there with another definition;
- * -EINVAL: not a format.
+ * Adds an event from the text of its `format` file (as in a trace.dat), with the id in the text.
+ * -EEXIST: the id or the name is there with another definition; -EINVAL: it is no format.
  */
 int model_add_event(struct model *m, const char *system, const char *format, size_t len,
 		    struct event **out);
-/* The lowest from LAYOUT_OWN_IDS on that is free; LAYOUT_GROUPS_AT: there is none. */
+/* The lowest free id from LAYOUT_OWN_IDS on. LAYOUT_GROUPS_AT: there is none. */
 unsigned int model_free_id(const struct model *m);
 /*
- * An event that a command makes: `body` is its format behind the line
- * "format:". id 0: model_free_id(). An event of that name that came
- * with a recording gives way while nobody uses it: its records reach nobody
- * then. -EEXIST, -ENODEV (no id is left), -ENOMEM. The caller sets e->saved.
+ * Adds an event that a command makes. `body` is its format behind the line "format:". id 0:
+ * model_free_id(). An unused event of that name that came with a recording is replaced; its records
+ * are then passed to no instance. -EEXIST, -ENODEV (no id is left), -ENOMEM. The caller sets
+ * e->saved.
  */
 int model_add_dynamic_event(struct model *m, const char *system, const char *name, const char *body,
 			    unsigned int id, struct event **out);
 /*
- * -EBUSY while it is enabled, has triggers in any instance or event probes.
- * Instances that may have records of it are marked: model_clear_marked().
+ * -EBUSY: it is enabled, or has triggers in some instance, or event probes. Instances that may have
+ * records of it are marked: model_clear_marked().
  */
 int model_remove_event(struct model *m, struct event *e);
-/* Empties the instances that lost an event since (the kernel does at some commands only). */
+/*
+ * Empties the instances that have lost an event since (the kernel does that at some commands only).
+ */
 void model_clear_marked(struct model *m);
-/* Open files of an event's or a system's directory; they outlive its removal. */
+/* Count open files of the directory of an event or a system. These outlive its removal. */
 void event_get(struct event *e);
 void event_put(struct event *e);
 void system_get(struct system *sys);
@@ -347,11 +353,14 @@ struct event *model_find_event(struct model *m, const char *system, const char *
 struct event *model_event_by_id(struct model *m, unsigned int id);
 
 /*
- * Parses the format on the first call: 0, -ENOMEM, or -EINVAL for one that cannot be read. Where a
- * command begins, so that a field which finds no memory is not one that is not there.
+ * Parses the format at the first call: 0, -ENOMEM, or -EINVAL: it cannot be parsed. Called where a
+ * command begins, so that a lack of memory is not reported as a missing field.
  */
 int event_need_fields(struct event *e);
-/* Parses the format on the first call. NULL when it has no such field. Order as in the file. */
+/*
+ * Both parse the format at the first call. NULL: that failed, or there is no such field. The order
+ * is that of the file.
+ */
 const struct field *event_fields(struct event *e, unsigned int *nr);
 const struct field *event_find_field(struct event *e, const char *name);
 
@@ -361,40 +370,43 @@ bool event_has_trigger(const struct event *e);
 bool event_has_id(const struct event *e);
 
 /*
- * R4: one effective command, kept so that the next server can give it again.
- * `path` is relative to the instance's directory. While model_restore() gives
- * the text of that path again, the saved one stays and *id is its id.
+ * R4: saves an effective command, so that the next server can give it again. `path` is relative to
+ * the instance's directory. While model_restore() gives the text of that path again, its saved text
+ * stays and *id is the id of that.
  */
 int saved_add(struct model *m, struct instance *inst, const char *path, const char *text,
 		     const uint64_t *refs, unsigned int nr_refs, uint64_t *id);
-/* The same in the place of what has *id, 0: nothing; that goes when the new one is there. */
+/*
+ * The same, in the place of the saved text *id (0: none), which is removed when the new one is
+ * there.
+ */
 int saved_replace(struct model *m, struct instance *inst, const char *path, const char *text,
 			 const uint64_t *refs, unsigned int nr_refs, uint64_t *id);
-/* The events come from a recording or the live kernel; before the first of them is added. */
+/* The events come from a recording or the live kernel. Called before the first of them is added. */
 int model_set_imported(struct model *m);
 
 /*
- * What events/header_event of programs ends with. A recording takes it along (so do
- * trace-cmd's convert and split), and readers skip the file.
+ * The end of events/header_event for programs. A recording keeps it (so do trace-cmd's convert and
+ * split), and readers skip that file.
  */
 #define MODEL_PROGRAMS_MARK "# events of programs: pointers are addresses\n"
 
-/* Removes and clears *id; 0 is none. */
+/* Removes the saved text and clears *id; 0 is none. */
 void saved_remove(struct model *m, uint64_t *id);
 /*
- * What model_restore() gives again at the moment, when it is the command of that path (as in
- * saved_add()), of a trigger with that text; else no saved text.
+ * The saved text that model_restore() gives again at the moment, if it is the command of that path
+ * (as in saved_add()) and, for a trigger, has that text. Otherwise it has no saved text.
  */
 struct restored model_restored(const struct model *m, const struct instance *inst,
 				      const char *path, const char *text);
-/* Its ref number `i`, to restore; 0: it has none, or there is no saved text. */
+/* The ref number `i`, to restore. 0: it has none, or there is no saved text. */
 uint64_t restored_ref(const struct restored *r, unsigned int i);
 
 /*
- * A session whose server died (session_open(), model_create()): brings events
- * back itself and gives all else to write() in the order it was commanded,
- * with the path in the tree; a path "instances/NAME" is to be made (mkdir).
- * What write() refuses is dropped. 0 or -errno when events cannot be restored.
+ * For a session whose server died (session_open(), model_create()): restores the events itself. It
+ * gives all other commands to write() in their order, with their paths in the tree; a path
+ * "instances/NAME" has to be made (mkdir). A command that write() refuses is dropped. 0, or -errno:
+ * the events cannot be restored.
  */
 int model_restore(struct model *m, int (*write)(void *arg, const char *path, const char *text),
 		  void *arg);
@@ -404,61 +416,61 @@ int model_restore(struct model *m, int (*write)(void *arg, const char *path, con
 /* instances/NAME: -EEXIST, -EINVAL, -ENOMEM, -ENOSPC; remove: -ENOENT, -EBUSY */
 int instance_create(struct model *m, const char *name, struct instance **out);
 /*
- * Of a restored session, when all is taken over: what nobody has taken is forgotten before it is
- * freed.
+ * For a restored session, when everything is taken over: instances that were not taken over are
+ * forgotten before their memory is freed.
  */
 void instances_restored(struct model *m);
 int instance_remove(struct instance *inst);
 struct instance *instance_find(struct model *m, const char *name);
 
-/* Records the text last written to a file of the instance, for the next server (R4). */
+/* Saves the text last written to a file of the instance, for the next server (R4). */
 int instance_save(struct instance *inst, enum setting what, const char *path, const char *text);
 
-/* The same for buffer_size_kb of a CPU, or of all (-1), which is the last word for each CPU. */
+/* The same for buffer_size_kb of a CPU, or of all (-1), which then holds for each CPU. */
 int instance_save_size(struct instance *inst, int cpu, const char *kb);
 
-/* The buffer that records (0), or the snapshot (1); 0: not there. */
+/* The buffer that records (0), or the snapshot (1). 0: there is none. */
 data_ref instance_buffer(const struct instance *inst, int snapshot);
-/* By enum clock_id, as trace_clock lists them; CLOCK_ID_COUNT: there is none of that name. */
+/* By enum clock_id, in the order of trace_clock. CLOCK_ID_COUNT: there is no clock of that name. */
 extern const char *const clock_names[CLOCK_ID_COUNT];
 uint32_t clock_find(const char *name);
-/* The number of the instance's. */
+/* The number of the instance's clock. */
 uint32_t instance_clock(const struct instance *inst);
 bool instance_clock_in_ns(const struct instance *inst);
-/* Empties the buffers, for time stamps of two clocks do not compare. */
+/* Also empties the buffers, because times of two clocks cannot be compared. */
 void instance_set_clock(struct instance *inst, uint32_t id);
 
-/* Number 0 or 1, whichever records. */
+/* Buffer number 0 or 1, whichever records. */
 data_ref instance_buffer_at(const struct instance *inst, uint32_t which);
-/* Before the first event is enabled: gives the rings their full size. */
+/* Called before the first event is enabled: gives the rings their full size. */
 int instance_expand(struct instance *inst);
 /* buffer_size_kb: bytes for one CPU, or for all (-1), rounded up to sub-buffers. -EBUSY, -ENOMEM */
 int instance_resize(struct instance *inst, int cpu, uint64_t bytes);
-/* The rings that the top has until it is expanded. 0, -ENOMEM */
+/* Makes the small rings that the top has until it is expanded. 0, -ENOMEM */
 int instance_start_small(struct instance *inst);
 int instance_set_subbuf_size(struct instance *inst, uint32_t bytes);
-/* Empties live and snapshot buffer. */
+/* Empties the live buffer and the snapshot. */
 void instance_clear(struct instance *inst);
 /*
- * The live buffer was emptied: the times of latency-format count from now. Not those of a
- * recording.
+ * The live buffer was emptied: the times of latency-format count from now on. Not for a recording.
  */
 void instance_restart_time(struct instance *inst);
-/* snapshot = 1 / 0 / other. cpu -1: all. */
+/* snapshot = 1 / 0 / other. cpu -1: all CPUs. */
 int instance_snapshot_alloc(struct instance *inst);
 void instance_snapshot_free(struct instance *inst);
 int instance_snapshot_take(struct instance *inst, int cpu);
 /* tracing_cpumask was changed in state->cpumask. */
 void instance_cpumask_changed(struct instance *inst);
 /*
- * The rings take nothing until each instance_stop() has its instance_go_on(); tracing_on is as it
- * was. Where programs report sections (sections_live) they report none instead, and the rings go
- * on.
+ * Between instance_stop() and its instance_go_on() the rings take no records; tracing_on does not
+ * change. While programs report sections (sections_live), they report none instead, and the rings
+ * take records.
  */
 void instance_stop(struct instance *inst);
 void instance_go_on(struct instance *inst);
 /*
- * A source is about to run: the rings of sources hold all of it, unless buffer_size_kb was written.
+ * A source is about to run: its rings get the size for all its records, unless buffer_size_kb was
+ * written.
  */
 int model_source_rings(struct model *m);
 

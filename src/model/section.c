@@ -11,7 +11,7 @@
 #include "session/array.h"
 
 /*
- * A section that never ends must not take all memory; the kernel's ring would have lost its
+ * A section that never ends must not take all memory. In the kernel the ring would have lost its
  * beginning.
  */
 enum { SECTION_MAX_BYTES = 64 << 20 };
@@ -21,7 +21,7 @@ struct section_record {
 	size_t		at;
 	uint32_t	size;
 	uint32_t	cpu;
-	uint64_t	lost;		/* on its CPU, before it */
+	uint64_t	lost;		/* how many were lost on its CPU before it */
 };
 
 struct section *section_create(void)
@@ -35,7 +35,7 @@ struct section *section_create(void)
 
 struct section *section_get(struct section *s)
 {
-	/* Relaxed: who gets one holds the lock that it was found under. */
+	/* Relaxed: the caller has the lock under which it found the section. */
 	atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
 	return s;
 }
@@ -43,8 +43,8 @@ struct section *section_get(struct section *s)
 void section_put(struct section *s)
 {
 	/*
-	 * Each release pairs with the acquire of the last one to put, who sees all that the others
-	 * did.
+	 * Each release pairs with the acquire of the last section_put(), which sees all that the
+	 * others did.
 	 */
 	if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
 		return;
@@ -82,7 +82,7 @@ static bool section_has_room(struct section *s, uint32_t size)
 	return true;
 }
 
-/* Up to the CPU. False: no memory. */
+/* Makes room up to the CPU. False: no memory. */
 static bool wait_room(struct section *s, uint32_t cpu)
 {
 	uint64_t *waiting;

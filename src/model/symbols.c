@@ -14,11 +14,11 @@ enum { LAST_SYMBOL_REACH = 4 << 20 };
 
 struct symbol {
 	uint64_t	addr;
-	uint64_t	base, size;	/* of a gap */
-	uint32_t	order;		/* of adding: aliases keep it */
+	uint64_t	base, size;	/* for a gap */
+	uint32_t	order;		/* in which it was added: aliases keep their order */
 	char		type;		/* 0: a gap */
 	char		*name;
-	const char	*module;	/* one of the modules */
+	const char	*module;	/* one of `modules` */
 };
 
 struct symbols {
@@ -26,12 +26,12 @@ struct symbols {
 	uint32_t	nr;
 	bool		sorted;
 	void		*modules;	/* tsearch: names */
-	const char	*last_module;	/* the symbols of a module come one behind the other */
+	const char	*last_module;	/* a module's symbols come one after the other */
 	void		(*load)(void *arg, uint64_t addr);
 	void		*load_arg;
 };
 
-/* The table grows to twice its size; a name has a head and is rounded up. */
+/* The table doubles when it grows; the memory of a name has a header and is rounded up. */
 _Static_assert(SYMBOL_COST >= 2 * sizeof(struct symbol) + 32, "a symbol costs more");
 
 struct symbols *symbols_create(void)
@@ -131,7 +131,7 @@ static void sort(struct symbols *s)
 	s->sorted = true;
 }
 
-/* Index of the last symbol at or below addr, of several aliases the first; -1: none. */
+/* The index of the last symbol at or below addr, the first one of several aliases; -1: none. */
 static long find_index(struct symbols *s, uint64_t addr)
 {
 	uint32_t lo = 0, hi = s->nr;
@@ -163,15 +163,15 @@ static uint64_t symbols_size_of(const struct symbols *s, uint32_t i)
 	return 0;
 }
 
-/* A place in each CPU's own memory: a number, no address. */
+/* The symbol is a place in each CPU's own memory: its value is a number, not an address. */
 static bool is_per_cpu(const struct symbol *sym)
 {
 	return sym->type == 'A' || sym->type == 'a';
 }
 
 /*
- * What the kernel lists, but gives no address the name of: the trampolines that
- * it makes for itself, and what lies behind its image.
+ * The kernel lists these symbols but names no address after them: the code that it makes for itself
+ * ([__builtin__ftrace]), and what lies behind its image.
  */
 static bool is_listed_only(const struct symbol *sym)
 {
@@ -227,7 +227,10 @@ bool symbols_range(struct symbols *s, const char *name, uint64_t *lo, uint64_t *
 	return s->load && find_name(s, name, lo, hi);
 }
 
-/* Who reads it elsewhere (trace-cmd) gives an address to the symbol below it, wherever that is. */
+/*
+ * A reader elsewhere (trace-cmd) takes the symbol below an address, however far below it is. So the
+ * end of a symbol before a gap is listed, too.
+ */
 static void print_gap(const struct symbol *y, FILE *out)
 {
 	if (!y->name)

@@ -4,8 +4,8 @@
  *
  *   add, add ... -> find (sorts once when something was added since)
  *
- * A loader adds symbols when they are asked for: of running programs only those
- * DSOs are read in which an address was found.
+ * A loader adds symbols when they are needed: of a running program only those DSOs are read in
+ * which an address lies.
  */
 #ifndef TRACEFUSE_MODEL_SYMBOLS_H
 #define TRACEFUSE_MODEL_SYMBOLS_H
@@ -16,41 +16,41 @@
 
 struct symbols;
 
-/* What one costs besides the letters of its name. */
+/* The memory of a symbol, besides the letters of its name. */
 enum { SYMBOL_COST = 128 };
 
 struct symbols *symbols_create(void);
 void symbols_destroy(struct symbols *s);
 
-/* module: NULL for none. type: nm's letter. Names are copied. 0, -ENOMEM */
+/* module NULL: none. type: nm's letter. Names are copied. 0, -ENOMEM */
 int symbols_add(struct symbols *s, uint64_t addr, char type, const char *name, const char *module);
 
 /*
- * From addr on there are no symbols up to the next one: an address there is
- * NAME + its offset from base, of size bytes in all. NAME NULL: nothing is there.
+ * From addr up to the next symbol there are no symbols: an address there is NAME + its offset from
+ * base, of `size` bytes in all. NAME NULL: nothing is there.
  */
 int symbols_add_gap(struct symbols *s, uint64_t addr, const char *name, uint64_t base,
 		    uint64_t size);
 
 /*
- * Called before a symbol is looked for: with the address, or with 0 when all
- * that there are are wanted. It calls symbols_add() and symbols_add_gap() only.
+ * `load` is called before a symbol is looked for: with the address, or with 0 if all symbols are
+ * needed. It may only call symbols_add() and symbols_add_gap().
  */
 void symbols_set_loader(struct symbols *s, void (*load)(void *arg, uint64_t addr), void *arg);
 
 /*
- * The symbol that addr lies in: its name, how far into it, its size (up to the
- * next symbol; 0 for the last one) and module. NULL: below the first symbol,
- * beyond any reach (4 MiB) of the last one, behind `_end`, or in a trampoline of
- * the kernel ([__builtin__ftrace]). offset, size, module may be NULL.
+ * The symbol in which addr lies: its name, the offset in it, its size (up to the next symbol; 0 for
+ * the last one) and its module. NULL: addr is below the first symbol, more than 4 MiB behind the
+ * last one, behind `_end`, or in code that the kernel makes for itself ([__builtin__ftrace]).
+ * offset, size, module may be NULL.
  */
 const char *symbols_find(struct symbols *s, uint64_t addr, uint64_t *offset, uint64_t *size,
 			 const char **module);
 
-/* [*lo, *hi) of the function of that name. */
+/* The addresses [*lo, *hi) of the function of that name. */
 bool symbols_range(struct symbols *s, const char *name, uint64_t *lo, uint64_t *hi);
 
-/* kallsyms' own format. */
+/* Prints the format of kallsyms. */
 void symbols_print(struct symbols *s, FILE *out);
 
 #endif

@@ -42,7 +42,7 @@ char *text_strip(char *s)
 	return text_skip_spaces(s);
 }
 
-/* The value of a digit in bases up to 16; 16 when it is none. */
+/* The value of a digit in bases up to 16; 16: it is no digit. */
 static unsigned int digit_value(char c)
 {
 	if (c >= '0' && c <= '9')
@@ -120,7 +120,7 @@ int text_to_s64(const char *s, unsigned int base, int64_t *out)
 
 int text_to_u64_len(const char *s, size_t len, unsigned int base, uint64_t *out)
 {
-	/* sign, 64 binary digits, newline: what is longer is cut, as the kernel does */
+	/* Sign, 64 binary digits, newline. A longer text is truncated, as in the kernel */
 	char buf[67];
 
 	if (len > sizeof(buf) - 1)
@@ -145,7 +145,7 @@ ssize_t text_word(const char *s, size_t len, char *word, size_t size)
 	return (ssize_t)(i < len ? i + 1 : i);
 }
 
-/* One region of a list of bits: of bits start .. end the first `used` of every `group`. */
+/* One region in a list of bits: of the bits start .. end, the first `used` of every `group`. */
 struct region {
 	uint32_t	start, end, used, group;
 };

@@ -2,9 +2,9 @@
 /*
  * text_memory.c - see text_memory.h
  *
- * open_memstream() drops what it has no memory for, and neither ferror() nor fclose() says so: a
- * text that lacks a part looks like a whole one. Here a stream that lost something is closed with
- * an error, and its text is gone.
+ * open_memstream() drops bytes for which it has no memory, and neither ferror() nor fclose()
+ * reports it: a text with missing parts looks complete. Here, closing such a stream fails, and its
+ * text is freed.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -23,7 +23,7 @@ struct text_memory {
 	bool	failed;
 };
 
-/* Room for as many more bytes and the NUL behind them. */
+/* Makes room for so many more bytes and a 0 behind them. */
 static bool text_memory_grow(struct text_memory *t, size_t more)
 {
 	size_t room = t->room ? t->room : FIRST_ROOM;
@@ -56,7 +56,7 @@ static ssize_t text_memory_put(void *cookie, const char *bytes, size_t n)
 	return (ssize_t)n;
 }
 
-/* For ftell() alone. */
+/* Only for ftell(). */
 static int text_memory_tell(void *cookie, off64_t *at, int whence)
 {
 	struct text_memory *t = cookie;

@@ -91,7 +91,7 @@ static void eprobe_destroy(struct dynamic_event *d)
 	eprobe_free(probe_of(d));
 }
 
-/* The format does not tell how long an array is; the kernel's field does. */
+/* A format does not say how long an array is; the field of a kernel does. */
 static int describe_fields(struct eprobe *p)
 {
 	unsigned int nr;

@@ -2,8 +2,8 @@
 /*
  * eprobe_arm.c - the trigger that an event probe has at its base event
  *
- * It is in the event's list of triggers, holds its soft mode and fires with
- * the others, but the file `trigger` does not show it and truncation leaves it.
+ * It is in the event's list of triggers, takes the soft mode and fires with the others. But the
+ * file `trigger` does not show it, and truncating that file does not remove it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "model/trigger/trigger.h"
 
 struct probe_trigger {
-	const struct eprobe	*probe;		/* only to be compared once the model closes */
+	const struct eprobe	*probe;		/* only compared once the model closes */
 	config_ref		code;
 	size_t			size;
 };
@@ -64,7 +64,7 @@ static int eprobe_trigger_prepare(struct trigger *t, struct eprobe *p)
 	return err ? err : trigger_set_filter(t, p->cond);
 }
 
-/* No command makes this trigger: the probe's own is kept. */
+/* No command makes this trigger: the probe's own command is saved. */
 static int eprobe_trigger_attach(struct eprobe *p, struct event_file *base)
 {
 	struct trigger *t;

@@ -2,9 +2,9 @@
 /*
  * eprobe_compile.c - an event probe's arguments as code
  *
- * What lies behind a pointer is not in the record and so cannot be had: a
- * number from there is 0 and a text "(fault)", as in the kernel for memory that
- * is not there. Texts of the record itself are all that can be followed.
+ * The record does not contain what a pointer points to, so that cannot be read: a number is 0 and a
+ * text is "(fault)", as in the kernel for memory that is not mapped. Only pointers to texts of the
+ * record itself can be followed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ struct builder {
 	char		*pool;
 	size_t		pool_size;
 	bool		failed;
-	struct op	nowhere;	/* what is emitted when there is no memory */
+	struct op	nowhere;	/* where ops go when memory is exhausted */
 };
 
 static struct op *eprobe_compile_emit(struct builder *b, enum op_kind kind)
@@ -35,7 +35,7 @@ static struct op *eprobe_compile_emit(struct builder *b, enum op_kind kind)
 	return op;
 }
 
-/* Where the bytes lie in the pool. */
+/* Adds the bytes to the pool; returns their place there. */
 static size_t add_text(struct builder *b, const char *text, size_t len)
 {
 	const size_t at = b->pool_size;
@@ -78,10 +78,10 @@ static enum op_kind load_of(const struct field *f)
 	}
 }
 
-/* An argument's steps: what they begin with, and how many pointers they follow. */
+/* The steps of an argument: what they begin with, and how many pointers they follow. */
 struct source {
 	const struct eprobe_step *first;
-	const struct eprobe_step *deref;	/* the last one; NULL: none */
+	const struct eprobe_step *deref;	/* the last one; NULL: there is none */
 	unsigned int		nr_derefs;
 };
 
@@ -97,7 +97,7 @@ static struct source source_of(const struct eprobe_arg *arg)
 	return s;
 }
 
-/* The one pointer that is followed leads into the record. */
+/* Whether the only pointer that is followed leads into the record. */
 static bool in_record(const struct source *s)
 {
 	return s->first->op == EPROBE_FIELD && is_text(s->first->field) && s->nr_derefs == 1 &&
@@ -114,7 +114,7 @@ static void load_text(struct builder *b, const struct source *s, unsigned int si
 	op->imm = (uint64_t)(s->deref->offset + more);
 }
 
-/* Pushes element number i. false: it cannot be had. */
+/* Pushes element number i. False: it cannot be read. */
 static bool load_number(struct builder *b, const struct source *s, unsigned int size,
 			unsigned int i)
 {
@@ -131,7 +131,7 @@ static bool load_number(struct builder *b, const struct source *s, unsigned int 
 		return true;
 	}
 	if (s->first->op != EPROBE_FIELD || is_text(s->first->field))
-		/* an address of this program's own means nothing elsewhere */
+		/* An address of the traced program has no meaning here */
 		return false;
 	op = eprobe_compile_emit(b, load_of(s->first->field));
 	op->off = s->first->field->offset;
@@ -185,7 +185,7 @@ static void store_field(struct builder *b, const struct eprobe_arg *arg, const s
 	op->imm = (uint64_t)(s->deref ? s->deref->offset : 0);
 }
 
-/* The address as text; who prints the event knows the symbol. */
+/* Stores the address as text. The event's reader finds the symbol. */
 static void store_symbol(struct builder *b, const struct eprobe_arg *arg, const struct source *s)
 {
 	if (!load_number(b, s, 8, 0)) {
@@ -201,8 +201,8 @@ static void store_string(struct builder *b, const struct eprobe_arg *arg, const 
 
 	if (arg->count) {
 		/*
-		 * Pointers to texts; the kernel's own way through such an array ends in an error,
-		 * too.
+		 * Pointers to texts cannot be read. The kernel, too, ends such an array with an
+		 * error.
 		 */
 		for (unsigned int i = 0; i < arg->count; i++)
 			store_fault(b, arg->offset + i * 4);

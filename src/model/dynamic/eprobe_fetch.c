@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * eprobe_fetch.c - the expression of an argument: $field, $comm, +8($field), @symbol, \1, with its
- * type
+ * eprobe_fetch.c - parses the expression of an argument: $field, $comm, +8($field), @symbol, \1,
+ * with its type
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,9 +16,10 @@ struct parser {
 	const struct eprobe	*probe;
 	struct eprobe_arg	*arg;
 	const struct eprobe_log	*log;
-	size_t			offset;		/* of what is parsed, in its word */
-	unsigned int		at;		/* the step that is filled */
-	unsigned int		used;		/* steps of the kernel's room for an argument */
+	size_t			offset;		/* where the parsed text begins in its word */
+	unsigned int		at;		/* the step that is being filled */
+	/* How many of the kernel's steps for an argument are used */
+	unsigned int		used;
 };
 
 static int eprobe_fetch_wrong(const struct parser *p, int err, size_t offset, const char *text)
@@ -36,7 +37,7 @@ static int too_nested(const struct parser *p, int err)
 	return eprobe_fetch_wrong(p, err, 0, "Dereference is too much nested");
 }
 
-/* A value is followed by another step. */
+/* Goes to the next step. */
 static int next_step(struct parser *p)
 {
 	if (++p->at == EPROBE_STEPS)
@@ -73,7 +74,7 @@ static int parse_variable(struct parser *p, const char *name)
 
 /* ---- @address, @symbol ---- */
 
-/* The symbol's address is looked up when all else was right. */
+/* The symbol's address is looked up after all else was correct. */
 static int parse_symbol(struct parser *p, const char *name)
 {
 	int err;
@@ -127,9 +128,7 @@ static int look_up(struct model *m, const char *text, uint64_t *address)
 	return err;
 }
 
-/*
- * A session that is opened again knows no symbols yet; they were there when the command was given.
- */
+/* A restored session has no symbols yet. They existed when the command was given. */
 static int look_up_symbols(struct parser *p)
 {
 	struct eprobe_step *s = p->arg->steps;
@@ -246,7 +245,7 @@ static int parse_expression(struct parser *p, char *text)
 		return parse_deref(p, text);
 	case '\\':
 		return parse_immediate(p, text + 1);
-	case '%':	/* a register: the kernel complains twice */
+	case '%':	/* a register: the kernel logs two errors */
 		eprobe_fetch_wrong(p, -EINVAL, 0, "Invalid $-variable specified");
 		break;
 	default:
@@ -259,7 +258,7 @@ static int parse_expression(struct parser *p, char *text)
 
 /* ---- :type, :type[count], :bW@O/N ---- */
 
-/* `text` is the whole expression, `bracket` stands behind "[" of the type. */
+/* `text` is the whole expression, `bracket` points behind the "[" of the type. */
 static int parse_count(struct parser *p, const char *text, char *bracket)
 {
 	char *close = strchr(bracket, ']');
@@ -280,7 +279,7 @@ static int parse_count(struct parser *p, const char *text, char *bracket)
 	return 0;
 }
 
-/* Cuts the type off the expression; *type is NULL when there is none. */
+/* Cuts the type off the expression. *type is NULL if there is none. */
 static int parse_type(struct parser *p, char *text, char **type)
 {
 	char *bracket;
@@ -302,13 +301,13 @@ static int parse_type(struct parser *p, char *text, char **type)
 						     "Unknown type is specified");
 }
 
-/* Like the kernel's simple_strtoul(): digits as far as they go. */
+/* Like the kernel's simple_strtoul(): reads the digits up to the first other character. */
 static uint64_t read_number(const char *s, char **end)
 {
 	return text_is_digit(*s) ? strtoull(s, end, 0) : (*end = (char *)s, 0);
 }
 
-/* Fills what the type leaves out of "bWIDTH@OFFSET/SIZE". */
+/* Reads "bWIDTH@OFFSET/SIZE". */
 static bool read_bit_field(struct eprobe_arg *arg, const char *type)
 {
 	const unsigned int bits = arg->type->size * 8u;
@@ -341,8 +340,8 @@ static bool is_symbol_string(const struct eprobe_type *type)
 }
 
 /*
- * Whether the last step leaves room for one more; a value that is stored from memory takes no step
- * of its own.
+ * Takes one more step, if there is room for it. A value that is stored from memory needs no step of
+ * its own.
  */
 static int take_step(struct parser *p, int err)
 {

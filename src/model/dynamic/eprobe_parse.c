@@ -14,7 +14,10 @@
 
 enum { NAME_ROOM = 64, ARG_NAME_MAX = 32 };
 
-/* Behind the last word the caret stands one further than a next word would. */
+/*
+ * The position of the current word. Behind the last word it is one further than that of a next
+ * word.
+ */
 static size_t word_position(const struct eprobe_log *log)
 {
 	size_t pos = 0;
@@ -54,7 +57,7 @@ int eprobe_wrong(const struct eprobe_log *log, int err, size_t offset, const cha
 
 /* ---- names ---- */
 
-/* GROUP/NAME or GROUP.NAME, each NULL where it is missing. */
+/* GROUP/NAME or GROUP.NAME; each is NULL if it is missing. */
 struct names {
 	char	*group, *name;
 };
@@ -165,7 +168,7 @@ free_names:
 	return err;
 }
 
-/* "e", "eANYTHING", "e:NAME": what stands behind the colon, if there is one. */
+/* "e", "eANYTHING", "e:NAME": parses the names behind the colon, if there is one. */
 static int parse_own_names(struct eprobe *p, const struct eprobe_log *log)
 {
 	const char *text = strchr(log->words[0], ':');
@@ -287,7 +290,7 @@ void eprobe_free(struct eprobe *p)
 	free(p);
 }
 
-/* The word "if", or the end. */
+/* The index of the word "if", or the number of words. */
 static unsigned int find_condition(char *const *words, unsigned int nr)
 {
 	unsigned int i = 2;

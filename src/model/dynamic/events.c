@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * events.c - dynamic_events: the list of events that commands make, and how one of them goes
+ * events.c - dynamic_events: the list of events that commands make, and how they are removed
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "model/text.h"
 #include "model/text_memory.h"
 
-enum { LINE_ROOM = 4096 };	/* of the kernel's buffer: a line with its end and a 0 */
+enum { LINE_ROOM = 4096 };	/* the kernel's buffer: a line with its end and a 0 */
 
 static const struct dynamic_kind *const kinds[] = { &synth_kind, &eprobe_kind };
 
@@ -26,7 +26,7 @@ static unsigned int count_words(const char *s)
 	return nr;
 }
 
-/* One block: the pointers, then the text that they point into. */
+/* Returns one block of memory: the pointers, then the text that they point into. */
 char **words_split(const char *text, unsigned int *nr)
 {
 	unsigned int n = count_words(text), i = 0;
@@ -67,9 +67,7 @@ bool dynamic_name_is_good(const char *name)
 	return true;
 }
 
-/*
- * Where a line ends; a zero ends one too, and what stands behind it makes it one that is too long.
- */
+/* Finds the end of a line. A 0 byte inside a write is an error, as a line that is too long. */
 static int line_end(const char *line, size_t left, size_t *len)
 {
 	const char *end = line + strnlen(line, left),
@@ -94,7 +92,7 @@ int dynamic_lines(struct model *m, char *text, size_t len,
 		if (err)
 			return err;
 		last = n == len;
-		text[n] = '\0';		/* there is room for it behind the last line */
+		text[n] = '\0';		/* the caller has room for it behind the last line */
 		text[strcspn(text, "#")] = '\0';
 		err = command(m, text);
 		if (err || last)
@@ -134,7 +132,7 @@ static int split_target(char *word, char **system, char **event)
 	return !*system && !**event ? -EINVAL : 0;
 }
 
-/* The first that cannot be removed ends it. */
+/* Stops at the first event that cannot be removed. */
 static int dynamic_remove_matching(struct model *m, const char *system, const char *event,
 				   char *const *words, unsigned int nr)
 {

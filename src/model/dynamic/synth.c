@@ -116,8 +116,8 @@ static void synth_destroy(struct dynamic_event *d)
 }
 
 /*
- * The event's fields as the kernel keeps them: a format does not tell the
- * length of an array, nor that a stack of another type is one.
+ * The event's fields as the kernel keeps them. A format does not say how long an array is, nor that
+ * a field of another type is a stack.
  */
 static int describe_fields(struct synth_event *s)
 {
@@ -192,7 +192,10 @@ static int synth_make(struct model *m, const char *name, const char *definition,
 	return err;
 }
 
-/* An error of a whole command: the caret stands where `at` occurs first. */
+/*
+ * Logs an error of a whole command. The caret goes under the first place where the command has
+ * `at`.
+ */
 static int synth_wrong(struct model *m, const char *command, int err, const char *text,
 		       const char *at)
 {
@@ -222,7 +225,7 @@ static int define(struct model *m, const char *command, const char *name, const 
 	return err;
 }
 
-/* A name and the first field, or a removal. */
+/* Whether the command has a name and a first field, or is a removal. */
 static int check_form(const char *command)
 {
 	char *first = strndup(command, strcspn(command, ";"));

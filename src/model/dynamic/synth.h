@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * synth.h - synthetic events: made by triggers out of other events' fields and variables
+ * synth.h - synthetic events: triggers make them of fields and variables of other events
  *
  *     "wakeup_latency u64 lat; pid_t pid; char comm[]"      synthetic_events, s: of dynamic_events
  *          -> synth_event with its fields
  *          -> an event of system synthetic (model.h) with format, enable, filter, trigger, hist
  *
- * The record is the kernel's: 8 bytes of common fields, then 8 bytes a number,
- * 256 bytes a fixed text, and for what varies in length a __data_loc in 8
- * bytes whose bytes lie behind all of these.
+ * The record is the kernel's: 8 bytes of common fields, then 8 bytes for a number, 256 bytes for a
+ * fixed text, and 8 bytes with a __data_loc for a value of variable length. Its bytes follow all of
+ * these.
  */
 #ifndef TRACEFUSE_MODEL_DYNAMIC_SYNTH_H
 #define TRACEFUSE_MODEL_DYNAMIC_SYNTH_H
@@ -18,15 +18,17 @@
 enum { SYNTH_FIELDS_MAX = 64 };
 
 struct synth_field {
-	/* canonical: "u64", "char[16]", "char[]", "unsigned long[]": compared with arguments */
+	/*
+	 * Canonical: "u64", "char[16]", "char[]", "unsigned long[]". Arguments are compared with it
+	 */
 	char		*type;
 	char		*name;
-	/* of a number 1, 2, 4, 8; of a fixed text N; 0: varies in length */
+	/* For a number: 1, 2, 4, 8; for a fixed text: N; 0: the length varies */
 	unsigned int	size;
 	unsigned int	offset;		/* in the record */
 	bool		is_signed;
 	bool		is_string;
-	bool		is_dynamic;	/* char x[], unsigned long[] x: __data_loc at offset */
+	bool		is_dynamic;	/* char x[], unsigned long[] x: a __data_loc at offset */
 	bool		is_stack;
 };
 
@@ -36,34 +38,40 @@ struct synth_event {
 	struct event	*event;		/* synthetic:NAME */
 	struct synth_field *fields;
 	unsigned int	nr_fields;
-	unsigned int	record_size;	/* without what varies in length */
-	unsigned int	refs;		/* actions that make it: it cannot be removed (-EBUSY) */
+	unsigned int	record_size;	/* without values of variable length */
+	/* How many actions make it: then it cannot be removed (-EBUSY) */
+	unsigned int	refs;
 };
 
 /* NULL: no such synthetic event. */
 struct synth_event *synth_find(struct model *m, const char *name);
-/* An action makes it, or does no more. */
+/* An action makes the event; or it no longer does. */
 void synth_get(struct synth_event *s);
 void synth_put(struct synth_event *s);
 
-/* A line of the file synthetic_events: NAME FIELDS, !NAME. */
+/* Carries out a line of the file synthetic_events: NAME FIELDS, !NAME. */
 int synth_command(struct model *m, const char *line);
-/* The file synthetic_events. */
+/* Prints the file synthetic_events. */
 void synth_print(struct model *m, FILE *out);
 
-/* How a value of a type prints: "%llu" and so on. `type` may begin with __data_loc. */
+/*
+ * The conversion that prints a value of a type: "%llu" and so on. `type` may begin with __data_loc.
+ */
 const char *synth_conversion(const char *type);
 
 /* ---- synth_parse.c ---- */
 
-/* What is wrong with a definition: for error_log. */
+/* An error in a definition: for error_log. */
 struct synth_error {
 	const char	*text;
-	/* the caret stands where the command has these bytes first; NULL: at 0. The caller frees */
+	/*
+	 * The caret goes under the first place where the command has these bytes; NULL: position 0.
+	 * The caller frees it
+	 */
 	char		*at;
 };
 
-/* FIELD[;FIELD]... of a definition, with offsets. 0, -ENOMEM, -EINVAL and *error. */
+/* Parses FIELD[;FIELD]... of a definition and computes offsets. 0, -ENOMEM; -EINVAL and *error. */
 int synth_parse_fields(const char *text, struct synth_field **fields, unsigned int *nr,
 		       struct synth_error *error);
 void synth_fields_free(struct synth_field *fields, unsigned int nr);

@@ -2,8 +2,8 @@
 /*
  * synth_parse.c - the fields of a synthetic event: "u64 lat; char comm[16]; unsigned long[] stack"
  *
- * A semicolon may be left out where two words make a field each. The brackets
- * of an array may stand at the type or at the name.
+ * The semicolon between fields of two words each may be left out. The brackets of an array may
+ * follow the type or the name.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ static const struct number_type *find_number(const char *type)
 	return NULL;
 }
 
-/* As in the kernel any type that holds these is one. */
+/* As in the kernel, any type that contains these is a string. */
 static bool synth_parse_is_string(const char *type)
 {
 	return strstr(type, "char[");
@@ -57,7 +57,7 @@ const char *synth_conversion(const char *type)
 	return synth_parse_is_string(type) || is_stack(type) ? "%s" : "%llu";
 }
 
-/* The number in "char[N]", 0 when there is none. -EINVAL, -ERANGE */
+/* The number N of "char[N]", 0 if there is none. -EINVAL, -ERANGE */
 static int string_size(const char *type)
 {
 	const char *start = strstr(type, "char[") + 5, *end = strchr(type, ']');
@@ -80,7 +80,7 @@ static int string_size(const char *type)
 	return size > TEXT_SIZE ? -EINVAL : (int)size;
 }
 
-/* 0: varies in length, or there is no such type. */
+/* 0: the length varies, or there is no such type. */
 static int type_size(const char *type)
 {
 	const struct number_type *number = find_number(type);
@@ -93,7 +93,7 @@ static int type_size(const char *type)
 struct parser {
 	struct synth_field	*fields;	/* SYNTH_FIELDS_MAX */
 	unsigned int		nr;
-	unsigned int		offset;		/* of the next field */
+	unsigned int		offset;		/* where the next field will be */
 	struct synth_error	*error;
 };
 
@@ -104,11 +104,11 @@ static int synth_parse_wrong(struct parser *p, const char *text, const char *at)
 	return at && !p->error->at ? -ENOMEM : -EINVAL;
 }
 
-/* What a field is written as. */
+/* The parts of a field's declaration. */
 struct declaration {
 	const char	*prefix;	/* "unsigned " or "" */
 	const char	*type, *name;
-	const char	*array;		/* in name, "" when there is none */
+	const char	*array;		/* points into name; "" if there is no array */
 };
 
 static int set_size(struct parser *p, const struct declaration *d, struct synth_field *f)
@@ -125,8 +125,8 @@ static int set_size(struct parser *p, const struct declaration *d, struct synth_
 		return synth_parse_wrong(p, "Invalid type", d->type);
 	f->size = (unsigned int)size;
 	/*
-	 * What is behind a __data_loc counts as signed, because the type does not begin with a u
-	 * then.
+	 * A value behind a __data_loc counts as signed, because its type then does not begin with a
+	 * u.
 	 */
 	f->is_signed = f->is_dynamic || (*f->type != 'u' && strcmp(f->type, "gfp_t"));
 	return 0;
@@ -156,7 +156,7 @@ static int synth_parse_add_field(struct parser *p, const struct declaration *d)
 	return 0;
 }
 
-/* The next field of the words; *used is how many are behind it. */
+/* Parses the next field; *used gets the number of its words. */
 static int synth_parse_field(struct parser *p, char *const *words, unsigned int nr,
 			     unsigned int *used)
 {

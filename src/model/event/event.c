@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * event.c - one event: its fields, and its files in all instances
+ * event.c - an event: its fields, and its files in all instances
  */
 #include <string.h>
 
@@ -55,7 +55,7 @@ bool event_has_trigger(const struct event *e)
 {
 	if (!e->internal || !strcmp(e->name, "print"))
 		return true;
-	/* Where programs are traced: their functions are counted without being recorded. */
+	/* ftrace:function of programs: its functions are counted without being recorded. */
 	return e->id == LAYOUT_FUNCTION_ID && e->model->ftrace && e->model->ftrace->offered;
 }
 

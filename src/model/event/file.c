@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * file.c - one event in one instance: enabled, filtered, triggered; what is saved of it
+ * file.c - one event in one instance: enables, filters and triggers it, and saves its commands
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -111,7 +111,7 @@ int event_file_restore_state(struct event_file *f, data_ref ref, uint64_t saved)
 	return 0;
 }
 
-/* A hist can take hidden ones of the same event with it. */
+/* Detaching a hist can remove hidden hists of the same event, too. */
 static void trigger_detach_all(struct event_file *f)
 {
 	while (!list_empty(&f->triggers))
@@ -149,14 +149,14 @@ void event_files_destroy(struct instance *inst)
 {
 	struct event_file *f, *tmp;
 
-	/* Event probes first: while they are armed they keep a trigger at their base event. */
+	/* Event probes first: while they are armed, their trigger is at the base event. */
 	list_each(f, &inst->files, node) {
 		if (f->event->dynamic && f->enabled) {
 			f->enabled = false;
 			event_publish(f->event);
 		}
 	}
-	/* Triggers then: they point at other files of the instance. */
+	/* Then triggers: they point to other files of the instance. */
 	list_each(f, &inst->files, node)
 		trigger_detach_all(f);
 	list_each_safe(f, tmp, &inst->files, node)
@@ -165,11 +165,11 @@ void event_files_destroy(struct instance *inst)
 
 static bool event_file_soft_disabled(const struct event_file *f)
 {
-	/* Relaxed: triggers of hits switch it, any recent value will do. */
+	/* Relaxed: triggers in hits switch it; any recent value will do. */
 	return f->state && atomic_load_explicit(&f->state->soft_disabled, memory_order_relaxed);
 }
 
-/* What hits have made of it stays in the session's memory from one server to the next. */
+/* In a restored session the value that hits have made stays. */
 static void set_soft_disabled(struct event_file *f, bool on)
 {
 	const struct model *m = f->event->model;
@@ -239,7 +239,7 @@ static int soft_begin(struct event_file *f)
 	return err;
 }
 
-/* What was recorded before stays so; what was only armed for the soft mode goes. */
+/* An event that is recorded stays so; one that was armed only for the soft mode is disarmed. */
 static int soft_end(struct event_file *f)
 {
 	int err;

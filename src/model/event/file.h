@@ -2,10 +2,10 @@
 /*
  * file.h - one event in one instance: enable, filter, triggers; and the plan made of them
  *
- * `enable` reads 0, 1, 0*, 1*. As in the kernel an event is enabled (armed) by
- * `enable` and set_event, or by its soft mode, which its own triggers and
- * other events' enable_event triggers hold ("*"). In soft mode
- * state->soft_disabled says whether it is recorded, and hits change that.
+ * `enable` reads 0, 1, 0*, 1*. As in the kernel, an event is enabled (armed) by `enable` and
+ * set_event, or by its soft mode ("*"). Its own triggers and enable_event triggers of other events
+ * put it into soft mode. In soft mode state->soft_disabled says whether the event is recorded, and
+ * hits change that.
  *
  *     enabled  soft_mode  soft_disabled     reads
  *        0         0           0             0       not armed
@@ -30,80 +30,82 @@ struct event_file {
 	struct instance		*instance;
 	bool			enabled;	/* armed; listed in set_event */
 	bool			soft_mode;
-	/* who holds the soft mode: enable_event triggers, and the own triggers once */
+	/* How many keep it in soft mode: enable_event triggers; its own triggers count as one */
 	unsigned int		soft_refs;
-	unsigned int		trigger_refs;	/* own triggers */
+	unsigned int		trigger_refs;	/* how many triggers it has */
 	struct filter		*filter;	/* NULL: none */
-	/* struct trigger: newest first, hists oldest first behind (R7's order) */
+	/* struct trigger: the newest first, then the hists, the oldest first (R7's order) */
 	struct list_head	triggers;
-	data_ref		state_ref;	/* 0 until the event was first armed here */
+	data_ref		state_ref;	/* 0 until the event is first armed here */
 	struct event_state	*state;
 	config_ref		filter_program;
 	size_t			filter_size;
-	/* --hist-legacy: of the last hist command, NULL */
+	/* --hist-legacy: those of the last hist command; NULL: none */
 	char			*hist_error, *hist_command;
 	uint64_t		enable_saved, filter_saved, state_saved;	/* R4 */
 };
 
-/* Made when first asked for; NULL: out of memory. */
+/* Makes it at the first call. NULL: out of memory. */
 struct event_file *event_file_get(struct instance *inst, struct event *e);
 
-/* Compiles and publishes the plan of an event from all its files; retires the old one. */
+/* Compiles the plan of an event from all its files and publishes it; retires the old one. */
 int event_publish(struct event *e);
 /*
- * event_publish() failed, and something that `old`, the plan before it, leads to
- * goes all the same: when it still is the plan the event has none until the next
- * event_publish(), for what has gone must not be called.
+ * Called when event_publish() failed and the plan before it, `old`, leads to something that is
+ * freed in any case. If `old` is still the event's plan, the event has no plan until the next
+ * event_publish().
  */
 void event_drop_plan(struct event *e, config_ref old);
-/* The same for all events of an instance, or of the model (NULL). */
+/* The same for all events of an instance, or of the model (inst NULL). */
 int model_publish(struct model *m, struct instance *inst);
 /*
- * Arms the events of system ftrace (print ...), which are recorded without `enable`, in an
- * instance.
+ * Arms the events of system ftrace (print ...) in an instance: they are recorded without `enable`.
  */
 int model_arm_internal(struct model *m, struct instance *inst);
 
-/* NULL when it was never asked for. */
+/* NULL if it was never made. */
 struct event_file *event_file_find(const struct instance *inst, const struct event *e);
-/* Keeps one effective command of a file of the event's directory (R4): saved_add(). */
+/* Saves the effective command of a file in the event's directory (R4): saved_add(). */
 int event_file_save(struct event_file *f, const char *file, const char *text, const uint64_t *refs,
 		    unsigned int nr_refs, uint64_t *id);
-/* The same of model_restored(). 0, -ENOMEM */
+/* The same for model_restored(). 0, -ENOMEM */
 int event_file_restored(const struct event_file *f, const char *file, const char *text,
 			struct restored *out);
 /* Allocates the state in the data region. 0, -ENOMEM */
 int event_file_need_state(struct event_file *f);
 /*
- * model_restore(): takes over the state that the dead server made. -EPROTO when it is another
- * event's.
+ * Called by model_restore(): takes over the state that the dead server made. -EPROTO: it belongs to
+ * another event.
  */
 int event_file_restore_state(struct event_file *f, data_ref ref, uint64_t saved);
-/* Drops triggers and filter, disarms, frees. */
+/* Drops triggers and filter, disarms and frees. */
 void event_file_destroy(struct event_file *f);
-/* Drops triggers and filters, disarms and frees all files of an instance that goes away. */
+/* Does that for all files of an instance that is removed. */
 void event_files_destroy(struct instance *inst);
 
-/* enable = 0 / 1, and set_event */
+/* For `enable` = 0 / 1, and set_event */
 int event_file_enable(struct event_file *f, bool on);
-/* An enable_event trigger of another event takes (+1) or drops (-1) the event's soft mode. */
+/* An enable_event trigger of another event takes the event's soft mode (+1) or drops it (-1). */
 int event_file_soft(struct event_file *f, int refs);
-/* The same for each of its own triggers: trigger_attach(), trigger_detach(). */
+/* The same for the event's own triggers: trigger_attach(), trigger_detach(). */
 int event_file_trigger_mode(struct event_file *f, int refs);
 /* Prints "0", "1", "0*", "1*" (without newline). f NULL: "0". */
 void event_file_print_enable(const struct event_file *f, FILE *out);
 
 /*
- * The file `filter`: text as written (without the newline); "0" removes. An error goes to the
- * instance's errlog.
+ * Writes the file `filter`: the text without the newline; "0" removes the filter. An error goes to
+ * the instance's errlog.
  */
 int event_file_set_filter(struct event_file *f, const char *text);
 void event_file_print_filter(struct event_file *f, FILE *out);
-/* events/SYSTEM/filter: applied to each event of the system that has the fields. */
+/* events/SYSTEM/filter: sets the filter of each event of the system that has the fields. */
 int system_set_filter(struct instance *inst, struct system *sys, const char *text);
 void system_print_filter(struct instance *inst, struct system *sys, FILE *out);
 
-/* One line of the file `trigger` (leading ! removes); removal of all by truncation; printing. */
+/*
+ * Writes one line of the file `trigger` (a leading ! removes), removes all (truncation), prints the
+ * file.
+ */
 int event_file_trigger_write(struct event_file *f, const char *text);
 void event_file_trigger_truncate(struct event_file *f);
 void event_file_trigger_print(struct event_file *f, FILE *out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * format.c - reads the text of an event's file `format` into fields, and prints it
+ * format.c - parses the text of an event's file `format` into fields, and prints it
  */
 #include <errno.h>
 #include <stdio.h>
@@ -60,7 +60,9 @@ static enum field_kind field_kind_of_type(const char *type)
 	return FIELD_OTHER;
 }
 
-/* "char comm[16]" is type "char[16]", name "comm"; "__data_loc char[] name" stands as it is. */
+/*
+ * "char comm[16]" gives type "char[16]" and name "comm"; "__data_loc char[] name" is not changed.
+ */
 static int parse_declaration(const char *decl, size_t len, struct field *f)
 {
 	const char *name = decl + len, *bracket = NULL, *end = decl + len;
@@ -89,8 +91,8 @@ static int parse_declaration(const char *decl, size_t len, struct field *f)
 }
 
 /*
- * A kernel keeps the type of a task's name as its source has it, with the
- * length as a word, and shows that in hist_debug; its format has the number.
+ * For a task's name, a kernel has the type of its source, with the length as a word, and hist_debug
+ * shows that. The format has the number.
  */
 static int name_task_comm(struct field *f)
 {

@@ -12,8 +12,8 @@
  *
  *     print fmt: "comm=%s", REC->comm
  *
- * The text is kept as it came and printed back as it is. The header is read
- * when the event is added, the fields only when something asks for them.
+ * The text is stored and printed unchanged. The header is parsed when the event is added, the
+ * fields at the first use.
  */
 #ifndef TRACEFUSE_MODEL_EVENT_FORMAT_H
 #define TRACEFUSE_MODEL_EVENT_FORMAT_H
@@ -21,28 +21,28 @@
 #include "model/model.h"
 
 struct format_header {
-	const char	*name;		/* in the text, not terminated */
+	const char	*name;		/* points into the text, without a 0 at its end */
 	size_t		name_len;
 	uint16_t	id;
 };
 
-/* 0, or -EINVAL when it is no format. `text` is 0-terminated. */
+/* 0, or -EINVAL: it is no format. `text` ends in a 0. */
 int format_header(const char *text, struct format_header *out);
 
 /*
- * The fields in the order of the text, common ones first. of_kernel: an event
- * of a kernel's own source. 0, -EINVAL, -ENOMEM; the caller frees with fields_free().
+ * Parses the fields in the order of the text, common ones first. of_kernel: the event is in a
+ * kernel's own source. 0, -EINVAL, -ENOMEM; the caller frees with fields_free().
  */
 int format_fields(const char *system, const char *text, bool of_kernel, struct field **fields,
 		  unsigned int *nr);
 void fields_free(struct field *fields, unsigned int nr);
 
-/* The lines of the fields that every record begins with, and the empty line behind them. */
+/* The lines of the fields that every record begins with, and the empty line after them. */
 extern const char format_common_fields[];
 
 /*
- * The fields that every event has without being in its record: cpu, comm, stacktrace. NULL: no
- * such.
+ * The fields that every event has without being in its record: cpu, comm, stacktrace. NULL: no such
+ * field.
  */
 const struct field *field_generic(const char *name);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * program.c - events that running programs define: checked, compared, added
+ * program.c - checks, compares and adds the events that running programs define
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static bool is_one_of(const char *name, const char *const *v)
 	return false;
 }
 
-/* Systems of the tracing directory itself, and files that lie beside systems and events. */
+/* Names of directories beside the systems, and of files beside systems and events. */
 static bool name_is_taken(const char *system, const char *name)
 {
 	static const char *const systems[] = {
@@ -81,7 +81,7 @@ static const char *fields_fault(const struct field *f, unsigned int nr)
 	return NULL;
 }
 
-/* The definition may be right. */
+/* The definition may be correct. */
 static const char program_event_no_memory[] = "Definition for which there is no memory";
 
 static const char *body_fault(const char *system, const char *text)
@@ -130,7 +130,7 @@ const char *program_event_fault(const char *system, const char *name, const char
 	return fault;
 }
 
-/* ---- what is known ---- */
+/* ---- known definitions ---- */
 
 static const char *body_of(const struct event *e)
 {
@@ -139,7 +139,7 @@ static const char *body_of(const struct event *e)
 	return line ? line + strlen("\nformat:\n") : e->format;
 }
 
-/* The end of a line or of its text. */
+/* Copies up to the end of the line or of the text. */
 static void copy_line(const char *line, char out[160])
 {
 	size_t len = strcspn(line, "\n"), i;
@@ -160,7 +160,7 @@ void program_event_compare(const struct event *known, const char *body,
 			line_b = b + 1;
 		}
 	}
-	/* Of a field all that is told apart by a tab. */
+	/* The line of a field begins with a tab. */
 	line_a += *line_a == '\t';
 	line_b += *line_b == '\t';
 	copy_line(line_a, out->known);

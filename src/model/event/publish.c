@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * publish.c - the plan of an event: all that hits do for it, in all instances
+ * publish.c - makes the plan of an event: all that a hit does for it, in all instances
  *
- * A plan is built anew for each change and published with one store; the old
- * one is retired (R5). Programs that only the old plan leads to are retired by
- * their owners after that.
+ * Each change compiles the plan again and publishes it with one store; the old plan is retired
+ * (R5). Code that only the old plan leads to is retired by its owner after that.
  */
 #include <errno.h>
 #include <string.h>
@@ -28,7 +27,10 @@ static uint32_t instance_flags(const struct instance *inst)
 	return atomic_load_explicit(&inst->state->flags, memory_order_relaxed);
 }
 
-/* What event-fork asks of two events of the scheduler while the instance has pid sets. */
+/*
+ * The flags for following tasks: two events of the scheduler have them while the instance has pid
+ * sets.
+ */
 static uint32_t follow_flags(const struct event *e, const struct instance *inst)
 {
 	if (!pids_any(inst) || !(instance_flags(inst) & INSTANCE_EVENT_FORK))
@@ -78,7 +80,7 @@ static uint32_t count_triggers(const struct event_file *f)
 	return nr;
 }
 
-/* Pid sets look at a second task in some events of the scheduler. */
+/* For some events of the scheduler, pid sets look at a second task. */
 static void find_other_pid(struct event *e, struct plan *plan)
 {
 	static const struct {
@@ -193,8 +195,8 @@ static uint32_t published_wants(const struct event *e)
 }
 
 /*
- * What an event that is made of others wants, these have to bring along. Ends: wants grow, or
- * nothing is changed.
+ * The events from which an event is made have to provide what it wants. This ends: a plan's wants
+ * only grow, or nothing changes.
  */
 static int publish_makers(struct event *e)
 {
@@ -213,7 +215,7 @@ static int publish_makers(struct event *e)
 	return err;
 }
 
-/* Functions of locks ask one word for all events of waiting and waking. */
+/* Functions of locks look at one word for all events of waiting and waking. */
 static void tell_waits(const struct event *changed)
 {
 	static const char *const names[][2] = {
@@ -235,7 +237,7 @@ static void tell_waits(const struct event *changed)
 		armed |= e && e->plan;
 	}
 	if (concerned && armed)
-		/* Relaxed: a thread that asks later sees it later. */
+		/* Relaxed: a thread that looks later sees it later. */
 		atomic_fetch_or_explicit(kinds, SECTION_THREADS, memory_order_relaxed);
 	else if (concerned)
 		atomic_fetch_and_explicit(kinds, ~(uint32_t)SECTION_THREADS, memory_order_relaxed);

@@ -10,7 +10,8 @@
 #include "model/event/set.h"
 
 /*
- * Came with a recording, but was made at run time: of a system that has no others, or a module's.
+ * A recording brought the event, but it was made at run time: its system has no others, or is a
+ * module's.
  */
 static bool set_event_is_late(const struct event *e)
 {
@@ -19,16 +20,16 @@ static bool set_event_is_late(const struct event *e)
 	return e->late || (last && e->id > last);
 }
 
-/* Made after the instance: such events stand before the others, the newest first. */
+/* Made after the instance. Such events come before the others, the newest first. */
 static bool set_event_is_new(const struct instance *inst, const struct event *e)
 {
 	return e->order > inst->born && set_event_is_late(e);
 }
 
 /*
- * The list has four parts: new dynamic events, the newest first; the other new
- * ones; the old ones; old dynamic events, the oldest first. Dynamic events go
- * by order, for their ids are given again; the others by id.
+ * The list has four parts: new dynamic events, the newest first; the other new events; the old
+ * events; old dynamic events, the oldest first. Dynamic events are sorted by `order`, because their
+ * ids are used again; the others by id.
  */
 static struct event *next_new_dynamic(const struct instance *inst, uint64_t order)
 {
@@ -93,9 +94,9 @@ struct event *event_next(struct instance *inst, const struct event *prev)
 	return e ? e : next_old_dynamic(inst, 0);
 }
 
-/* NULL stands for any. */
+/* NULL means any. */
 struct pattern {
-	const char	*name;		/* of an event or of a system */
+	const char	*name;		/* name of an event or of a system */
 	const char	*system, *event;
 };
 
@@ -117,7 +118,7 @@ static int switch_event(struct instance *inst, struct event *e, bool on)
 	return event_file_enable(f, on);
 }
 
-/* The first error is told, the rest is switched all the same. */
+/* Returns the first error, but switches the rest, too. */
 static int switch_events(struct instance *inst, const struct pattern *p, bool on)
 {
 	struct event *e = NULL;
@@ -171,7 +172,7 @@ void event_set_clear(struct instance *inst)
 			event_file_enable(f, false);
 }
 
-/* ftrace:print has no `enable`, but its triggers enable it. */
+/* ftrace:print has no `enable`, but its triggers can enable it. */
 static void print_internal(struct instance *inst, FILE *out)
 {
 	struct event *e = model_find_event(inst->model, "ftrace", "print");
@@ -190,7 +191,7 @@ void event_set_print(struct instance *inst, FILE *out)
 	while ((e = event_next(inst, e))) {
 		bool osnoise = !strcmp(e->system->name, "osnoise");
 
-		/* Where the linker put the events of system ftrace. */
+		/* The linker put the events of system ftrace here. */
 		if (after && !osnoise && !passed) {
 			print_internal(inst, out);
 			passed = true;

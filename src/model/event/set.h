@@ -2,29 +2,29 @@
 /*
  * set.h - many events at once: set_event, available_events, events/enable, events/SYSTEM/enable
  *
- * Events are listed in the kernel's order: those made after the instance first,
- * newest first, then the others by id.
+ * Events are listed in the kernel's order: first those made after the instance, the newest first,
+ * then the others by id.
  */
 #ifndef TRACEFUSE_MODEL_EVENT_SET_H
 #define TRACEFUSE_MODEL_EVENT_SET_H
 
 #include "model/event/file.h"
 
-/* The event behind `prev` in the instance's order, NULL: the first or the end. */
+/* The event behind `prev` in the instance's order. prev NULL: the first one. NULL: the end. */
 struct event *event_next(struct instance *inst, const struct event *prev);
 
 /*
- * One word of set_event: "SYSTEM:EVENT", "SYSTEM:*", "SYSTEM:", "*:EVENT",
- * ":EVENT", "NAME" (system or event), a leading "!" disables. No patterns.
- * -EINVAL when nothing matches. The caller has expanded the instance's rings.
+ * One word of set_event: "SYSTEM:EVENT", "SYSTEM:*", "SYSTEM:", "*:EVENT", ":EVENT", "NAME" (system
+ * or event). A leading "!" disables. There are no patterns. -EINVAL: nothing matches. The caller
+ * has expanded the instance's rings.
  */
 int event_set_word(struct instance *inst, const char *word);
-/* set_event opened with O_TRUNC. */
+/* For an open of set_event with O_TRUNC. */
 void event_set_clear(struct instance *inst);
 void event_set_print(struct instance *inst, FILE *out);
 void event_available_print(struct instance *inst, FILE *out);
 
-/* events/SYSTEM/enable, events/enable (sys NULL): prints '0', '1', 'X' or '?' (no events). */
+/* events/SYSTEM/enable, events/enable (sys NULL): '0', '1', 'X' or '?' (no events). */
 char event_set_enabled(struct instance *inst, const struct system *sys);
 int event_set_enable(struct instance *inst, const struct system *sys, bool on);
 

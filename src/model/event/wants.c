@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wants.c - what a plan asks a running program to bring along (enum plan_wants)
+ * wants.c - finds what a program has to bring along for a plan (enum plan_wants)
  *
- * A stack costs the program more than all the rest of a hit, so it is taken
- * only where a trigger looks at it: of the event itself, or of an event that
- * one of its programs makes of it, and so on. The events that are made have
- * plans of their own, which know already.
+ * A stack costs the program more than all the rest of a hit. It is therefore taken only if a
+ * trigger looks at it: a trigger of the event itself, or of an event that its code makes, and so
+ * on. The events that are made have plans of their own, whose wants are known.
  */
 #include "model/event/file.h"
 #include "model/event/wants.h"

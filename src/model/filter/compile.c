@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* compile.c - a filter's tree into ops, and ops into code in the config region */
+/* compile.c - compiles a filter's tree to ops, and writes the ops as code into the config region */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/filter/tree.h"
 
-/* The op's imm is an offset in the pool. */
+/* Whether the op's imm is an offset in the pool. */
 static bool op_has_operand(const struct op *op)
 {
 	switch (op->kind) {
@@ -21,7 +21,7 @@ static bool op_has_operand(const struct op *op)
 	}
 }
 
-/* Terms write themselves; the rest only says where its terms go on. */
+/* Only a term becomes an op. The other nodes decide where their terms continue. */
 static void filter_compile_emit(const struct filter_node *n, uint16_t on_true, uint16_t on_false,
 				struct op *ops)
 {

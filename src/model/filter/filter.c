@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* filter.c - the files `filter`: of an event, of a system; texts of errors */
+/* filter.c - the files `filter` of an event and of a system, and the texts of errors */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 enum {
 	TEXT_MAX = 4096,	/* a write of a page or more is refused */
-	SHOW_MAX = 8156,	/* what the kernel's buffer for the text with its error holds */
+	SHOW_MAX = 8156,	/* the room of the kernel's buffer for the text with its error */
 };
 
 static const char *const error_text[FILTER_ERROR_COUNT] = {
@@ -67,7 +67,7 @@ const char *filter_text(const struct filter *f)
 	return f->text;
 }
 
-/* Appends to a text whose parts are shown whole or, beyond SHOW_MAX, not at all. */
+/* Appends a part of a text. Each part is shown whole, or not at all if it goes beyond SHOW_MAX. */
 static void filter_append(char **text, bool *full, const char *part)
 {
 	char *longer;
@@ -102,7 +102,7 @@ void filter_note_error(struct filter *f, enum filter_error error, unsigned int p
 	filter_append(&f->text, &full, part);
 }
 
-/* Hits get the program `new`, 0: none; with an error all is as before. */
+/* Hits get the code `new`, 0: none. If that fails, nothing is changed. */
 static int filter_publish(struct event_file *f, config_ref new, size_t size)
 {
 	config_ref old = f->filter_program;
@@ -122,9 +122,9 @@ static int filter_publish(struct event_file *f, config_ref new, size_t size)
 }
 
 /*
- * Takes over `filter` (NULL: none); the old one goes when no hit can see it any
- * more. It is kept first, and the old text goes last: whenever the server dies
- * the next one finds one of them.
+ * Puts `filter` (NULL: none) in the place of the old one, which is freed when no hit can see it any
+ * more. The new text is saved first and the old one removed last. So whenever the server dies, the
+ * next one finds one of them.
  */
 static int filter_replace(struct event_file *f, struct filter *filter, const char *text)
 {
@@ -135,7 +135,7 @@ static int filter_replace(struct event_file *f, struct filter *filter, const cha
 	int err = filter ? filter_compile(m, filter, &new, &size) : 0;
 
 	f->filter_saved = 0;
-	/* Also one that was refused: it stays readable with its caret. */
+	/* A refused filter is saved, too: it stays readable with its caret. */
 	if (!err && filter)
 		err = event_file_save(f, "filter", text, NULL, 0, &f->filter_saved);
 	if (!err)
@@ -154,7 +154,7 @@ static int filter_replace(struct event_file *f, struct filter *filter, const cha
 	return 0;
 }
 
-/* Copies what was written without the white space at its end; NULL: out of memory. */
+/* A copy of the written text without the white space at its end. NULL: out of memory. */
 static char *filter_copy_text(const char *text)
 {
 	char *copy = strdup(text);
@@ -208,7 +208,7 @@ void event_file_print_filter(struct event_file *f, FILE *out)
 		fprintf(out, "%s\n", f->filter->text);
 }
 
-/* One event of a system: whatever is wrong, the error is that of the system. */
+/* Sets the filter of one event of a system. Whatever the error is, the system's error is logged. */
 static int set_in_system(struct event_file *f, const char *text)
 {
 	struct filter *filter;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* parse.c - terms, parentheses, !, && and || into a tree */
+/* parse.c - parses terms, parentheses, !, && and || into a tree */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,10 +7,10 @@
 #include "model/filter/tree.h"
 #include "model/text.h"
 
-/* An open parenthesis, and the whole text as the outermost one. */
+/* An open parenthesis. The outermost level is the whole text. */
 struct level {
-	struct filter_node *either;	/* what stands before the last || */
-	struct filter_node *both;	/* what stands before the last &&, or the last operand */
+	struct filter_node *either;	/* the part before the last || */
+	struct filter_node *both;	/* the part before the last &&, or the last operand */
 	bool		inverted;	/* a ! before the parenthesis */
 };
 
@@ -21,7 +21,7 @@ int filter_fail(struct filter_parser *p, enum filter_error error, const char *at
 	return -EINVAL;
 }
 
-/* The same with the position as it is. */
+/* The same with a position that is already right. */
 static int fail_at(struct filter_parser *p, enum filter_error error, size_t pos, int err)
 {
 	p->error = error;
@@ -29,7 +29,7 @@ static int fail_at(struct filter_parser *p, enum filter_error error, size_t pos,
 	return err;
 }
 
-/* Where the parenthesis that is not closed was opened, looking back from the end. */
+/* Finds the parenthesis that is not closed, going back from the end. */
 static size_t find_bad_open(const char *text, size_t end)
 {
 	int depth = 0;
@@ -57,8 +57,8 @@ struct extent {
 };
 
 /*
- * Counts terms and depth, and finds quotes and parentheses that do not match:
- * that is an error before any term is looked at.
+ * Counts terms and depth, and finds unbalanced quotes and parentheses. These errors come before any
+ * error in a term.
  */
 static int measure(struct filter_parser *p, struct extent *out)
 {
@@ -136,7 +136,7 @@ static bool is_not(const char *s)
 	return s[0] == '!' && s[1] != '=' && s[1] != '~';
 }
 
-/* Parentheses and ! up to a term, and the term. 1: the text ends here. */
+/* Parses parentheses and ! up to a term, and the term. 1: the text ends here. */
 static int parse_operand(struct filter_parser *p, const char **s, struct level **top,
 			 const struct level *last)
 {
@@ -171,7 +171,7 @@ static int parse_operand(struct filter_parser *p, const char **s, struct level *
 	return err;
 }
 
-/* Closing parentheses up to && or ||. 1: the text ends here. */
+/* Parses closing parentheses up to && or ||. 1: the text ends here. */
 static int parse_operator(struct filter_parser *p, const char **s, struct level **top,
 			  const struct level *first)
 {
@@ -256,7 +256,7 @@ int filter_parse(struct event *e, const char *text, struct errlog *log, struct f
 	if (err)
 		return err;
 	err = parse_text(&p, f);
-	if (err == -ENOMEM) {	/* the text may be right */
+	if (err == -ENOMEM) {	/* the text may be correct */
 		filter_destroy(f);
 		f = NULL;
 	} else if (err) {

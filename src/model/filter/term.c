@@ -28,7 +28,7 @@ struct term {
 	bool		is_function;
 };
 
-/* Two characters before their first one. */
+/* Operators of two characters come before their first character alone. */
 static const char *const term_ops[TERM_OPS] = { "~", "!=", "==", "<=", "<", ">=", ">", "&" };
 
 static const uint8_t term_cmp[TERM_OPS] = {
@@ -50,7 +50,7 @@ static bool term_is_string(const struct field *f)
 	}
 }
 
-/* Offset in the pool of a copy of `size` bytes; -ENOMEM. */
+/* Copies `size` bytes into the pool. Returns their offset, or -ENOMEM. */
 static ssize_t pool_add(struct filter_parser *p, const void *bytes, size_t size)
 {
 	size_t at = (p->pool_size + 7) & ~7ul;
@@ -75,7 +75,7 @@ static int set_operand(struct filter_parser *p, const void *bytes, size_t size, 
 	return 0;
 }
 
-/* An integer field; one of a size that no integer has never matches. */
+/* Compares an integer field. A field of a size that no integer has never matches. */
 static void set_compare(const struct field *f, bool is_signed, uint64_t value, struct op *op)
 {
 	static const uint8_t codes[2][4] = {
@@ -97,8 +97,8 @@ static void set_compare(const struct field *f, bool is_signed, uint64_t value, s
 }
 
 /*
- * Of a kernel only what lies in its image or in a module is a function; per-CPU offsets have
- * symbols too.
+ * In a kernel, only a symbol in its image or in a module is a function: per-CPU offsets have
+ * symbols, too.
  */
 static bool in_image(struct symbols *symbols, uint64_t address, const char *module)
 {
@@ -110,9 +110,9 @@ static bool in_image(struct symbols *symbols, uint64_t address, const char *modu
 	return module || (address >= start && address < end);
 }
 
-/* The address range of a function by its name or by an address in it. */
+/* The address range of a function, by its name or by an address in it. */
 /*
- * Moves *s behind the letters and digits there, which with what stands from `start` are the number.
+ * Moves *s behind the letters and digits there. With the text from `start` on they are the number.
  */
 static int take_number(struct filter_parser *p, const char *start, const char **s,
 		       char number[NUMBER_MAX])
@@ -175,7 +175,7 @@ static int parse_function(struct filter_parser *p, const char **s, const struct 
 	return set_operand(p, range, sizeof(range), op);
 }
 
-/* "CPUS{LIST}" with *s at the C. The list goes into mask. */
+/* Parses "CPUS{LIST}"; *s is at the C. The list goes into mask. */
 static int parse_cpus(struct filter_parser *p, const char **s, uint64_t *mask)
 {
 	const char *start;
@@ -202,7 +202,7 @@ static int parse_cpus(struct filter_parser *p, const char **s, uint64_t *mask)
 	return 0;
 }
 
-/* The only CPU of a mask, -1: it has none or several. */
+/* The only CPU of a mask. -1: it has none or several. */
 static int single_cpu(const uint64_t *mask)
 {
 	int cpu = -1;
@@ -250,8 +250,8 @@ static int parse_mask(struct filter_parser *p, const char **s, const struct term
 }
 
 /*
- * What kind of match a pattern asks for. Moves *pattern to what is to be
- * compared and cuts a star off its end.
+ * Finds the kind of match of a pattern. Moves *pattern to the text to compare, and cuts a star off
+ * its end.
  */
 static enum match_kind pattern_kind(char **pattern, bool *inverted)
 {
@@ -302,7 +302,7 @@ static void set_string_field(const struct field *f, enum match_kind kind, struct
 		where = STRING_REL_LOC;
 		break;
 	case FIELD_PTR_STRING:
-		op->kind = OP_NEVER;	/* the text is not in the record */
+		op->kind = OP_NEVER;	/* The text is not in the record */
 		break;
 	default:
 		break;
@@ -378,7 +378,7 @@ static bool skip_word(const char **s, const char *word)
 	return true;
 }
 
-/* The field with its modifiers, and the operator; *s moves to the value. */
+/* Parses the field with its modifiers, and the operator. *s moves to the value. */
 static int parse_head(struct filter_parser *p, const char **s, struct term *t)
 {
 	const char *start = *s;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tree.h - a filter between its text and its program; only for model/filter*.c
+ * tree.h - a filter between its text and its code; only for the files of this folder
  *
- * "a == 1 && !(b > 2 || c & 4)": terms are numbered in the order of the text,
- * and the op of term n is op n of the code, so that "go on with the right
- * side" is "go to its first term":
+ * "a == 1 && !(b > 2 || c & 4)": terms are numbered in the order of the text, and op n of the code
+ * is the op of term n. So "continue with the right side" means "go to its first term":
  *
  *         AND first 0
  *        /	\
@@ -55,38 +54,38 @@ struct filter_node {
 struct filter_parser {
 	struct event	*event;
 	const char	*text;
-	/* FILTER_OK with an errno: one that the kernel has no words for */
+	/* FILTER_OK with an errno: the kernel has no words for the error */
 	enum filter_error error;
 	unsigned int	error_pos;
 
-	struct filter_node *nodes;	/* room for max_terms terms and what joins them */
+	struct filter_node *nodes;	/* Room for max_terms terms and the nodes that join them */
 	unsigned int	nr_nodes;
 	unsigned int	nr_terms, max_terms;
-	char		*pool;		/* operands; op.imm counts from its start */
+	char		*pool;		/* the operands; op.imm is an offset in it */
 	size_t		pool_size;
 };
 
 struct filter {
-	char		*text;		/* as the file shows it */
-	struct op	*ops;		/* NULL: in error */
+	char		*text;		/* the text that the file shows */
+	struct op	*ops;		/* NULL: the filter has an error */
 	unsigned int	nr_ops;
 	char		*pool;
 	size_t		pool_size;
 };
 
-/* -EINVAL, with the error noted at `at` (the kernel's positions are one further). */
+/* Returns -EINVAL and notes the error at `at` (the kernel's positions are one further). */
 int filter_fail(struct filter_parser *p, enum filter_error error, const char *at);
 
-/* One "FIELD OP VALUE" at *s, which is moved behind it. */
+/* Parses one "FIELD OP VALUE" at *s, which moves behind it. */
 int filter_parse_term(struct filter_parser *p, const char **s, struct op *op);
 
-/* Terms of the tree into ops with their branches. 0, -ENOMEM */
+/* Compiles the terms of the tree to ops with their branches. 0, -ENOMEM */
 int filter_emit(const struct filter_parser *p, const struct filter_node *root, struct filter *out);
 
-/* Puts the error into the text and into the log (NULL: none). */
+/* Adds the error to the text and to the log (NULL: none). */
 void filter_note_error(struct filter *f, enum filter_error error, unsigned int pos,
 		       struct errlog *log);
-/* A filter that has only its text. 0, -ENOMEM */
+/* Makes a filter that has only its text. 0, -ENOMEM */
 int filter_make(const char *text, struct filter **out);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * saved.c - what the server saves of each command, and how the next server restores it (R4)
+ * saved.c - what the server saves for each command, and how the next server restores it (R4)
  *
  *     path                                   text             refs
  *     #imported                              ""               -
@@ -59,7 +59,10 @@ void saved_remove(struct model *m, uint64_t *id)
 	*id = 0;
 }
 
-/* Of `path` what stands behind "instances/NAME/"; of the top all. NULL: another instance's. */
+/*
+ * The part of `path` behind "instances/NAME/"; for the top, all of it. NULL: it is another
+ * instance's.
+ */
 static const char *path_within(const struct instance *inst, const char *path)
 {
 	size_t len;
@@ -80,7 +83,9 @@ static bool is_file(const char *path, const char *name)
 	return file && !strcmp(file + 1, name);
 }
 
-/* The text tells the triggers of one event apart: a hist that is restored may make a hidden one. */
+/*
+ * The text distinguishes the triggers of one event: a hist that is restored may make a hidden one.
+ */
 struct restored model_restored(const struct model *m, const struct instance *inst,
 				      const char *path, const char *text)
 {
@@ -106,7 +111,7 @@ struct replay {
 	void		*arg;
 };
 
-/* "[instances/NAME/]events/SYSTEM/EVENT/FILE" taken apart in `copy`. */
+/* The parts of "[instances/NAME/]events/SYSTEM/EVENT/FILE"; they point into `copy`. */
 struct event_path {
 	char		*instance;	/* NULL: the top */
 	char		*system, *event, *file;
@@ -191,7 +196,7 @@ static int restore_one_saved(struct session *s, uint64_t id, const struct saved 
 	err = saved_restore(r, &r->model->restored, path, text);
 	if (err == -ENOMEM)
 		return err;
-	/* A refused filter is refused again, and kept. */
+	/* A filter that was refused before is refused again, and stays saved. */
 	if (err && !is_file(path, "filter"))
 		session_saved_remove(s, id);
 	return 0;

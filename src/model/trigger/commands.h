@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * commands.h - the triggers that are no hists, for the table in trigger.c
+ * commands.h - the triggers other than hists, for the table in trigger.c
  */
 #ifndef TRACEFUSE_MODEL_TRIGGER_COMMANDS_H
 #define TRACEFUSE_MODEL_TRIGGER_COMMANDS_H
@@ -19,10 +19,10 @@ extern const struct trigger_command disable_event_command;
 extern const struct trigger_command enable_hist_command;
 extern const struct trigger_command disable_hist_command;
 
-/* enable_hist or disable_hist: these two go when the file is opened with O_TRUNC. */
+/* enable_hist or disable_hist: these two are removed when the file is opened with O_TRUNC. */
 bool trigger_is_enable_hist(const struct trigger *t);
 
-/* Of `rest` cuts off the first word; *cond is what follows it, NULL: nothing. */
+/* Cuts off the first word of `rest`. *cond is the text behind it, NULL: nothing. */
 char *trigger_first_word(char *rest, char **cond);
 
 #endif

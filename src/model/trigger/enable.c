@@ -23,7 +23,7 @@ bool trigger_is_enable_hist(const struct trigger *t)
 	return switches_hists(t->cmd->kind);
 }
 
-/* What enables and what disables an event exclude each other; so do those for its hists. */
+/* Enabling and disabling an event exclude each other; so do enabling and disabling its hists. */
 static struct trigger *enable_find(const struct trigger_command *cmd, struct event_file *f,
 				   const struct event_file *target)
 {
@@ -41,8 +41,8 @@ static struct trigger *enable_find(const struct trigger_command *cmd, struct eve
 
 struct parts {
 	struct event_file	*target;
-	char			*count;		/* "N", NULL: none */
-	char			*cond;		/* "if FILTER", NULL: none */
+	char			*count;		/* "N"; NULL: none */
+	char			*cond;		/* "if FILTER"; NULL: none */
 };
 
 static int enable_split(struct event_file *f, char *rest, struct parts *out)
@@ -65,7 +65,7 @@ static int enable_split(struct event_file *f, char *rest, struct parts *out)
 	return out->target ? 0 : -ENOMEM;
 }
 
-/* From here on trigger_destroy() drops the target's soft mode. */
+/* After this, trigger_destroy() drops the target's soft mode. */
 static int take_target(struct trigger *t, struct event_file *target)
 {
 	int err = event_file_soft(target, 1);

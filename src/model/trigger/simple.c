@@ -43,7 +43,7 @@ static struct trigger *simple_find(const struct trigger_command *cmd, struct eve
 }
 
 /*
- * What stands behind the name is a count when it begins with a digit, else all of it is the
+ * The text behind the name is a count if it begins with a digit. Otherwise all of it is the
  * condition.
  */
 static int simple_split(char *rest, long *count, const char **filter)
@@ -89,7 +89,8 @@ static int simple_add(const struct trigger_command *cmd, struct event_file *f, c
 }
 
 /*
- * As the kernel does: whatever is behind the name is not looked at, and none to remove is no error.
+ * As in the kernel, the text behind the name is not looked at, and it is no error if no trigger
+ * matches.
  */
 static int simple_remove_matching(const struct trigger_command *cmd, struct event_file *f,
 				  const char *text, char *params, const char *cond)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * trigger.c - a command of the file `trigger`: parsed, added, removed, printed
+ * trigger.c - commands of the file `trigger`: parses, adds, removes and prints them
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "model/trigger/trigger.h"
 #include "model/trigger/commands.h"
 
-/* In the order of the line "# Available triggers:". */
+/* The order of the line "# Available triggers:". */
 static const struct trigger_command *const trigger_commands[] = {
 	&traceon_command, &traceoff_command, &snapshot_command, &stacktrace_command,
 	&enable_event_command, &disable_event_command, &enable_hist_command, &disable_hist_command,
@@ -38,7 +38,7 @@ static int take_state(struct trigger *t)
 	t->state = session_data(m->session, t->state_ref, sizeof(*t->state));
 	if (!t->state)
 		return -EPROTO;
-	/* Relaxed: published with the plan that leads here. */
+	/* Relaxed: the plan that leads to it is published later. */
 	if (!restored)
 		atomic_store_explicit(&t->state->count, t->count, memory_order_relaxed);
 	t->refs[0] = t->state_ref;
@@ -166,7 +166,7 @@ bool trigger_needs_record(const struct trigger *t)
 
 void trigger_print_tail(const struct trigger *t, FILE *out)
 {
-	/* Relaxed: hits count it down, any recent value will do. */
+	/* Relaxed: hits decrement it; any recent value will do. */
 	long left = (long)atomic_load_explicit(&t->state->count, memory_order_relaxed);
 
 	if (left == -1)
@@ -217,8 +217,8 @@ static bool is_blank(char c)
 }
 
 /*
- * A hist's condition begins at the first "if" between blanks, since its
- * parameters may have blanks too. Cuts it off `params`.
+ * A hist's condition begins at the first "if" between blanks, because its parameters may contain
+ * blanks, too. Cuts the condition off `params`.
  */
 static int split_hist(char **params, char **cond)
 {
@@ -244,7 +244,7 @@ static int split_hist(char **params, char **cond)
 	return 0;
 }
 
-/* `name` and `rest` are cut out of a copy of the command. */
+/* `name` and `rest` are parts of a copy of the command. */
 static int carry_out(struct event_file *f, char *copy, const char *text)
 {
 	const struct trigger_command *cmd;
@@ -288,7 +288,8 @@ int event_file_trigger_write(struct event_file *f, const char *text)
 }
 
 /*
- * What truncation takes away; looked for anew each time, since a hist can take hidden ones with it.
+ * The next trigger that truncation removes. The search begins again each time, because a hist can
+ * take hidden ones with it.
  */
 static struct trigger *first_to_go(struct event_file *f, bool hists_stay)
 {
@@ -312,7 +313,7 @@ void event_file_trigger_truncate(struct event_file *f)
 		trigger_detach(t);
 }
 
-/* That of an event probe is in no file. */
+/* The trigger of an event probe is in no file. */
 static bool has_visible(const struct event_file *f)
 {
 	const struct trigger *t;
