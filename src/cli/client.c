@@ -88,7 +88,9 @@ int client_reach(const char *name, struct access **out)
 			return ret;
 		ret = server_restore(name);
 		if (!ret)
-			fprintf(stderr, "tracefuse: the server of session %s had died: restored\n",
+			fprintf(stderr,
+				"tracefuse: the server of session %s was dead: "
+				"the session is restored\n",
 				name);
 		else if (ret == -EBUSY)
 			/* another command was faster, or the server is ending */
@@ -180,20 +182,18 @@ const struct client_untraced *client_untraced_at(unsigned int reason)
 		[UNTRACED_LATE] = { "late", "the server did not answer in time", again, false },
 		[UNTRACED_SERVER] = { "server", "there was no server", again, false },
 		[UNTRACED_USER] = { "user",
-				    "they are another user's, and a session is for its own user's "
-				    "programs "
-				    "alone",
+				    "they belong to another user, and a session is for its own "
+				    "user's programs alone",
 				    "su -s /bin/sh -c 'tracefuse run ...' USER: a session of that "
 				    "user",
 				    false },
 		[UNTRACED_ROOT] = { "root",
-				    "they do not reach the session or tracefuse's library, in "
-				    "another root or mount "
-				    "name space",
+				    "they cannot reach the session or tracefuse's library, in "
+				    "another root or mount name space",
 				    "use tracefuse run in there", false },
 		[UNTRACED_RIGHTS] = { "rights",
-				      "their file is setuid, setgid or has capabilities, and "
-				      "nothing is preloaded then",
+				      "their file is setuid, setgid or has capabilities, which "
+				      "prevents the preload",
 				      "use tracefuse run as the user that they become", false },
 		[UNTRACED_ENVIRONMENT] = { "environment",
 					   "their environment was without LD_PRELOAD or "
@@ -208,7 +208,7 @@ const struct client_untraced *client_untraced_at(unsigned int reason)
 		[UNTRACED_SANITIZER] = { "sanitizer",
 					 "their sanitizer's library has to be loaded first",
 					 "LD_PRELOAD=libasan.so... tracefuse run", true },
-		[UNTRACED_OTHER] = { "other", "the system refused them what it takes", again,
+		[UNTRACED_OTHER] = { "other", "the system refused a call that joining needs", again,
 				     false },
 	};
 

@@ -16,7 +16,7 @@ const struct command command_append = {
 	.help =
 "usage: tracefuse append [-s SESSION] FILE [TEXT...]\n"
 "\n"
-"Like write, without clearing: a trigger is added to those that are there.\n"
+"Like write, but clears nothing: it adds a trigger to the existing ones.\n"
 "\n"
 "  -s, --session NAME  the session; without it $TRACEFUSE_SESSION, else the only\n"
 "                      one there is\n",

@@ -62,11 +62,11 @@ static void list_lines(const char *text)
 static void say_where_events_come_from(struct patient *p)
 {
 	if (p->programs)
-		complain(p, "The session knows no events.",
-			 "They come with a program: tracefuse run --session NAME -- PROGRAM");
+		complain(p, "The session has no events.",
+			 "A program brings them: tracefuse run --session NAME -- PROGRAM");
 	else
-		complain(p, "The session knows no events.",
-			 "They come with a recording: tracefuse replay --session NAME RECORDING");
+		complain(p, "The session has no events.",
+			 "A recording brings them: tracefuse replay --session NAME RECORDING");
 }
 
 static void check_events(struct patient *p)
@@ -207,7 +207,7 @@ static void check_missed(struct patient *p)
 	}
 	if (all > hits) {
 		snprintf(text, sizeof(text), "%llu hits found no room.", all - hits);
-		complain(p, text, "signal handlers more than 3 deep");
+		complain(p, text, "signal handlers were nested more than 3 deep");
 	}
 }
 
@@ -254,8 +254,7 @@ static void check_refused(struct patient *p)
 
 	for (unsigned int i = 0; client_info(p->info, "refused", i, value, sizeof(value)); i++)
 		complain(p, value,
-			 "That program's event is not recorded: the definition that came first "
-			 "counts");
+			 "That program's event is not recorded: the first definition counts");
 }
 
 /* ---- functions ---- */
@@ -270,7 +269,7 @@ static void print_sites(const char *value)
 	printf("functions: %.*s in %.*s", (int)(name - value), value, (int)strcspn(name + 1, ";"),
 	       name + 1);
 	for (; why; why = strchr(why + 1, ';'))
-		printf("%s%.*s", why == strchr(value, ';') ? "; not to be traced:" : ",",
+		printf("%s%.*s", why == strchr(value, ';') ? "; cannot be traced:" : ",",
 		       (int)strcspn(why + 1, ";"), why + 1);
 	putchar('\n');
 }
@@ -352,8 +351,8 @@ static void check_answers(struct patient *p)
 				 "Functions of process %d cannot be switched: %s.", pid,
 				 strerror(err));
 			complain(p, text,
-				 "Its memory may not be changed, or it has entered a sandbox; "
-				 "events still work");
+				 "The agent may not change its memory, or it has entered a "
+				 "sandbox; events still work");
 		}
 	}
 }
@@ -379,28 +378,28 @@ static bool chooses(struct patient *p, const char *file, const char *what)
 static void check_filters(struct patient *p, bool graph)
 {
 	char *enabled = doctor_read_text(p, "enabled_functions");
-	const bool filtered = chooses(p, "set_ftrace_filter", "traced are only");
-	const bool denied = chooses(p, "set_ftrace_notrace", "not traced are");
+	const bool filtered = chooses(p, "set_ftrace_filter", "only these functions are traced");
+	const bool denied = chooses(p, "set_ftrace_notrace", "these functions are not traced");
 
 	if (enabled && !*enabled && (filtered || denied))
 		complain(p, "The filters leave no function.",
 			 "tracefuse write set_ftrace_filter '', tracefuse write set_ftrace_notrace "
 			 "''");
-	if (graph && chooses(p, "set_graph_function", "the graph is only of"))
+	if (graph && chooses(p, "set_graph_function", "the graph has only these functions"))
 		complain(p,
 			 "function_graph records nothing until one of these functions is called.",
 			 "tracefuse write set_graph_function ''");
 	if (graph)
-		chooses(p, "set_graph_notrace", "and not of");
+		chooses(p, "set_graph_notrace", "the graph has not these functions");
 	free(enabled);
 }
 
 static void check_function_pids(struct patient *p)
 {
-	if (chooses(p, "set_ftrace_pid", "functions of these threads"))
-		complain(p, "set_ftrace_pid lets only some threads through.",
+	if (chooses(p, "set_ftrace_pid", "only functions of these threads are traced"))
+		complain(p, "set_ftrace_pid lets only some threads pass.",
 			 "tracefuse write set_ftrace_pid ''");
-	if (chooses(p, "set_ftrace_notrace_pid", "not of these threads"))
+	if (chooses(p, "set_ftrace_notrace_pid", "functions of these threads are not traced"))
 		complain(p, "set_ftrace_notrace_pid keeps some threads out.",
 			 "tracefuse write set_ftrace_notrace_pid ''");
 }
@@ -486,8 +485,8 @@ static void check_switch(struct patient *p)
 	char *on = doctor_read_text(p, "tracing_on");
 
 	if (on && *on == '0')
-		complain(p, "tracing_on is 0: the buffers take nothing.",
-			 "tracefuse write tracing_on 1; a traceoff trigger may have done it");
+		complain(p, "tracing_on is 0: the buffers record nothing.",
+			 "tracefuse write tracing_on 1; a traceoff trigger may have set it");
 	free(on);
 }
 
@@ -497,7 +496,7 @@ static void check_pids(struct patient *p)
 	char *no_pids = doctor_read_text(p, "set_event_notrace_pid");
 
 	if (pids && *pids && strncmp(pids, "no pid", 6))
-		complain(p, "set_event_pid lets only some processes through.",
+		complain(p, "set_event_pid lets only some processes pass.",
 			 "tracefuse write set_event_pid ''");
 	if (no_pids && *no_pids && strncmp(no_pids, "no pid", 6))
 		complain(p, "set_event_notrace_pid keeps some processes out.",
@@ -553,7 +552,7 @@ static int list_filtered(void *arg, const char *name, bool is_dir)
 	snprintf(path, sizeof(path), "events/%s/filter", name);
 	text = doctor_read_text(p, path);
 	if (text && strstr(text, "parse_error"))
-		complain(p, "A filter is in error:", path);
+		complain(p, "A filter has an error:", path);
 	free(text);
 	return 0;
 }

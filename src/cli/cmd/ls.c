@@ -58,8 +58,8 @@ const struct command command_ls = {
 	.help =
 "usage: tracefuse ls [-s SESSION] [DIRECTORY...]\n"
 "\n"
-"Lists names in a directory of a session's tracing directory, directories with a\n"
-"slash. Without DIRECTORY the top.\n"
+"Lists the names in a directory of a session's tracing directory; a directory has a\n"
+"slash. Without DIRECTORY it lists the top.\n"
 "\n"
 "  -s, --session NAME  the session; without it $TRACEFUSE_SESSION, else the only\n"
 "                      one there is\n",

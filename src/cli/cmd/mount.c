@@ -158,11 +158,11 @@ const struct command command_mount = {
 "usage: tracefuse mount [options] [SESSION [DIRECTORY]]\n"
 "       tracefuse mount [options] -s SESSION [DIRECTORY]\n"
 "\n"
-"Mounts a session's tracing directory at DIRECTORY. DIRECTORY has to be empty; mount\n"
+"Mounts a session's tracing directory at DIRECTORY. DIRECTORY must be empty; mount\n"
 "makes it if it does not exist. Without DIRECTORY it mounts inside the session's own\n"
 "directory and prints the path. It restores a session whose server died, with all\n"
 "that it had. It makes a session that does not exist, for programs that attach to it\n"
-"by themselves (TRACEFUSE_SESSION). It takes away mounts that a dead server left\n"
+"by themselves (TRACEFUSE_SESSION). It removes mounts that a dead server left\n"
 "behind. At /sys/kernel/tracing it mounts a tracefs below, because tools would mount\n"
 "the kernel's over the session.\n"
 "Needs /dev/fuse, and fusermount3 where you are not root.\n"
@@ -170,6 +170,6 @@ const struct command command_mount = {
 "  -s, --session NAME          the session\n"
 "  --boot 'NAME=VALUE ...'     settings of a new session, as on a kernel's command\n"
 "                              line: see tracefuse-run(1)\n"
-"  --force                     also at a directory that is not empty; what is in it is\n"
-"                              hidden then\n",
+"  --force                     mount also at a directory that is not empty; the mount\n"
+"                              hides what is in it\n",
 };

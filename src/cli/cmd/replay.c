@@ -118,7 +118,7 @@ static int set_memory(struct replay *r, const char *text)
 		return command_usage(&command_replay, "--memory %s: a size is like 512M or 4G",
 				     text);
 	if (value < MEMORY_LEAST)
-		return command_usage(&command_replay, "--memory %s: 64M is the least", text);
+		return command_usage(&command_replay, "--memory %s: the minimum is 64M", text);
 	r->memory = value;
 	return COMMAND_DONE;
 }
@@ -481,8 +481,8 @@ static int run_and_print(struct replay *r)
 		status = results_write(&r->results, r->made.access, source_uname(r->made.source));
 	if (r->results.unsaved_dat || r->results.unsaved_cats)
 		fprintf(stderr,
-			"tracefuse: the recording is as it was: replay it again, with another "
-			"place for what is written\n");
+			"tracefuse: the recording is unchanged: replay it again, with another "
+			"place for the output\n");
 	results_print_losses(r->made.source);
 	return status;
 }
@@ -565,7 +565,7 @@ static int replay_run(int argc, char **argv)
 
 const struct command command_replay = {
 	.name = "replay",
-	.summary = "put a recorded trace (trace.dat) behind the files",
+	.summary = "put a recorded trace (trace.dat) through a session",
 	.run = replay_run,
 	.help =
 "usage: tracefuse replay [options] RECORDING...\n"
@@ -587,25 +587,25 @@ const struct command command_replay = {
 "                              (repeatable)\n"
 "  --save DIR                  the --cat files go there, / written as __\n"
 "  -o, --output FILE           write what was recorded as a trace.dat (version 7);\n"
-"                              without -e, --setup and --at that is all there is\n"
+"                              without -e, --setup and --at all that it has\n"
 "  --compress                  the same, packed with zstd\n"
 "  --session NAME              make the session NAME, which stays\n"
 "  --mount DIR                 show the session's files in DIR, an empty directory\n"
-"  --force                     also in one that is not empty\n"
+"  --force                     mount also at a directory that is not empty\n"
 "  --buffer NAME               take only this buffer of the recording; \"\" is the\n"
 "                              top one (repeatable)\n"
 "  --functions FILE            the functions that the kernel could trace, as its\n"
 "                              available_filter_functions lists them: for\n"
 "                              set_ftrace_filter, set_graph_function and the like\n"
-"  --memory SIZE               what the replay may take, like 512M or 4G (usually half\n"
-"                              of the machine's memory): where the records are more\n"
-"                              the newest stay\n"
+"  --memory SIZE               the memory that the replay may take, like 512M or 4G\n"
+"                              (usually half of the machine's); if the records need\n"
+"                              more, the newest stay\n"
 "  --hist-legacy               histograms as they were printed in 2017: a line with\n"
 "                              Duplicates, and in `hist` the last error\n"
-"  --partial                   use what is readable of a damaged recording\n"
+"  --partial                   use what can be read of a damaged recording\n"
 "\n"
 "With --session or --mount the command returns at once. Then the session's file\n"
 "`replay` controls the recording: write start, stop, rewind or position N. Reading\n"
-"it shows where the recording stands. With --cat, --at or -o as well all events\n"
+"it shows the position. With --cat, --at or -o as well all events\n"
 "flow first.\n",
 };

@@ -279,14 +279,14 @@ static int reset_run(int argc, char **argv)
 
 const struct command command_reset = {
 	.name = "reset",
-	.summary = "bring a session back to its start",
+	.summary = "set a session back to its start",
 	.run = reset_run,
 	.help =
 "usage: tracefuse reset [SESSION]\n"
 "\n"
 "Disables all events. Removes triggers, filters, pids, instances, synthetic events\n"
-"and event probes. Makes nop the tracer again, and removes filters, commands, graph\n"
-"functions and pids of functions, thresholds and depths. Sets options and the clock\n"
+"and event probes. Sets the tracer to nop. Removes filters of functions, function\n"
+"commands, graph functions, pids, thresholds and depths. Sets options and the clock\n"
 "as they were. Clears the buffers and the error log, switches tracing on, and\n"
 "rewinds the recording.\n"
 "`tracefuse sessions --end SESSION` ends a session.\n",

@@ -62,10 +62,10 @@ const struct command command_save = {
 	.help =
 "usage: tracefuse save [-s SESSION] [--compress] FILE\n"
 "\n"
-"Writes what the buffers of a session have, of all its instances, as a trace.dat\n"
+"Writes the records in the buffers of all instances of a session as a trace.dat\n"
 "(version 7) for trace-cmd, KernelShark or `tracefuse replay`. The session keeps\n"
-"it all and goes on. FILE appears when it is whole; a file of that name is replaced\n"
-"then.\n"
+"its records and goes on. FILE appears when it is complete, and then replaces a\n"
+"file of that name.\n"
 "\n"
 "  -s, --session NAME  the session; without it $TRACEFUSE_SESSION, else the only\n"
 "                      one there is\n"

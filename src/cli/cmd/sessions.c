@@ -134,7 +134,7 @@ static int sessions_run(int argc, char **argv)
 
 const struct command command_sessions = {
 	.name = "sessions",
-	.summary = "list sessions, who is attached, where they are mounted; end them",
+	.summary = "list sessions, their mounts and attached processes; end them",
 	.run = sessions_run,
 	.help =
 "usage: tracefuse sessions [--clean]\n"

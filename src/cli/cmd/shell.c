@@ -88,7 +88,7 @@ static int shell_run(int argc, char **argv)
 	if (optind < argc && strcmp(argv[optind - 1], "--")) {
 		name = argv[optind++];
 		if (optind < argc && strcmp(argv[optind++], "--"))
-			return command_usage(&command_shell, "the command comes behind --");
+			return command_usage(&command_shell, "put the command behind --");
 	}
 	session = client_session(&command_shell, name);
 	a = session ? client_connect(&command_shell, session) : NULL;
@@ -112,11 +112,11 @@ const struct command command_shell = {
 	.help =
 "usage: tracefuse shell [SESSION] [-- COMMAND ARGUMENTS...]\n"
 "\n"
-"Runs COMMAND (without one your shell) in a private mount name space where the\n"
-"session's files are at /sys/kernel/tracing, and in that directory: trace-cmd and\n"
-"other tools work on the session and do not reach the kernel's own files. Needs\n"
-"/dev/fuse, and user name spaces where you are not root. At the end it\n"
-"prints what error_log got of COMMAND's errors, with the carets.\n"
+"Runs COMMAND (or your shell) in a private mount name space where the session's\n"
+"files are at /sys/kernel/tracing, and in that directory. So trace-cmd and other\n"
+"tools work on the session and do not reach the kernel's own files. Needs /dev/fuse,\n"
+"and user name spaces if you are not root. At the end it prints the errors of\n"
+"COMMAND that are in error_log, with the carets.\n"
 "\n"
 "    tracefuse shell -- trace-cmd list -e\n",
 };

@@ -91,12 +91,12 @@ static int umount_run(int argc, char **argv)
 
 const struct command command_umount = {
 	.name = "umount",
-	.summary = "take a mount away",
+	.summary = "remove a mount",
 	.run = umount_run,
 	.help =
 "usage: tracefuse umount [SESSION | DIRECTORY]\n"
 "\n"
-"Takes away the mounts of a session, or the one at DIRECTORY, also while files in it\n"
-"are open and when its server is dead. A session that was made for a mount only\n"
+"Removes the mounts of a session, or the one at DIRECTORY, even if files in it are\n"
+"open or its server is dead. A session that was made for a mount only\n"
 "(replay --mount without --session) ends with its last mount.\n",
 };

@@ -18,8 +18,8 @@ const struct command command_write = {
 "\n"
 "Opens a file of a session's tracing directory with truncation, which clears what\n"
 "can be cleared (a trigger file loses its triggers). Then writes TEXT and a newline;\n"
-"without TEXT, what stdin has. If the text is refused, prints the error and, if the\n"
-"file error_log got one, the place of the error.\n"
+"without TEXT, the content of stdin. If the session refuses the text, prints the\n"
+"error and, if the file error_log has it, the place of the error.\n"
 "\n"
 "  -s, --session NAME  the session; without it $TRACEFUSE_SESSION, else the only\n"
 "                      one there is\n",

@@ -12,18 +12,18 @@
 static const struct {
 	const char	*type, *words;
 } types[] = {
-	{ "u8", "a number without sign, 8 bits" },
-	{ "u16", "a number without sign, 16 bits" },
-	{ "u32", "a number without sign, 32 bits" },
-	{ "u64", "a number without sign, 64 bits" },
+	{ "u8", "an unsigned number, 8 bits" },
+	{ "u16", "an unsigned number, 16 bits" },
+	{ "u32", "an unsigned number, 32 bits" },
+	{ "u64", "an unsigned number, 64 bits" },
 	{ "s8", "a number, 8 bits" },
 	{ "s16", "a number, 16 bits" },
 	{ "s32", "a number, 32 bits" },
 	{ "s64", "a number, 64 bits" },
 	{ "int", "a number, 32 bits" },
 	{ "long", "a number, 64 bits" },
-	{ "unsigned int", "a number without sign, 32 bits" },
-	{ "unsigned long", "a number without sign, 64 bits" },
+	{ "unsigned int", "an unsigned number, 32 bits" },
+	{ "unsigned long", "an unsigned number, 64 bits" },
 	{ "pid_t", "the pid of a task" },
 	{ "bool", "yes (1) or no (0)" },
 	{ "char", "a number, 8 bits" },
@@ -79,7 +79,7 @@ void explain_synth(struct explain *e, const char *text)
 		name += 10;
 	rest = name + strcspn(name, " \t;");
 	explain_say(e, "event",
-		    removes ? "removes the synthetic event %.*s; nothing may use it any more"
+		    removes ? "removes the synthetic event %.*s, which no trigger may use"
 			    : "a new event synthetic:%.*s, which triggers of other events make",
 		    (int)(rest - name), name);
 	explain_split(rest, ';', &fields);
@@ -178,6 +178,6 @@ void explain_probe(struct explain *e, const char *text)
 void explain_removal(struct explain *e, const char *text)
 {
 	explain_say(e, "event",
-		    "removes the event %s that was made here; nothing may use it any more",
+		    "removes the event %s that was made here, which no trigger may use",
 		    text + 2);
 }

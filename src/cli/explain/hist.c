@@ -182,7 +182,7 @@ static void say_origin(struct explain *e, const struct hist_parts *h, const char
 			    name);
 	for (unsigned int i = 1; v; v = explain_scope_variable(e->scope, name, i++))
 		explain_say(e, "",
-			    "$%s is set by %s:%s: in the entry whose %s has the same value as the "
+			    "$%s is set by %s:%s, in the entry whose %s has the same value as the "
 			    "keys here",
 			    name, v->system, v->event, v->keys);
 }
@@ -273,13 +273,12 @@ static void say_handler(struct explain *e, const struct action *a)
 {
 	if (!strcmp(a->handler, "onmatch"))
 		explain_say(e, "when",
-			    "at each event, once %.*s:%s has set all variables that are read here "
-			    "for the "
-			    "same keys",
+			    "at each event, if %.*s:%s has set all variables that this trigger "
+			    "reads, for the same keys",
 			    (int)strcspn(a->of, "."), a->of,
 			    a->of[strcspn(a->of, ".")] ? a->of + strcspn(a->of, ".") + 1 : "");
 	else if (!strcmp(a->handler, "onmax"))
-		explain_say(e, "when", "whenever %s is larger than it ever was in its entry",
+		explain_say(e, "when", "whenever %s is larger than ever before in its entry",
 			    a->of);
 	else
 		explain_say(e, "when", "whenever %s has another value than before in its entry",
@@ -311,7 +310,7 @@ static void say_event_made(struct explain *e, const struct action *a)
 
 	explain_say(
 		e, "does",
-		"makes the synthetic event %s, which has a trigger, hist and filter of its own%s",
+		"makes the synthetic event %s, which has its own trigger, hist and filter%s",
 		a->name, a->arguments.nr ? ":" : "");
 	for (unsigned int i = 0; i < a->arguments.nr; i++) {
 		bool known = e->scope && explain_scope_parameter(e->scope, a->name, i, parameter,
@@ -386,10 +385,10 @@ static void say_rest(struct explain *e, const struct hist_parts *h)
 		explain_say(e, "state",
 			    "paused: nothing is counted until :continue or an enable_hist trigger");
 	if (h->cont)
-		explain_say(e, "state", "goes on, when the same trigger is there and paused");
+		explain_say(e, "state", "continues the same trigger if it is there and paused");
 	if (h->clear)
 		explain_say(e, "state",
-			    "empties the histogram of the same trigger, when it is there");
+			    "empties the histogram of the same trigger if it is there");
 	for (unsigned int i = 0; i < h->unknown.nr; i++)
 		explain_say(e, "unknown", "%s is no part of a histogram trigger", h->unknown.v[i]);
 	if (e->event)

@@ -104,7 +104,7 @@ void explain_filter(struct explain *e, const char *text)
 			    e->event ? " " : "", e->event ? e->system : "", e->event ? ":" : "",
 			    e->event ? e->event : "", words ? words : text);
 		explain_say(e, "",
-			    "triggers see the others as well: they have filters of their own");
+			    "triggers see all events: they have their own filters");
 	}
 	free(words);
 }
@@ -118,7 +118,7 @@ static const struct {
 	{ "traceon", "turns tracing on (the file tracing_on)", 0 },
 	{ "traceoff", "turns tracing off (the file tracing_on); triggers go on", 0 },
 	{ "snapshot", "takes a snapshot: swaps the buffer with the one in the file snapshot", 0 },
-	{ "stacktrace", "records the stack, as an event behind this one", 0 },
+	{ "stacktrace", "records the stack, as an event after this one", 0 },
 	{ "enable_event", "starts recording of the event", 2 },
 	{ "disable_event", "stops recording of the event", 2 },
 	{ "enable_hist", "continues the histograms of the event", 2 },
@@ -144,7 +144,7 @@ static void say_count(struct explain *e, const char *trigger, const char *count)
 		explain_say(e, "count", "every time");
 	else
 		explain_say(e, "count", "%s times at most%s", count,
-			    switches ? "; a time when nothing had to be changed is not counted"
+			    switches ? "; a hit that changes nothing is not counted"
 				     : "");
 }
 
@@ -168,7 +168,7 @@ void explain_trigger(struct explain *e, const char *text)
 				    parts.v[2]);
 		else
 			explain_say(e, "does", "%s%s", triggers[i].words,
-				    n ? " named SYSTEM:EVENT" : "");
+				    n ? " SYSTEM:EVENT" : "");
 		say_count(e, parts.v[0], parts.nr > n + 1 ? parts.v[n + 1] : NULL);
 	}
 	explain_parts_free(&parts);

@@ -223,7 +223,7 @@ static bool has_joined(const struct run *r)
 int run_child_not_started(const struct run *r)
 {
 	run_summary_lost(r);
-	return message_error("%s was not started; --keep-going starts it all the same",
+	return message_error("%s was not started; --keep-going starts it anyway",
 			     r->program[0]);
 }
 

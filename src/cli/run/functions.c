@@ -200,7 +200,7 @@ void run_functions_summary(const struct run *r, const char *info)
 		const struct run_pattern *p = &f->patterns[i];
 
 		if (!p->found)
-			fprintf(stderr, "tracefuse: %s=%s: no function is called that%s%s%s\n",
+			fprintf(stderr, "tracefuse: %s=%s: no function has this name%s%s%s\n",
 				option_of(p), p->pattern, p->nearest ? " (there is " : "",
 				p->nearest ? p->nearest : "", p->nearest ? ")" : "");
 	}

@@ -166,7 +166,7 @@ int run_setup_barrier(struct run *r)
 		return COMMAND_FAILED;
 	if (ret == -EOPNOTSUPP)
 		return message_error(
-			"%s: session %s is that of a recording: programs need one of their own",
+			"%s: session %s belongs to a recording: programs need another session",
 			r->command->name, r->name);
 	return ret ? message_error("%s: session %s: %s", r->command->name,
 					     r->name, strerror(-ret)) : COMMAND_DONE;
