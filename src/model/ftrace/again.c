@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * again.c - DSOs of programs that go and come again: what was chosen of them
+ * again.c - what stays chosen of a program's DSO that is gone, and may come again
  *
- * When a program's DSO goes its addresses stay in all sets, where nobody sees them:
- * the same one has the same addresses when it comes again, and a set that has
- * nothing else does not become an empty one, which would mean all functions.
- * Built anew it is another one with other addresses; then what was chosen of the
- * old one is chosen of the new one, by name.
+ * When a program's DSO is gone, its addresses stay in all sets, but are not printed. When the same
+ * DSO comes again, it has the same addresses. And a set without other addresses does not become
+ * empty, which would mean all functions. A DSO that was built again has other addresses. Then the
+ * functions that were chosen in the old one are chosen in the new one, by name.
  */
 #include <errno.h>
 
@@ -22,7 +21,7 @@ void ftrace_page_drop(struct model *m, struct ftrace_page *page)
 	ftrace_page_free(page);
 }
 
-/* ---- Built anew ---- */
+/* ---- A DSO that was built again ---- */
 
 static int again_enter(void *arg, struct ftrace_site *site)
 {
@@ -30,8 +29,8 @@ static int again_enter(void *arg, struct ftrace_site *site)
 }
 
 /*
- * *out: a copy with those functions of the page that are called as old ones which h has; NULL: it
- * has none.
+ * *out: a copy of h, with the functions of the new page that have the name of an old function in h.
+ * NULL: h has none.
  */
 static int inherit(const struct ftrace_hash *h, const struct ftrace_page *old,
 		   struct ftrace_page *page, struct ftrace_hash **out)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * command.c - commands that are carried out when a function is hit: FUNCTION:traceoff:3
+ * command.c - function commands, which a hit of a function carries out: FUNCTION:traceoff:3
  *
- * A function command is one command in one instance, once with counts and once without; its
- * ops is enabled while it has a function. A function that has the command already
- * keeps what it has. What one write brought is a batch: it shares parameters, the
- * memory of its counts and the saved text that a new server finds (R4).
+ * A struct function_command is one command of one instance, with counts or without. Its ops is
+ * enabled while it has a function. A function that already has the command is not changed. The
+ * functions of one write are a batch: they share parameters, the memory of their counts and the
+ * saved text for a new server (R4).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -24,14 +24,14 @@ static const char *const command_names[FTRACE_NO_COMMAND] = {
 
 enum { NO_COUNT = -1 };
 
-/* What a write asks for. */
+/* The parts of a write. */
 struct request {
 	enum ftrace_command command;
-	/* of the function command with counts, even when none was given */
+	/* It is for the function command with counts, even if no count was given */
 	bool		counted;
 	int64_t		count;
 	struct event_file *target;
-	data_ref	counts;		/* those of the server before, to restore; 0: none */
+	data_ref	counts;		/* the counts of the last server, to restore; 0: none */
 };
 
 static enum ftrace_command command_named(const char *name)
@@ -123,7 +123,7 @@ static bool counts_each_site(const struct function_command *p)
 	return p->command == FTRACE_DUMP || (p->counted && !switches_event(p->command));
 }
 
-/* A new server finds what is left of the counts in them. */
+/* Allocates the counts. A new server restores them with what is left of each. */
 static int batch_counts(struct function_command *p, struct ftrace_batch *b, const struct request *r)
 {
 	struct model *m = p->ops.inst->model;
@@ -137,13 +137,13 @@ static int batch_counts(struct function_command *p, struct ftrace_batch *b, cons
 		b->counts_ref = r->counts;
 	b->counts = b->counts_ref ? session_data(m->session, b->counts_ref, size) : NULL;
 	/*
-	 * Taken already: the old server died between the new saved text of the batch and the old
-	 * one's removal.
+	 * NULL also if the counts are restored already: the old server died after it had saved the
+	 * batch's new text and before it removed the old one.
 	 */
 	if (!b->counts)
 		return r->counts ? -EPROTO : -ENOMEM;
 	for (uint32_t i = 0; !r->counts && i < b->nr_counts; i++)
-		/* Relaxed: no program knows the site's command yet. */
+		/* Relaxed: no program knows the command yet. */
 		atomic_store_explicit(&b->counts[i], r->count, memory_order_relaxed);
 	return 0;
 }
@@ -164,8 +164,8 @@ static void batch_free(struct function_command *p, struct ftrace_batch *b)
 }
 
 /*
- * err: plans may still lead to its memory, which is lost until the session ends then, but not freed
- * too early.
+ * err: plans may still lead to the batch's memory. Then that is not freed: it is lost until the
+ * session ends.
  */
 static void batch_drop(struct function_command *p, struct ftrace_batch *b, int err)
 {
@@ -216,7 +216,7 @@ _Atomic int64_t *function_command_count(const struct function_command_site *s)
 	return s->batch->counts ? &s->batch->counts[s->index] : NULL;
 }
 
-/* The batch's sites come behind those that are there, then all are put in order. */
+/* Adds the batch's sites behind the others, then sorts all. */
 static int sites_add(struct function_command *p, struct ftrace_batch *b, const uint64_t *ips)
 {
 	struct function_command_site *sites =
@@ -249,7 +249,7 @@ static void sites_remove(struct function_command *p, const struct ftrace_batch *
 
 /* ---- Adding ---- */
 
-/* Takes `hash`: the function command's sites with the new ones. */
+/* Takes over `hash`: the function command's sites, with the new ones. */
 static int function_command_put_in_place(struct function_command *p, struct ftrace_hash *hash)
 {
 	struct ftrace *ft = ftrace_of(p->ops.inst->model);
@@ -291,7 +291,7 @@ static int add_sites(struct function_command *p, const struct request *r, struct
 	return err;
 }
 
-/* Those of the set that the function command does not have. */
+/* The addresses of the set that the function command does not have. */
 static uint64_t *new_ones(const struct function_command *p, const struct ftrace_hash *hash,
 			  uint32_t *nr)
 {
@@ -332,7 +332,7 @@ static int function_command_enter(void *arg, struct ftrace_site *site)
 	return ftrace_hash_add(arg, site->ip);
 }
 
-/* What is left of the count of an old function is that of all new ones. */
+/* All new functions get what is left of the old function's count. */
 static int inherit_batch(struct function_command *p, const struct ftrace_batch *b,
 			 const struct ftrace_page *old, struct ftrace_page *page)
 {
@@ -349,8 +349,8 @@ static int inherit_batch(struct function_command *p, const struct ftrace_batch *
 			continue;
 		if (s->batch->counts)
 			/*
-			 * Relaxed: a hit of the old function that takes it down later does so for
-			 * that one alone.
+			 * Relaxed: a hit of the old function that decrements it later only changes
+			 * the old count.
 			 */
 			r.count = atomic_load_explicit(function_command_count(s),
 						       memory_order_relaxed);
@@ -400,7 +400,7 @@ static bool function_command_matches(struct ftrace *ft, uint64_t ip, const struc
 	return site && ftrace_site_match(page, site, g);
 }
 
-/* First no plan leads to what goes. */
+/* First, no plan leads to what is freed. */
 static int remove_batches(struct function_command *p)
 {
 	struct ftrace_batch *b, *next;
@@ -440,7 +440,7 @@ static int remove_from(struct function_command *p, const struct ftrace_glob *g)
 	}
 	sites_remove(p, NULL, hash);
 	if (!p->nr)
-		ftrace_ops_disable(&p->ops);	/* an empty filter would be all functions */
+		ftrace_ops_disable(&p->ops);	/* an empty filter would mean all functions */
 	err = ftrace_hashes_replace(ft, &p->hashes, hash, NULL);
 	if (err)
 		ftrace_hash_destroy(hash);
@@ -448,7 +448,7 @@ static int remove_from(struct function_command *p, const struct ftrace_glob *g)
 	return err ? err : gone;
 }
 
-/* Nothing, or a single star, is all of them. */
+/* An empty name or a single star means all functions. */
 static int function_command_remove_matching(struct ftrace_instance *fi, const struct request *r,
 					    char *function)
 {
@@ -469,7 +469,7 @@ static int function_command_remove_matching(struct ftrace_instance *fi, const st
 
 /* ---- Commands ---- */
 
-/* ":COUNT[:...]"; of an event the count may not be empty. */
+/* ":COUNT[:...]"; for an event the count may not be empty. */
 static int parse_count(struct request *r, char *text)
 {
 	const char *number = strsep(&text, ":");
@@ -499,7 +499,10 @@ static int parse_event(struct instance *inst, struct request *r, char **paramete
 	return r->target ? 0 : -ENOMEM;
 }
 
-/* dump is counted, from 1, whatever is written; cpudump is not, yet only the first one dumps. */
+/*
+ * dump always has a count, which is 1 whatever was written. cpudump has none, but only the first
+ * one dumps.
+ */
 static int function_command_parse(struct instance *inst, struct request *r, char *parameters,
 				  bool adds)
 {
@@ -540,12 +543,12 @@ int function_command_write(struct instance *inst, char *function, const char *co
 
 /* ---- Printing ---- */
 
-/* An event's count of -1 is none; other commands have a count or none at all. */
+/* For an event, -1 means no count. Other commands have a count or none. */
 static void print_count(const struct function_command *p, const struct function_command_site *s,
 			FILE *out)
 {
 	_Atomic int64_t *word = function_command_count(s);
-	/* Relaxed: a hit may take it down any time. */
+	/* Relaxed: a hit may decrement it at any time. */
 	const int64_t count = word ? atomic_load_explicit(word, memory_order_relaxed) : NO_COUNT;
 
 	if (!word || (switches_event(p->command) && count == NO_COUNT))
@@ -563,7 +566,7 @@ static void print_function_command(struct ftrace *ft, const struct function_comm
 		const struct event_file *target = s->batch->target;
 
 		if (!ftrace_site_find(ft, ips[i], NULL))
-			continue;	/* it has gone, maybe for a while */
+			continue;	/* its DSO is gone, maybe for a while */
 		ftrace_print_function(ft, ips[i], out);
 		fprintf(out, ":%s", command_names[p->command]);
 		if (target)
@@ -623,7 +626,10 @@ static int restore_target(struct instance *inst, const char *text, struct reques
 	return err;
 }
 
-/* " ADDRESS.INDEX": -ENOENT at the end. No sscanf(): it looks for the end of the text each time. */
+/*
+ * " ADDRESS.INDEX". -ENOENT: the text ends. No sscanf(): it searches for the end of the text in
+ * each call.
+ */
 static int read_site(const char **text, uint64_t *ip, uint32_t *index)
 {
 	char *end;
@@ -638,7 +644,7 @@ static int read_site(const char **text, uint64_t *ip, uint32_t *index)
 	return 0;
 }
 
-/* Room for `more` sites. */
+/* Makes room for `more` sites. */
 static int sites_room(struct function_command *p, size_t more)
 {
 	struct function_command_site *sites = realloc(p->sites, (p->nr + more) * sizeof(*sites));
@@ -649,7 +655,7 @@ static int sites_room(struct function_command *p, size_t more)
 	return 0;
 }
 
-/* The addresses behind the header, with the numbers of their counts. */
+/* Reads the addresses behind the header, with the numbers of their counts. */
 static int restore_sites(struct function_command *p, struct ftrace_batch *b, const char *text,
 			 struct ftrace_hash *hash)
 {
@@ -661,7 +667,10 @@ static int restore_sites(struct function_command *p, struct ftrace_batch *b, con
 		if (b->counts && index >= b->nr_counts)
 			return -EPROTO;
 		if (ftrace_hash_has(hash, ip))
-			continue;	/* another batch has it: it died as in batch_counts() */
+			/*
+			 * Another batch has it: the old server died as described in batch_counts()
+			 */
+			continue;
 		p->sites[p->nr++] = (struct function_command_site){ ip, b, index };
 		b->nr++;
 		err = ftrace_hash_add(hash, ip);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * command_arm.c - what hits find of a function command: a trigger for each batch
+ * command_arm.c - the triggers of a function command, one for each batch
  *
- * It has a table of its functions where these differ: in their counts, or because
- * other batches have other ones. So one plan does for all functions of a group.
+ * A trigger has a table of its functions if these differ: in their counts, or because other
+ * functions belong to other batches. So one plan is enough for all functions of a group.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "model/event/file.h"
 #include "model/ftrace/groups.h"
 
-/* Whether a hit has to look which batch a function is of, or which count it has. */
+/* Whether a hit has to find the batch of a function, or its count. */
 static bool needs_table(const struct function_command *p, const struct ftrace_batch *b)
 {
 	const bool alone = p->batches.next == p->batches.prev;
@@ -19,7 +19,7 @@ static bool needs_table(const struct function_command *p, const struct ftrace_ba
 	return b->nr && (b->nr_counts > 1 || (!alone && (b->nr_counts || b->target)));
 }
 
-/* p->sites is in order. */
+/* p->sites is sorted. */
 static void table_fill(const struct function_command *p, const struct ftrace_batch *b,
 		       struct trigger_sites *t)
 {
@@ -50,8 +50,8 @@ struct old_table {
 };
 
 /*
- * New tables, then plans that lead to them; then nobody finds the old ones. What fails leaves these
- * where they are.
+ * Makes new tables, then plans that lead to them. Then the old tables are retired. After an error
+ * the old ones are still in `old`.
  */
 static int renew(struct function_command *p, struct old_table *old)
 {
@@ -98,7 +98,7 @@ static enum trigger_kind kind_of(enum ftrace_command c)
 	return kinds[c];
 }
 
-/* Without counts and targets all batches do the same. */
+/* Without counts and targets, all batches do the same. */
 uint32_t function_command_arms(const struct function_command *p, struct trigger_arm *out,
 			       uint32_t room)
 {

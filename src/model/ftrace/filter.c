@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * filter.c - the files that choose functions: words, copies, and what waits for its DSO
+ * filter.c - the files that choose functions: words, copies, and choices that wait for their DSO
  *
- * set_ftrace_filter, set_ftrace_notrace, set_graph_function, set_graph_notrace.
- * A write takes one word. Each word changes the copy that the open file has; the
- * commands among them (probe.c) and what waits for a DSO take effect at once.
+ * set_ftrace_filter, set_ftrace_notrace, set_graph_function, set_graph_notrace. A write takes one
+ * word. Each word changes the copy that the open file has. Function commands (command.c) and
+ * choices that wait for a DSO take effect at once.
  *
- * A function's name in C++ has blanks and colons. In quotes, "ns::f(int)":traceoff,
- * they are part of the pattern; it is compared with demangled names only.
+ * A C++ function's name contains blanks and colons. In quotes, "ns::f(int)":traceoff, they are part
+ * of the pattern, which is compared only with demangled names.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,17 +17,17 @@
 #include "model/ftrace/glob.h"
 #include "model/text.h"
 
-enum { WORD_MAX = 4096 };	/* the kernel has room for 670, and no C++ */
+enum { WORD_MAX = 4096 };	/* the kernel has room for 670, without C++ */
 
 struct ftrace_edit {
 	struct ftrace	*ft;
 	struct ftrace_instance *fi;
 	enum ftrace_file file;
 	struct ftrace_hash *hash;
-	bool		goes_on;	/* the word has no end yet */
-	bool		quoted;		/* inside of quotes */
-	bool		written;	/* words were taken since it was last put in place */
-	bool		placed;		/* it was, once */
+	bool		goes_on;	/* the word does not end in this write */
+	bool		quoted;		/* the position is inside quotes */
+	bool		written;	/* words were read since the set was last put in place */
+	bool		placed;		/* the set was put in place at least once */
 	size_t		len;
 	char		word[WORD_MAX];
 };
@@ -69,7 +69,7 @@ static int ftrace_filter_enter(void *arg, struct ftrace_site *site)
 	return 0;
 }
 
-/* The functions are counted from 1, in the order of available_filter_functions. */
+/* Functions are counted from 1, in the order of available_filter_functions. */
 static int enter_index(struct ftrace *ft, struct entering *e, const char *text)
 {
 	struct ftrace_page *page;
@@ -103,7 +103,9 @@ int ftrace_hash_match(struct ftrace *ft, struct ftrace_hash *h, char *function, 
 	return ftrace_sites_match(ft, &f, module ? &m : NULL, ftrace_filter_enter, &e);
 }
 
-/* As the kernel: an index is no function here, and one to remove must have been there. */
+/*
+ * As in the kernel: an index names no function here, and a function to remove must be in the set.
+ */
 static int graph_word(struct ftrace_edit *e, char *word)
 {
 	struct entering in = { .hash = e->hash };
@@ -118,7 +120,7 @@ static int graph_word(struct ftrace_edit *e, char *word)
 	return (g.not ? in.removed : n) ? 0 : -EINVAL;
 }
 
-/* ---- What waits for its DSO ---- */
+/* ---- Choices that wait for their DSO ---- */
 
 static void mod_free(struct ftrace_mod *mod)
 {
@@ -161,7 +163,7 @@ int ftrace_mod_add(struct ftrace_instance *fi, enum ftrace_list which, const cha
 	return 0;
 }
 
-/* "!FUNCTION:mod:MODULE": those that were written so, or with * all of the module. */
+/* "!FUNCTION:mod:MODULE": removes the choices that were written so, or with * all of the module. */
 static int mod_remove(struct ftrace_instance *fi, enum ftrace_list which, const char *function,
 		      const char *module)
 {
@@ -188,7 +190,10 @@ static bool module_exists(struct ftrace *ft, const char *module)
 	return false;
 }
 
-/* No function of the module is there yet. `cut`: as it is printed, `pattern`: as it was written. */
+/*
+ * No function of the module exists yet. `cut`: the module as it is printed, `pattern`: as it was
+ * written.
+ */
 static int mod_wait(struct ftrace_edit *e, const char *function, const char *cut,
 		    const char *pattern)
 {
@@ -211,7 +216,7 @@ static int mod_word(struct ftrace_edit *e, const char *function, char *module)
 
 	if (copy && (pattern || !module))
 		n = ftrace_hash_match(e->ft, e->hash, copy, module);
-	/* The kernel finds no memory for the name of no module. */
+	/* For a missing name of a module the kernel's answer is ENOMEM. */
 	if (!n)
 		n = module	       ? mod_wait(e, function, module, pattern)
 		    : *function == '!' ? -EINVAL
@@ -221,7 +226,7 @@ static int mod_word(struct ftrace_edit *e, const char *function, char *module)
 	return n < 0 ? n : 0;
 }
 
-/* Whether it waits for this one; a pattern goes on waiting for others. */
+/* Whether it waits for this module. A pattern continues to wait for others. */
 static bool mod_wants(const struct ftrace_mod *mod, const char *module, bool *stays)
 {
 	char *pattern = strdup(mod->pattern);
@@ -295,8 +300,8 @@ int ftrace_mods_apply(struct ftrace *ft, const char *module)
 /* ---- Words ---- */
 
 /*
- * The pattern in quotes keeps the one in front of it. *rest: what follows the ':' behind it, NULL:
- * nothing.
+ * Cuts off the pattern in quotes; the opening quote stays. *rest: the text behind the ':' that
+ * follows it; NULL: none.
  */
 static char *cut_quoted(char *word, char **rest)
 {
@@ -360,14 +365,16 @@ static bool ends_word(const struct ftrace_edit *e, char c)
 	return !c || c == '\n' || (text_is_space(c) && !e->quoted);
 }
 
-/* Quotes open in front of a pattern only. */
+/* Quotes can only open in front of a pattern. */
 static void see_quote(struct ftrace_edit *e)
 {
 	if (e->quoted || !e->len || (e->len == 1 && *e->word == '!'))
 		e->quoted = !e->quoted;
 }
 
-/* Reads on in a word, or from the next one's first letter. A zero ends a word as a blank does. */
+/*
+ * Reads on in a word, or from the first letter of the next one. A 0 ends a word, as a blank does.
+ */
 static ssize_t read_word(struct ftrace_edit *e, const char *text, size_t len)
 {
 	size_t i = 0;
@@ -431,7 +438,7 @@ struct ftrace_edit *ftrace_edit_open(struct instance *inst, enum ftrace_file fil
 	return e;
 }
 
-/* An empty set is none. Takes the set in any case. */
+/* Puts a set in place; an empty set becomes none. It owns the set in any case. */
 static int ftrace_filter_put_in_place(struct ftrace *ft, struct ftrace_instance *fi,
 				      enum ftrace_list which, struct ftrace_hash *h)
 {
@@ -453,7 +460,7 @@ static int ftrace_filter_put_in_place(struct ftrace *ft, struct ftrace_instance 
 	return ftrace_save_hash(fi, which);
 }
 
-/* The graph tracer looks at these sets itself: no site is enabled or not because of them. */
+/* The graph tracer looks at these sets itself: they enable no site. */
 static int put_graph(struct ftrace *ft, enum ftrace_list which, struct ftrace_hash *h)
 {
 	int err = ftrace_hash_settle(h);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ftrace.c - what a model and its instances have of function tracing: made when first asked for
+ * ftrace.c - function tracing in a model and its instances: made at the first use
  */
 #include <stdlib.h>
 

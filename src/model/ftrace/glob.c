@@ -7,7 +7,9 @@
 #include "model/ftrace/glob.h"
 #include "model/text.h"
 
-/* Stars at the ends only are plain comparisons; all else is walked. */
+/*
+ * Patterns with stars only at the ends are plain comparisons. For all others the pattern is walked.
+ */
 static enum ftrace_glob_type glob_type_of(const char *s, size_t len)
 {
 	const char *star;
@@ -48,8 +50,8 @@ void ftrace_glob_parse(struct ftrace_glob *g, char *text)
 }
 
 /*
- * One set, from behind its '['. Returns what follows the ']', NULL when there is
- * none (the bracket then stands for itself). A ']' that comes first is a member.
+ * Matches one set; p is behind its '['. Returns what follows the ']', or NULL: there is none (then
+ * the bracket is an ordinary character). A ']' that comes first is a member.
  */
 static const char *match_set(const char *p, char c, bool *hit)
 {
@@ -75,7 +77,7 @@ static const char *match_set(const char *p, char c, bool *hit)
 	return p + 1;
 }
 
-/* Whether the pattern's next element takes c; *p goes behind it. Not for '*'. */
+/* Whether the pattern's next element matches c. *p moves behind it. Not for '*'. */
 static bool match_one(const char **p, char c)
 {
 	const char *s = *p, *behind;
@@ -96,13 +98,13 @@ static bool match_one(const char **p, char c)
 	return *s == c;
 }
 
-/* A backslash with nothing behind it takes nothing. */
+/* A backslash at the end matches nothing. */
 static bool at_end(const char *p)
 {
 	return !*p || (*p == '\\' && !p[1]);
 }
 
-/* At a mismatch the last star takes one character more. */
+/* At a mismatch, the last star takes one more character. */
 static bool match_any(const char *p, const char *name)
 {
 	const char *star = NULL, *taken = NULL;

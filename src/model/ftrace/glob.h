@@ -6,9 +6,9 @@
  *     12      the index of a function
  *     "any of the first five
  *
- * A quote in front means the name as C++ has it, which is not what is printed.
- * The first five forms are compared as plain text. Used by the files that choose
- * functions and by their commands; a pattern is parsed once for all functions.
+ * A quote in front means the C++ name, which is not the printed one. The first five forms are
+ * compared as plain text. The files that choose functions and their commands use it. A pattern is
+ * parsed once for all functions.
  */
 #ifndef TRACEFUSE_MODEL_FTRACE_GLOB_H
 #define TRACEFUSE_MODEL_FTRACE_GLOB_H
@@ -18,18 +18,18 @@
 
 enum ftrace_glob_type {
 	FTRACE_GLOB_FULL, FTRACE_GLOB_FRONT, FTRACE_GLOB_MIDDLE, FTRACE_GLOB_END, FTRACE_GLOB_ANY,
-	FTRACE_GLOB_INDEX,	/* begins with a digit: matches no name */
+	FTRACE_GLOB_INDEX,	/* it begins with a digit and matches no name */
 };
 
 struct ftrace_glob {
 	enum ftrace_glob_type type;
-	const char	*text;	/* what is compared: inside the text that was parsed */
+	const char	*text;	/* the text to compare: inside the text that was parsed */
 	size_t		len;
 	bool		not;	/* there was a ! in front */
 	bool		demangled;	/* there was a quote in front */
 };
 
-/* Cuts the text where it needs to; the pattern points into it. */
+/* Parses a pattern and cuts the text where necessary. The pattern points into the text. */
 void ftrace_glob_parse(struct ftrace_glob *g, char *text);
 bool ftrace_glob_match(const struct ftrace_glob *g, const char *name);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * graph.c - what programs look at when a function's return may be caught, besides the site's word
+ * graph.c - what programs look at, besides the site's word, when a function's return may be caught
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -8,7 +8,7 @@
 #include "model/ftrace/ftrace.h"
 #include "model/instance/options.h"
 
-/* A latency tracer's graph takes all calls; the threshold is that of its sections. */
+/* The graph of a latency tracer takes all calls; the threshold applies to its sections. */
 static bool has_graph(const struct ftrace *ft)
 {
 	struct ftrace_ops *ops;
@@ -26,7 +26,7 @@ static struct graph_config wanted(const struct ftrace *ft)
 	struct graph_config c = { .max_depth = (uint32_t)m->max_graph_depth };
 
 	if (has_graph(ft))
-		/* Relaxed: a number of its own. */
+		/* Relaxed: the number alone orders nothing. */
 		c.thresh = atomic_load_explicit(&m->tracing_thresh, memory_order_relaxed);
 	if (!ftrace_hash_empty(ft->graph[FTRACE_FILTER]))
 		c.flags |= GRAPH_CHOSEN;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * groups.c - groups of functions: which there are, and the words of sites
+ * groups.c - groups of functions: makes them and the words of sites
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,8 @@
 
 #include "model/ftrace/group.h"
 
-enum { SWEEP_FROM = 256 };	/* fewer groups do no harm, and all sites have to be looked at */
+/* Below that, unused groups do no harm: a search looks at all sites */
+enum { SWEEP_FROM = 256 };
 
 struct ftrace_groups *ftrace_groups_of(struct ftrace *ft)
 {
@@ -73,7 +74,7 @@ static int index_of(const struct ftrace_group *g)
 	return (int)((g->number - LAYOUT_GROUPS_AT) / GROUP_ENTRIES);
 }
 
-/* -1: all are taken. */
+/* A free index, or -1: all are taken. */
 static int free_index(struct ftrace_groups *gs)
 {
 	for (uint32_t i = 0; i < GROUPS_MAX; i++) {
@@ -158,7 +159,7 @@ void ftrace_group_stale(struct ftrace_groups *gs, struct ftrace_group *g)
 
 /* ---- Words ---- */
 
-/* The ops of a site, in gs->set. */
+/* Stores the ops of a site in gs->set. */
 static int read_set(struct ftrace_groups *gs, uint64_t ip, size_t *nr)
 {
 	struct ftrace_ops **set;
@@ -186,7 +187,7 @@ static struct ftrace_group *group_of(struct ftrace_groups *gs, uint64_t ip, bool
 	}
 	if (!nr)
 		return NULL;
-	/* Neighbours mostly have the same set. */
+	/* In most cases, neighbouring sites have the same set. */
 	if (!gs->last || !is_set(gs->last, gs->set, nr))
 		gs->last = groups_find(gs, gs->set, nr);
 	if (!gs->last && makes)
@@ -257,7 +258,7 @@ int ftrace_groups_refused(struct ftrace *ft)
 
 /* ---- Ends ---- */
 
-/* Sets of filters that were changed since have no site any more. */
+/* A group whose set no site has any more, because filters have changed, becomes stale. */
 static void sweep(struct ftrace_groups *gs)
 {
 	struct ftrace_page *page;
@@ -291,7 +292,7 @@ void ftrace_groups_settled(struct ftrace *ft)
 	for (uint32_t i = 0; i < GROUPS_MAX; i++)
 		if (gs->by_index[i] && gs->by_index[i]->stale)
 			group_free(gs, gs->by_index[i]);
-	/* Where that many are in use not all sites are looked at each time. */
+	/* While most groups are in use, not every call looks at all sites. */
 	if (swept)
 		gs->sweep_at = gs->nr * 2 < GROUPS_MAX ? gs->nr * 2 : GROUPS_MAX / 2 + gs->nr / 2;
 }
@@ -322,7 +323,8 @@ void ftrace_groups_drop(struct ftrace *ft, const struct ftrace_ops *ops)
 			continue;
 		ftrace_group_stale(gs, g);
 		/*
-		 * Without memory for another plan it has none: what has ended must not be called.
+		 * If there is no memory for another plan, the group gets none: an ops that has
+		 * ended must not be called.
 		 */
 		if (ftrace_plan_publish(gs, g))
 			ftrace_plan_remove(gs, g);

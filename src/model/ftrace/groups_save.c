@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * groups_save.c - which number means which set of ops, for the next server (R4)
+ * groups_save.c - saves which number means which set of ops, for the next server (R4)
  *
  *     #ftrace/group   "NUMBER" and, for each ops, a line "KIND COMMAND COUNTED INSTANCE"
  *
- * Programs go on with their words while there is no server, and the next one
- * gives the numbers their old meaning before it takes out what is not known to it.
+ * Programs use their words while there is no server. The next server gives the numbers their old
+ * meaning before it takes out plans that it does not know.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -27,7 +27,8 @@ static void groups_save_describe(const struct ftrace_ops *ops, FILE *out)
 }
 
 /*
- * A stale one has no site, but a program may hold its number: it is kept with what is left of it.
+ * A stale group has no site, but a program may have its number: it is saved with the ops that are
+ * left.
  */
 int ftrace_group_save(struct ftrace_groups *gs, struct ftrace_group *g)
 {
@@ -76,7 +77,7 @@ int ftrace_groups_restore(struct ftrace *ft, const struct restored *o, const cha
 	return 0;
 }
 
-/* Whether a line is this ops. */
+/* Whether a line names this ops. */
 static bool is_named(const char *line, const struct ftrace_ops *ops)
 {
 	const struct function_command *p = ops->kind == FTRACE_OPS_COMMAND ? ops->priv : NULL;
@@ -97,7 +98,10 @@ static bool has_line(char *const *lines, size_t nr, const struct ftrace_ops *ops
 	return false;
 }
 
-/* The lines behind the first, in place; how many were stored. */
+/*
+ * Splits the text at its newlines, in place. Stores the lines behind the first one, and returns how
+ * many.
+ */
 static size_t split_lines(char *text, char **lines, size_t room)
 {
 	char *save = text;
@@ -118,7 +122,7 @@ static size_t count_lines(const char *text)
 	return nr;
 }
 
-/* What is left of its ops, in the order of now. */
+/* Makes the group of those of its ops that still exist, in their present order. */
 static int restore_one(struct ftrace_groups *gs, const struct ftrace_saved_group *k, char **lines,
 		       struct ftrace_ops **set)
 {
@@ -168,7 +172,7 @@ void ftrace_groups_restore_all(struct model *m)
 	for (size_t i = 0; i < gs->nr_saved; i++) {
 		struct ftrace_saved_group *k = &gs->saved[i];
 
-		/* what fails is without a plan: nothing happens there */
+		/* If it fails, there is no plan, and nothing happens there */
 		(void)restore_group(gs, k, nr_ops);
 		saved_remove(m, &k->saved);
 		free(k->text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hash.c - a set of functions: a hash table of addresses, listed in the order of the kernel
+ * hash.c - a set of functions: a hash table of addresses, listed in the kernel's order
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 enum { FIRST_SLOT_BITS = 4 };
 
-/* The multiplier of the kernel's hash_long(): its chains are what is printed. */
+/* The multiplier of the kernel's hash_long(), because the kernel's chains are printed. */
 #define GOLDEN_RATIO 0x61C8864680B583EBull
 
 static uint32_t key_of(uint64_t ip, uint32_t bits)
@@ -52,7 +52,7 @@ void ftrace_hash_destroy(struct ftrace_hash *h)
 	free(h);
 }
 
-/* The slot that has ip, or the free one where it belongs. */
+/* The slot with ip, or the free slot where it belongs. */
 static struct ftrace_hash_slot *hash_find(const struct ftrace_hash *h, uint64_t ip)
 {
 	uint32_t i = key_of(ip, h->slot_bits);
@@ -106,7 +106,10 @@ int ftrace_hash_add(struct ftrace_hash *h, uint64_t ip)
 	return 0;
 }
 
-/* An entry that was pushed on by what is removed moves back, so that a search never meets a gap. */
+/*
+ * An entry that was put off to a later slot by the removed one moves back, so that a search meets
+ * no gap.
+ */
 bool ftrace_hash_remove(struct ftrace_hash *h, uint64_t ip)
 {
 	struct ftrace_hash_slot *gap = hash_find(h, ip);
@@ -131,7 +134,7 @@ bool ftrace_hash_remove(struct ftrace_hash *h, uint64_t ip)
 	return true;
 }
 
-/* What the entries are sorted by: the chain, and in it the newest first; or the address alone. */
+/* The sort key: the chain and, in it, the newest first; or only the address. */
 struct listed {
 	uint64_t	rank;
 	uint64_t	ip;
@@ -159,8 +162,8 @@ static int hash_by_address(const void *a, const void *b)
 }
 
 /*
- * By address. Sites are matched in that order, so the order of coming is it
- * already, nearly always: sorting 50,000 would take longer than all the rest.
+ * Sorts by address. Sites are matched in that order, so the list is nearly always sorted already:
+ * sorting 50,000 would take longer than all the rest.
  */
 static uint64_t *list_by_address(const struct ftrace_hash *h)
 {
@@ -185,7 +188,7 @@ static uint64_t *list_by_address(const struct ftrace_hash *h)
 	return out;
 }
 
-/* 0 is no address of a function, but somebody may load such a list. */
+/* 0 is not the address of a function, but a list with it may be loaded. */
 static bool came_in_order(const struct ftrace_hash *h)
 {
 	return h && !h->ordered && h->last_order < h->count * 4u && !ftrace_hash_has(h, 0);
@@ -217,7 +220,7 @@ uint64_t *ftrace_hash_list(const struct ftrace_hash *h)
 	return out;
 }
 
-/* Each entry gets the number of its place in the old chains: the last one is the newest. */
+/* Numbers the entries by their places in the old chains: the last one is the newest. */
 static int number_anew(struct ftrace_hash *h)
 {
 	uint64_t *ips = ftrace_hash_list(h);

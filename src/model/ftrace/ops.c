@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ops.c - who traces which sites: enabling, changing sets, counting
+ * ops.c - which ops trace which sites: enables them, changes their sets, counts
  *
- * One rule keeps the counts true: whatever changes is told as "before" and "after"
- * of one ops (no hashes at all: it traces nothing), and each site whose answer
- * differs is counted up or down once. Only sites that can differ are looked at:
- * those of both filters where both choose, those of both notrace sets where the
- * filters are the same, else all.
+ * One rule keeps the counts right: each change is described as "before" and "after" of one ops (no
+ * hashes: it traces nothing). Each site for which the two differ is counted up or down once. Only
+ * sites that can differ are looked at: those of both filters if both choose functions, those of
+ * both notrace sets if the filters are the same, otherwise all.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -44,11 +43,11 @@ size_t ftrace_site_ops(struct ftrace *ft, uint64_t ip, struct ftrace_ops **out, 
 /* ---- One step from before to after ---- */
 
 struct step {
-	const struct ftrace_hashes *before, *after;	/* NULL: traces nothing */
+	const struct ftrace_hashes *before, *after;	/* NULL: it traces nothing */
 	struct ftrace_change *changes;
 	size_t		nr;
-	bool		told;		/* somebody listens */
-	bool		failed;		/* no memory for the list: all sites are told */
+	bool		told;		/* ft->changed has to be called */
+	bool		failed;		/* no memory for the list: it is called for all sites */
 };
 
 static void ops_count(struct ftrace_site *site, int by)
@@ -88,7 +87,7 @@ static void step_page(struct step *s, struct ftrace_page *page)
 		step_site(s, page, &page->sites[i]);
 }
 
-/* The sites of a set; those that are in `seen` had their turn. */
+/* Handles the sites of a set, except those in `seen`, which were handled before. */
 static void step_hash(struct step *s, struct ftrace *ft, const struct ftrace_hash *h,
 		      const struct ftrace_hash *seen)
 {
@@ -105,7 +104,7 @@ static void step_hash(struct step *s, struct ftrace *ft, const struct ftrace_has
 	}
 }
 
-/* How many sites need a look: 0 is all. A search for each must pay. */
+/* Whether searching each site of the two sets is cheaper than looking at all sites. */
 static bool few(const struct ftrace *ft, const struct ftrace_hash *a, const struct ftrace_hash *b)
 {
 	const uint64_t nr = (a ? a->count : 0) + (uint64_t)(b ? b->count : 0);
@@ -136,12 +135,12 @@ static void step_run(struct step *s, struct ftrace *ft)
 	}
 }
 
-/* Where the list of changes has no room each site is told. */
+/* Calls ft->changed. If there was no memory for the list of changes, it is called for each site. */
 static void ops_tell(struct step *s, struct ftrace *ft)
 {
 	struct ftrace_page *page;
 
-	/* Programs go on as they are while there is no server (R4). */
+	/* While there is no server, programs continue as they are (R4). */
 	if (ft->model->closing)
 		s->nr = s->failed = 0;
 	if (s->nr && !s->failed)
@@ -211,7 +210,7 @@ static int ops_put_in_place(struct ftrace *ft, struct ftrace_hashes *h,
 	list_each(ops, &ft->ops, node) {
 		if (ops->hashes != h)
 			continue;
-		s.told = ft->changed && first;	/* those that share the sets trace the same sites */
+		s.told = ft->changed && first;	/* ops that share the sets trace the same sites */
 		step_run(&s, ft);
 		first = false;
 	}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * plan.c - the plans of a group: one arm an ops, in the order to call them
+ * plan.c - the plans of a group: an arm for each ops, in the order to call them
  *
- * Arms that only fire triggers come between those that record, just as the kernel
- * calls its ops one after the other: whether a function is recorded whose command
- * turns tracing off depends on which of them is newer.
+ * As the kernel calls its ops one after the other, arms that only fire triggers come between those
+ * that record. If a function's command switches tracing off, the order decides whether the function
+ * is recorded.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,12 +17,12 @@
 #include "model/trigger/trigger.h"
 #include "plane/plan.h"
 
-/* What is put together: the places behind the header, of which the first `nr` are filled. */
+/* A plan that is being made: the memory behind its header, with the first `nr` places filled. */
 struct building {
 	enum ftrace_ops_kind kinds[3];	/* which ops have an arm */
 	uint32_t	nr_kinds;
 	uint32_t	nr_arms, nr_triggers;
-	struct arm	*arms;		/* NULL: they are only counted */
+	struct arm	*arms;		/* NULL: arms are only counted */
 	struct trigger_arm *triggers;
 	uint32_t	wants;
 };
@@ -83,8 +83,8 @@ static uint32_t record_flags(const struct ftrace_ops *ops)
 }
 
 /*
- * Where hits count them; 0: no memory, then nothing is a repeat. As in the kernel it stays with the
- * instance.
+ * The place where hits count repeats. 0: no memory, and nothing is a repeat. As in the kernel, it
+ * stays with the instance.
  */
 static data_ref repeats_of(const struct ftrace_ops *ops)
 {
@@ -181,7 +181,7 @@ static bool only_sections(const struct plan *plan)
 	return only;
 }
 
-/* `as`: which kinds of ops have an arm. Nobody has one: the plan is 0. */
+/* `as`: which kinds of ops have an arm. If no ops has one, the plan is 0. */
 static int ftrace_plan_build(struct model *m, const struct building *as, uint32_t event,
 			     struct ftrace_ops *const *ops, uint32_t nr, struct ftrace_plan *out)
 {

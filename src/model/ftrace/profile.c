@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * profile.c - the profile's map and program, and what is printed of it
+ * profile.c - the profile's map and code, and the files that print it
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 #include "session/array.h"
 
 enum {
-	MIN_ELTS = 1 << 14,	/* a program with more functions may come later */
+	MIN_ELTS = 1 << 14,	/* a program with more functions may be started later */
 	NAME_WIDTH = 30,
 };
 
@@ -34,7 +34,7 @@ struct ftrace_profile {
 	size_t		code_size;
 };
 
-/* ---- the program ---- */
+/* ---- the code ---- */
 
 static const struct op profile_ops[] = { { .kind = OP_PROFILE }, { .kind = OP_END } };
 
@@ -58,7 +58,7 @@ static int make_program(struct session *s, struct ftrace_profile *p)
 
 /* ---- the map ---- */
 
-/* Room for each function on some CPUs: few functions run on all. */
+/* Room for each function on some of the CPUs: few functions run on all. */
 static uint32_t elts_for(const struct ftrace *ft)
 {
 	uint32_t elts = MIN_ELTS;
@@ -112,7 +112,7 @@ static void profile_retire(struct session *s, struct ftrace_profile *p)
 	free(p);
 }
 
-/* elts, map: of the server before this one; elts 0: an empty one. NULL: *err */
+/* elts, map: those of the last server; elts 0: an empty map. NULL: *err */
 static struct ftrace_profile *profile_make(struct ftrace *ft, uint32_t elts, data_ref map, int *err)
 {
 	struct session *s = ft->model->session;
@@ -134,7 +134,7 @@ static struct ftrace_profile *profile_make(struct ftrace *ft, uint32_t elts, dat
 
 void ftrace_profile_destroy(struct ftrace *ft)
 {
-	/* The session's memory goes with the session, or is for the next server (R4). */
+	/* The session's memory ends with the session, or is for the next server (R4). */
 	free(ft->profile_data);
 	ft->profile_data = NULL;
 }
@@ -150,7 +150,7 @@ static int profile_keep(struct ftrace *ft)
 				    &ft->profile_saved);
 }
 
-/* The ops that traces what the filters of the top instance say. */
+/* The ops that traces the functions in the filters of the top instance. */
 static struct ftrace_ops *ops_of(struct ftrace *ft)
 {
 	struct ftrace_instance *fi = ftrace_of_instance(ft->model->top);
@@ -247,7 +247,7 @@ static int collect(void *arg, uint32_t elt, const void *key, const uint64_t *sum
 	struct profile_key k;
 
 	memcpy(&k, key, sizeof(k));
-	/* Returned on this CPU, called on another one. */
+	/* It returned on this CPU, but was called on another one. */
 	if (k.cpu != l->cpu || !sums[PROFILE_CALLS])
 		return 0;
 	if (array_room(&l->v, l->nr, sizeof(*l->v)))
@@ -257,7 +257,7 @@ static int collect(void *arg, uint32_t elt, const void *key, const uint64_t *sum
 	return 0;
 }
 
-/* The longest first; where the kernel leaves the order open, by address. */
+/* The longest first. For equal times, where the kernel has any order, by address. */
 static int profile_compare(const void *a, const void *b)
 {
 	const struct profile_line *x = a, *y = b;
@@ -267,7 +267,7 @@ static int profile_compare(const void *a, const void *b)
 	return x->func < y->func ? -1 : x->func > y->func;
 }
 
-/* Microseconds, 7 digits where there are as many, in the graph tracer's column. */
+/* Prints microseconds, with up to 7 digits, in the graph tracer's column. */
 static void print_time(uint64_t ns, FILE *out)
 {
 	char text[32];
@@ -280,7 +280,7 @@ static void print_time(uint64_t ns, FILE *out)
 	fprintf(out, "%.*s us %*s", len, text, len < 8 ? 8 - len : 0, "");
 }
 
-/* The unbiased variance, in us^2 when it is printed as if it were ns. */
+/* The unbiased variance: in us^2, when it is printed as if it were ns. */
 static uint64_t variance(const struct profile_line *l)
 {
 	const uint64_t denominator = l->calls * (l->calls - 1) * 1000;
@@ -313,7 +313,7 @@ static int read_lines(struct ftrace *ft, struct profile_lines *l)
 	const struct ftrace_profile *p = ft->profile_data;
 	const struct map *m = p ? session_data(ft->model->session, p->map, p->map_size) : NULL;
 
-	/* A map that a program has spoiled has nothing in it. */
+	/* If a program has spoiled the map, the map counts as empty. */
 	if (m && map_each(m, p->map_size, &p->shape, collect, l) == -ENOMEM)
 		return -ENOMEM;
 	if (l->nr)
@@ -331,7 +331,7 @@ uint64_t ftrace_profile_dropped(const struct ftrace *ft)
 
 int ftrace_profile_print(struct ftrace *ft, uint32_t cpu, FILE *out)
 {
-	/* Relaxed: a number of its own. */
+	/* Relaxed: the number alone orders nothing. */
 	const uint64_t thresh =
 		atomic_load_explicit(&ft->model->tracing_thresh, memory_order_relaxed);
 	struct profile_lines l = { .cpu = cpu };

@@ -4,13 +4,13 @@
  * they took
  *
  *     call, return -> struct profile_record -> plan of the group's entry GROUP_PROFILE
- *                                                -> program: map[function, CPU] += calls, time,
- *                                                time squared
+ *                                                -> code: map[function, CPU] += calls, time,
+ *                                                         time squared
  *                                                                 |
  *     trace_stat/functionN <--sorted by time----------------------+
  *
- * Switching on begins with an empty map, switching off leaves it to be read. It
- * is kept with its counts over the server's death (R4).
+ * When the profile is switched on, the map is empty. When it is switched off, the map can still be
+ * read. It is saved with its counts for the next server (R4).
  */
 #ifndef TRACEFUSE_MODEL_FTRACE_PROFILE_H
 #define TRACEFUSE_MODEL_FTRACE_PROFILE_H
@@ -18,17 +18,17 @@
 #include <stdio.h>
 #include "model/ftrace/ftrace.h"
 
-/* function_profile_enabled. 0, -ENOMEM */
+/* Writes function_profile_enabled. 0, -ENOMEM */
 int ftrace_profile_set(struct ftrace *ft, bool on);
-/* R4: as it was kept. */
+/* R4: restores what was saved. */
 int ftrace_profile_restore(struct ftrace *ft, const struct restored *o, const char *text);
 void ftrace_profile_destroy(struct ftrace *ft);
 
-/* What the plans of profiled groups fire. */
+/* The trigger in the plans of profiled groups. */
 void ftrace_profile_arm(const struct ftrace *ft, struct trigger_arm *out);
-/* Calls and returns that found no room in the map. */
+/* How many calls and returns found no room in the map. */
 uint64_t ftrace_profile_dropped(const struct ftrace *ft);
-/* The file trace_stat/function<cpu>. 0, -ENOMEM */
+/* Prints the file trace_stat/function<cpu>. 0, -ENOMEM */
 int ftrace_profile_print(struct ftrace *ft, uint32_t cpu, FILE *out);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * save.c - the settings of function tracing, saved for the next server (R4)
+ * save.c - saves the settings of function tracing for the next server (R4)
  *
- *     [instances/NAME/]#ftrace/filter, notrace             addresses, each as what it is more than
- *                                                          the last
+ *     [instances/NAME/]#ftrace/filter, notrace             addresses, each as its difference
+ *                                                          to the one before
  *     [instances/NAME/]#ftrace/filter_mods, notrace_mods   FUNCTION TAB MODULE, a line each, newest
  *                                                          first
  *     [instances/NAME/]#ftrace/command                     one batch; ref 0: its counts
@@ -12,7 +12,7 @@
  *                                                          its ref
  *     #ftrace/group                                        groups_save.c
  *
- * Sets are saved as addresses, so that they are true before the sites are there again.
+ * Sets are saved as addresses, so that they are right before the sites exist again.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -29,7 +29,7 @@ static const char *const graph_paths[] = { "#ftrace/graph_function", "#ftrace/gr
 static const char profile_path[] = "#ftrace/profile", command_path[] = "#ftrace/command",
 		  group_path[] = "#ftrace/group";
 
-/* A new saved text in the place of the old one; text NULL: none. */
+/* Replaces a saved text; text NULL: by none. */
 static int save(struct model *m, struct instance *inst, const char *path, const char *text,
 		data_ref ref, uint64_t *saved)
 {
@@ -41,7 +41,7 @@ static int save(struct model *m, struct instance *inst, const char *path, const 
 	return 0;
 }
 
-/* Hexadecimal, with a blank behind it. */
+/* Writes a hexadecimal number with a blank behind it. */
 static char *put_number(char *at, uint64_t v)
 {
 	int digits = 1;
@@ -54,7 +54,7 @@ static char *put_number(char *at, uint64_t v)
 	return at;
 }
 
-/* There may be 50,000, and the writer waits. */
+/* No printf(): there may be 50,000 addresses, and the writer waits. */
 static char *addresses(const struct ftrace_hash *h)
 {
 	uint64_t *ips = ftrace_hash_list(h), last = 0;
@@ -143,7 +143,7 @@ int ftrace_save_batch(struct function_command *p, struct ftrace_batch *b)
 
 /* ---- Restoring ---- */
 
-/* The last of the list is added first: the newest of a chain is listed first. */
+/* The list has the newest of a chain first, so the last entry is added first. */
 static int read_addresses(const char *text, bool ordered, struct ftrace_hash **out)
 {
 	struct ftrace_hash *h = ftrace_hash_create(ordered);
@@ -152,7 +152,7 @@ static int read_addresses(const char *text, bool ordered, struct ftrace_hash **o
 	int err = h && ips ? 0 : -ENOMEM;
 	char *end;
 
-	/* No sscanf(): it looks for the end of the text each time. */
+	/* No sscanf(): it searches for the end of the text in each call. */
 	for (; !err && *text; text = end + (*end == ' ')) {
 		ip += strtoull(text, &end, 16);
 		if (end == text)
@@ -200,7 +200,7 @@ static int restore_graph(struct ftrace *ft, enum ftrace_list which, const char *
 	return ftrace_save_graph(ft, which);
 }
 
-/* A set of nothing but what is to come is there, too. */
+/* A filter of nothing but choices that wait is a set, too. */
 static int restore_waiting(struct ftrace *ft, struct ftrace_instance *fi)
 {
 	struct ftrace_hash *h = ftrace_hash_copy(fi->hashes.filter, false);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sites.c - the functions that can be traced, a page a DSO: adding, finding, matching, listing
+ * sites.c - the functions that can be traced, a page for each DSO: adds, finds, matches and lists
+ * them
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -46,7 +47,7 @@ static bool in_order(const struct ftrace_site *s, uint32_t nr)
 	return true;
 }
 
-/* Sorted; of two at one address the first is kept. */
+/* Sorts the sites. Of two at one address the first one stays. */
 static void page_sort(struct ftrace_page *page)
 {
 	uint32_t n = 0;
@@ -134,7 +135,7 @@ int ftrace_program_add(struct model *m, const char *file, const struct ftrace_ne
 	return page_add(m, NULL, file, sites, nr, out);
 }
 
-/* As the kernel when a module goes; what waits for its name goes on waiting. */
+/* As the kernel when a module is removed. Choices that wait for its name continue to wait. */
 static void sites_forget(struct ftrace_hash *h, const struct ftrace_page *page)
 {
 	for (uint32_t i = 0; h && h->count && i < page->nr; i++)
@@ -165,7 +166,7 @@ void ftrace_sites_remove(struct model *m, struct ftrace_page *page)
 struct load {
 	struct ftrace_new_site *sites;
 	size_t		nr;
-	char		*module;	/* of the sites that wait; inside the text */
+	char		*module;	/* of the sites read so far; inside the text */
 };
 
 static int load_flush(struct model *m, struct load *l)
@@ -184,7 +185,7 @@ static int load_one(struct load *l, uint64_t ip, const char *name)
 	return 0;
 }
 
-/* "name [module]": cut after the name; the module or NULL. */
+/* "name [module]": cuts the text after the name. Returns the module or NULL. */
 static char *cut_module(char *line)
 {
 	char *open = strstr(line, " ["), *close = open ? strchr(open, ']') : NULL;
@@ -274,7 +275,7 @@ static uint32_t name_key(const char *name, uint32_t bits)
 	return (h * 0x9e3779b1u) >> (32 - bits);
 }
 
-/* In the order of the sites, so that a search meets those of one name in that order. */
+/* Sorted by site, so that a search meets the sites of one name in that order. */
 static int index_names(struct ftrace_page *page)
 {
 	uint32_t bits = 4, mask;
@@ -342,7 +343,7 @@ bool ftrace_site_match(const struct ftrace_page *page, const struct ftrace_site 
 	return name && ftrace_glob_match(g, name);
 }
 
-/* Among thousands of functions, once in a while. */
+/* Called once in thousands of functions. */
 static void sites_step(struct ftrace *ft, uint32_t i)
 {
 	enum { OFTEN = 256 };
@@ -370,7 +371,10 @@ static int match_page(struct ftrace_page *page, const struct ftrace_glob *g, sit
 	return n;
 }
 
-/* No pattern of a module means any module, with ! what is in none. */
+/*
+ * Without a pattern all sites match. An empty pattern matches sites in any module; with "!", those
+ * in no module.
+ */
 static bool module_matches(const struct ftrace_glob *g, const struct ftrace_page *page)
 {
 	const char *file = ftrace_page_file(page);
@@ -429,9 +433,9 @@ void ftrace_print_available(struct ftrace *ft, bool addresses, FILE *out)
 }
 
 /*
- * The kernel's columns; behind them it has trampolines, here the ops are named.
- * Of its letters (R I D O M) none can be: they stand for what is done to registers
- * and to the function itself.
+ * The kernel's columns. Behind them the kernel prints its trampoline; here the names of the ops
+ * follow. The kernel's letters (R I D O M) never occur: they mean that registers are saved or that
+ * the function itself is changed.
  */
 static void print_state(struct ftrace *ft, const struct ftrace_site *site, FILE *out)
 {
@@ -459,7 +463,8 @@ void ftrace_print_flagged(struct ftrace *ft, uint32_t flags, FILE *out)
 }
 
 /*
- * The kernel takes pages by powers of two until all sites have a place; such a block is its group.
+ * The kernel allocates pages by powers of two until all sites have a place. Such a block is its
+ * group.
  */
 void ftrace_print_info(struct ftrace *ft, FILE *out)
 {

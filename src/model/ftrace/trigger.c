@@ -2,9 +2,9 @@
 /*
  * trigger.c - triggers on the event ftrace:function of running programs
  *
- * The kernel has no such file. Here `hist:keys=ip` counts functions without
- * recording them: an instance with triggers has an ops of its own, which traces
- * what set_ftrace_filter and set_ftrace_notrace choose.
+ * The kernel has no such file. Here `hist:keys=ip` counts functions without recording them. An
+ * instance with triggers has an ops for them, which traces the functions that set_ftrace_filter and
+ * set_ftrace_notrace choose.
  */
 #include <errno.h>
 
