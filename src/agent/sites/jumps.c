@@ -21,13 +21,13 @@
 enum leaving {
 	LEAVES_UNKNOWN,
 	LEAVES,
-	LEAVES_PERHAPS,		/* it jumps to functions of the file, which do not so far */
+	LEAVES_PERHAPS,		/* it jumps to functions of the file that do not leave so far */
 	LEAVES_NEVER,
 };
 
 struct jumping {
 	const struct image *im;
-	uint8_t		*leaves;	/* by the function's number; PLT stubs are one, too */
+	uint8_t		*leaves;	/* by the function's number; PLT stubs have numbers, too */
 };
 
 /* ---- J1 ---- */
@@ -35,7 +35,7 @@ struct jumping {
 struct imports {
 	const Elf64_Sym	*symbols;
 	const char	*names;
-	/* DT_GNU_HASH: buckets, the first symbol in them, words of its filter, shift, ... */
+	/* DT_GNU_HASH: number of buckets, first symbol in them, words of the filter, shift, ... */
 	const uint32_t	*hash;
 	const Elf64_Rela *relocations[2];	/* DT_JMPREL, DT_RELA */
 	uint64_t	sizes[2];
@@ -43,7 +43,7 @@ struct imports {
 
 enum { HASH_BUCKETS, HASH_FIRST, HASH_FILTER, HASH_HEAD = 4 };
 
-/* The linker has made addresses of the offsets, but not in the vdso. */
+/* The linker has changed the offsets to addresses, but not in the vdso. */
 static const void *table_at(const Elf64_Dyn *dyn, uintptr_t bias)
 {
 	return (const void *)(dyn->d_un.d_ptr >= bias ? dyn->d_un.d_ptr : dyn->d_un.d_ptr + bias);
@@ -93,8 +93,8 @@ static bool is_in_buckets(const struct imports *t, const char *name)
 }
 
 /*
- * Of an object that exports nothing GNU ld does not say where its imports end. Those that it uses
- * are relocated.
+ * If an object exports nothing, GNU ld does not record where its imports end. Those that it uses
+ * have relocations.
  */
 static bool is_used(const struct imports *t)
 {
@@ -151,7 +151,7 @@ bool sites_looked_at(const Elf64_Dyn *dyn, uintptr_t bias)
 
 /* ---- J2 ---- */
 
-/* Where the instruction, whose bytes b lie before `end`, leads to from function number `from`. */
+/* What the jump of function number `from` means; its bytes b come before `end`. */
 static enum leaving leads_out(const struct jumping *j, size_t from, const struct insn *in,
 			      const unsigned char *b, uint64_t end)
 {
@@ -170,7 +170,7 @@ static enum leaving leads_out(const struct jumping *j, size_t from, const struct
 	       j->leaves[function] == LEAVES_UNKNOWN ? LEAVES_PERHAPS : j->leaves[function];
 }
 
-/* A jump by `ret` (a retpoline): to what `push` or `mov ..., (%rsp)` has just put there. */
+/* Whether it puts the address that a `ret` may jump to (a retpoline): `push`, `mov ..., (%rsp)`. */
 static bool is_put(const struct insn *in, const unsigned char *b)
 {
 	if (in->map != INSN_BYTE)
@@ -237,7 +237,7 @@ void sites_jumping(const void *file, size_t size, struct site *sites, size_t nr)
 	for (size_t i = 0; i < nr; i++) {
 		size_t function = image_function(&im, sites[i].at);
 
-		/* Where functions begin is not known: any may. */
+		/* If it is not known where functions begin, each one may leave. */
 		sites[i].jumps =
 			!j.leaves || function == im.nr_starts || j.leaves[function] == LEAVES;
 	}

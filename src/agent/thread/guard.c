@@ -217,10 +217,7 @@ void guard_start(void)
 	};
 
 	for (int i = 0; i < SIGNALS; i++) {
-		/*
-		 * A signal may be ignored since the program's parent did; the program could see a
-		 * change.
-		 */
+		/* An ignored signal stays so over exec: the program would see a change. */
 		if (action(signals[i], NULL, &before[i]) || before[i].handler == (void *)SIG_IGN)
 			continue;
 		guarded[i] = !action(signals[i], &ours, NULL);
