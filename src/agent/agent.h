@@ -88,7 +88,7 @@ struct agent_count {
 	_Alignas(256) uint64_t seen;	/* as in struct agent_way */
 	uint32_t	event;		/* entry; 0: leads nowhere */
 	uint8_t		key, key2, value;	/* enum count_load */
-	uint8_t		shift;		/* of a hash: what is left is its first place */
+	uint8_t		shift;		/* to the right: from a hash to its first place */
 	uint8_t		early, late;	/* enum count_early, enum count_late */
 	uint16_t	key_off, key2_off, value_off;	/* in the record */
 	uint32_t	size;		/* bytes of a record that are read */
@@ -177,7 +177,7 @@ struct agent_profile {
 	char		*shared;	/* of elt 0, in the column that threads add to atomically */
 	uint32_t	cpu;
 	uint32_t	mask;		/* of place numbers in the table */
-	uint32_t	shift;		/* of a hash of 64 bits: leaves its first place */
+	uint32_t	shift;		/* to the right: from a hash to its first place */
 	uint32_t	tried;		/* entry: it was looked for, found or not */
 	uint64_t	epoch;		/* when it did */
 };

@@ -30,7 +30,8 @@
  *     Plans and the settings of the graph tracer are published: those that a way
  *     was made from do not change while its epoch does not.
  * W4  A way is the thread's own memory, so R2, which is about the session's, does
- *     not hold for it; its ring and inst were checked to be in the mapping.
+ *     not hold for it. Its ring was found by a masked offset, and its inst by the
+ *     config region, so both are in the mapping.
  */
 #include "agent/graph/graph.h"
 #include "agent/state.h"

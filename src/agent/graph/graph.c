@@ -389,7 +389,7 @@ static uint32_t hook(struct agent_thread *t, struct graph_piece *piece, uintptr_
 	}
 	if (!is_left_out(c, state))
 		mask = entry_emit(t, c, word, func, state, &time);
-	/* A function in set_graph_notrace is hooked, so that those below it know. */
+	/* The outermost function in set_graph_notrace is hooked, so that those below it know. */
 	if (!mask && !profiled && !(state & FRAME_NOTRACE))
 		return unhooked(t, piece, slot);
 	if (up.slot == slot)

@@ -92,7 +92,10 @@ extern const char graph_returned_late[] __attribute__((visibility("hidden")));
  * this is the first one of these
  */
 bool graph_dso(const char *name);
-/* There is such a DSO: no word of a site may have SITE_HOOKED, which entry.S tests. */
+/*
+ * There is such a DSO: a site's word may have SITE_HOOKED, which entry.S tests, only with
+ * SITE_RETURNS.
+ */
 bool graph_refused(void);
 /*
  * Whether return sites may be used, also where return addresses may not be replaced. False: stacks

@@ -22,7 +22,7 @@ struct known {
 	const void	*ld;
 	struct site_dso	dso;
 	size_t		room;		/* of dso.sites */
-	uint64_t	mirror_room;	/* bytes of session addresses for the mirror */
+	uint64_t	mirror_room;	/* bytes of addresses for the mirror: room.c */
 	uintptr_t	start, end;	/* mapped bytes */
 	const char	*path;		/* the dynamic linker's text, until it has been prepared */
 	uint32_t	number;		/* in the session's table of DSOs */

@@ -19,9 +19,9 @@
  *     If that is the task, it exits with the first thread's status.
  * S5  The task has no rights: no capability, no descriptor, and a filter of its own that permits a
  *     few calls (shed.c). The thread that begins it waits for that. So it has nothing to give up
- *     when the program gives up rights. The kernel refuses some calls, as
- *     unshare(CLONE_NEWUSER), to a process with several threads, and /proc shows the user of each
- *     thread. So the task ends before such calls and begins again after them (rights.c,
+ *     when the program gives up rights. The kernel refuses some calls,
+ *     such as unshare(CLONE_NEWUSER), to a process with several threads, and /proc shows the user
+ *     of each thread. So the task ends before such calls and begins again after them (rights.c,
  *     agent/providers/syscalls/syscalls.c).
  * S6  A child of fork() that has had no hit is not attached, and its task cannot attach it. The
  *     task obeys commands but sends no answer: the server does not know the child yet. The first

@@ -135,7 +135,8 @@
 #define FRAME_SITE_BIT	38
 #define FRAMES_MASK	0xffffc0	/* of eight times a slot: its frame's offset in a piece */
 #define MOST_TAILS_WAIT	50	/* MOST_TAILS */
-#define GRAPH_LABELS	2048	/* at most so far behind graph_returned is graph_returned_late */
+/* graph_returned_late is at most this many bytes behind graph_returned. */
+#define GRAPH_LABELS	2048
 #define GRAPH_EXIT	65535	/* LAYOUT_GRAPH_EXIT */
 
 #define DSO_TABLE	48	/* struct site_dso */
