@@ -331,7 +331,7 @@ void agent_task_unbind(void)
 		agent_task_again();
 }
 
-/* ---- What wants to be alone ---- */
+/* ---- Calls that need a process without the task (S5) ---- */
 
 /* glibc 2.32 and later. */
 extern char __libc_single_threaded __attribute__((weak));
