@@ -564,5 +564,16 @@ AGENT_API enum untraced agent_exec_reach(void);
 AGENT_API void agent_exec_untraced(enum untraced why, int nr);
 /* A DSO was unloaded: what was looked up is looked up again. */
 AGENT_API void agent_dso_closed(void);
+/*
+ * Called by interposers of functions that look at their return address, which lies at `slot`: puts
+ * the true one in the place of a label of graph.S, and ends the hooked functions that jumped here.
+ */
+AGENT_API void agent_caller_restore(uintptr_t *slot);
+/*
+ * From now on the program may call the functions behind these interposers past them: all of it; an
+ * object that is loaded from now on, if it imports one.
+ */
+AGENT_API void agent_callers_hidden(void);
+AGENT_API void agent_binds_deep(void);
 
 #endif

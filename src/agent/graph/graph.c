@@ -541,6 +541,13 @@ uintptr_t graph_leave(uintptr_t *at, uint64_t retval)
 	return f ? frame_leave(t, piece, f, slot, retval) : *mirror_of(slot);
 }
 
+void agent_caller_restore(uintptr_t *slot)
+{
+	/* Functions that have jumped to each other one after the other share the slot. */
+	while (is_label(*slot))
+		*slot = graph_leave(slot, 0);
+}
+
 void graph_left(uintptr_t *at, uint64_t retval)
 {
 	struct agent_thread *t = agent_self.thread;

@@ -418,17 +418,17 @@ static int patch(struct known *k, uint64_t code)
 	return err;
 }
 
-/* Called when all objects that are loaded together with this one have been seen. */
-static void jumps_find(struct known *k)
+void known_look_through(struct known *k)
 {
 	struct known now = { .dso.bias = k->dso.bias };
 	struct file f;
 
-	if (!sites.looked_at)
+	k->looked_through = sites.callers_hidden;
+	if (!sites.looked_at || !sites.callers_hidden)
 		return;
 	for (size_t i = 0; i < k->dso.nr; i++)
 		k->dso.sites[i].jumps = true;
-	if (!file_map(*k->path ? k->path : "/proc/self/exe", &f))
+	if (sites_quiet() || !file_map(k->program ? "/proc/self/exe" : k->path, &f))
 		return;
 	if (is_loaded(&now, &f))
 		sites_jumping(f.bytes, f.size, k->dso.sites, k->dso.nr);
@@ -442,7 +442,8 @@ int known_prepare(struct known *k)
 	int err;
 
 	k->tried = true;
-	jumps_find(k);
+	/* Only now all objects have been seen that came with this one. */
+	known_look_through(k);
 	if (!dso_place(k->start, k->end, k->path, &place) || place.number >= LAYOUT_MAX_DSOS)
 		return -ENOSPC;
 	k->number = place.number;

@@ -3,7 +3,8 @@
  * jumps.c - functions that end in a jump out of their file, where somebody may look at who called
  *
  * dlopen(), dlmopen(), dlsym() and dlvsym() look at their return address. A function that ends in a
- * jump to one of them must not be hooked: libc would see an address of ours.
+ * jump to libc's own must not be hooked: libc would see an address of ours. The interposers of
+ * providers/dl/callers.c put the true one back.
  *
  * J1  Where no object of the process imports one of these names, no jump leads there. libc may load
  *     objects that do later, and the program has no pointers into these. dl_iterate_phdr() looks at
@@ -11,6 +12,11 @@
  * J2  Elsewhere nobody knows whom a PLT stub or a pointer leads to, or what that jumps to. So each
  *     such jump counts, and each jump to a function that is found so. What is found wrongly is a
  *     function less in the graph.
+ * J3  J1 and J2 hold only if the program may call libc's own past the interposers (L3 of
+ *     callers.c). That is so if the agent was loaded late or has no providers, if there is another
+ *     name space, if an object behind the interposers defines such a function besides libc, or if
+ *     an object that imports one was loaded with RTLD_DEEPBIND. It may begin later, by dlopen().
+ *     Then functions that were hooked before are looked at, too; calls that have begun stay hooked.
  */
 #include <sys/mman.h>
 #include "agent/sites/sites.h"
@@ -74,7 +80,7 @@ static uint32_t hash_of(const char *name)
  * An import whose address a program compares or passes on is the program's PLT entry, and stands
  * with what it exports.
  */
-static bool is_in_buckets(const struct imports *t, const char *name)
+static bool is_in_buckets(const struct imports *t, const char *name, bool imported)
 {
 	const uint32_t hash = hash_of(name), nr = t->hash[HASH_BUCKETS];
 	const uint32_t *buckets = t->hash + HASH_HEAD + 2 * t->hash[HASH_FILTER];
@@ -84,7 +90,8 @@ static bool is_in_buckets(const struct imports *t, const char *name)
 	if (i < t->hash[HASH_FIRST])
 		return false;
 	for (chain += i - t->hash[HASH_FIRST];; i++, chain++) {
-		if ((*chain | 1) == (hash | 1) && t->symbols[i].st_shndx == SHN_UNDEF &&
+		if ((*chain | 1) == (hash | 1) &&
+		    (t->symbols[i].st_shndx == SHN_UNDEF) == imported &&
 		    !strcmp(t->names + t->symbols[i].st_name, name))
 			return true;
 		if (*chain & 1)
@@ -144,9 +151,23 @@ bool sites_looked_at(const Elf64_Dyn *dyn, uintptr_t bias)
 		if (is_looking(&t, i))
 			return true;
 	for (unsigned int i = 0; i < NR_LOOKING; i++)
-		if (is_in_buckets(&t, looking[i]))
+		if (is_in_buckets(&t, looking[i], true))
 			return true;
 	return t.hash[HASH_FIRST] <= 1 && is_used(&t);
+}
+
+/* ---- J3 ---- */
+
+bool sites_looks(const Elf64_Dyn *dyn, uintptr_t bias)
+{
+	const struct imports t = imports_of(dyn, bias);
+
+	if (!t.symbols || !t.names || !t.hash)
+		return true;
+	for (unsigned int i = 0; i < NR_LOOKING; i++)
+		if (is_in_buckets(&t, looking[i], false))
+			return true;
+	return false;
 }
 
 /* ---- J2 ---- */

@@ -286,6 +286,66 @@ void sites_catch_up(void)
 	sites_obey();
 }
 
+/* Its words are memory of this process, which no sandbox forbids to write. */
+static void words_unhook(struct known *k)
+{
+	for (size_t i = 0; k->dso.table && i < k->dso.nr; i++) {
+		const struct site *s = &k->dso.sites[i];
+		_Atomic uint32_t *at =
+			&k->dso.table->words[(k->dso.bias + s->at - k->dso.table->code) >> 2];
+		/* Relaxed: see site_word(). */
+		const uint32_t word = atomic_load_explicit(at, memory_order_relaxed);
+
+		if (s->jumps && !site_is_return(s) && !(word & SITE_RETURNS))
+			atomic_store_explicit(at, word & SITE_GROUP, memory_order_relaxed);
+	}
+}
+
+void sites_hidden(void)
+{
+	bool any = false;
+
+	/* Relaxed: written under the lock. Their paths may be gone. */
+	if (!sites.callers_hidden || atomic_load_explicit(&sites.moving, memory_order_relaxed))
+		return;
+	for (unsigned int i = 0; i < sites.nr_known; i++) {
+		struct known *k = &sites.known[i];
+
+		if (!k->ld || !k->tried || k->looked_through)
+			continue;
+		known_look_through(k);
+		words_unhook(k);
+		any = true;
+	}
+	if (any && agent_attached() && agent.here->process)
+		answer_fill(0);
+}
+
+void agent_callers_hidden(void)
+{
+	const bool quiet = sites_quiet();
+	uint64_t old;
+
+	/* Also for an interposer of the program that sites_start() calls, under the lock. */
+	if (!sites.permitted) {
+		sites.callers_hidden = true;
+		return;
+	}
+	old = quiet ? 0 : signals_block();
+	sites_lock();
+	sites.callers_hidden = true;
+	sites_hidden();
+	sites_unlock();
+	if (!quiet)
+		signals_restore(old);
+}
+
+void agent_binds_deep(void)
+{
+	/* Relaxed: watch.c reads it in the thread that loads an object then. */
+	atomic_store_explicit(&sites.binds_deep, true, memory_order_relaxed);
+}
+
 void sites_look_again(void)
 {
 	watch_again();
@@ -476,11 +536,11 @@ void sites_start(void)
 		 */
 		tell_forks();
 		sites_lock();
-		sites.permitted = sites.untold = true;
 		sites.may_patch = task_permitted(true) && patch_live();
 		sites.calls_come = static_is_called();
 		watch_start(alone);
 		prepare_all();
+		sites.permitted = sites.untold = true;
 		sites_unlock();
 	}
 	signals_restore(old);

@@ -43,6 +43,8 @@ bool sites_unpair(struct site *sites, size_t nr);
  * that looks at its caller.
  */
 bool sites_looked_at(const Elf64_Dyn *dyn, uintptr_t bias);
+/* Whether it has such a function for others. */
+bool sites_looks(const Elf64_Dyn *dyn, uintptr_t bias);
 /*
  * Notes for each site whether its function may end in a jump out of the file: by a PLT stub, by a
  * pointer, or by a jump to another function of the file that ends so. Under a lock.

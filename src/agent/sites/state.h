@@ -24,11 +24,12 @@ struct known {
 	size_t		room;		/* of dso.sites */
 	uint64_t	mirror_room;	/* bytes of addresses for the mirror: room.c */
 	uintptr_t	start, end;	/* mapped bytes */
-	const char	*path;		/* the dynamic linker's text, until it has been prepared */
+	const char	*path;		/* the dynamic linker's text */
 	uint32_t	number;		/* in the session's table of DSOs */
 	bool		program;	/* the program itself: never unmapped */
 	bool		alone;		/* its code has not run when it is prepared */
 	bool		tried;		/* known_prepare() was called */
+	bool		looked_through;	/* site.jumps is final */
 	/* It could not be prepared: its calls of mcount or __fentry__ come to us. */
 	bool		calls;
 	bool		returns;	/* some functions have return sites */
@@ -59,8 +60,11 @@ struct site_state {
 	_Atomic bool	moving;
 	/* Some sites were not switched because of it; or returns are no longer caught. */
 	bool		postponed;
-	/* Some object may call functions of libc that look at their caller. */
+	/* Some object may call functions of libc that look at their caller (J1 of jumps.c). */
 	bool		looked_at;
+	/* and may call them past the interposers (J3) */
+	bool		callers_hidden;
+	_Atomic bool	binds_deep;	/* objects may have been loaded with RTLD_DEEPBIND */
 	bool		watching;	/* watch.c sees all DSOs come and go */
 };
 
@@ -78,6 +82,8 @@ void sites_unlock(void);
 void sites_go_on(void);
 /* Does what was postponed. Under the lock. */
 void sites_catch_up(void);
+/* If callers_hidden is set: finds the functions that are not to be hooked. Under the lock. */
+void sites_hidden(void);
 /* Before the first text is changed: finds out whether memory may be changed. Under the lock. */
 void sites_ask_memory(void);
 
@@ -121,6 +127,8 @@ bool task_permitted(bool patch);
 struct known *known_find(const void *ld, uintptr_t bias, const char *path, bool alone);
 /* 0: its sites can be switched; -errno: never. */
 int known_prepare(struct known *k);
+/* Finds who may end in a jump out of it, where that matters. */
+void known_look_through(struct known *k);
 void known_drop(struct known *k);
 
 /* ---- static.c ---- */

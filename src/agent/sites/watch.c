@@ -108,17 +108,43 @@ static bool seen_room(void)
 	return true;
 }
 
-/* Calls of our own libraries do not count: the program cannot jump to them. */
-static void looked_at(const void *ld, uintptr_t bias, const char *path)
+/* Which objects define functions that look at their caller. */
+static struct looking_on {
+	bool		behind_us;	/* the interposers have been seen */
+	bool		found;		/* an object behind them defines such a function */
+} looking_on;
+
+/* J3. An object before the interposers calls what it has found behind itself. */
+static bool hides(const void *ld, uint32_t list, uintptr_t bias, const char *path, bool calls)
 {
-	sites.looked_at |= !preload_is_agent(path, strlen(path)) && sites_looked_at(ld, bias);
+	const bool has = looking_on.behind_us && strchr(path, '/') && sites_looks(ld, bias);
+	const bool is_second = has && looking_on.found;
+
+	looking_on.found |= has;
+	/* Relaxed: see agent_binds_deep(). */
+	return list || is_second ||
+	       (calls && atomic_load_explicit(&sites.binds_deep, memory_order_relaxed));
+}
+
+/* Calls of our own library do not count: the program cannot jump to them. */
+static void looked_at(const void *ld, uint32_t list, uintptr_t bias, const char *path)
+{
+	bool calls;
+
+	if (preload_is_agent(path, strlen(path))) {
+		looking_on.behind_us = true;
+		return;
+	}
+	calls = sites_looked_at(ld, bias);
+	sites.looked_at |= calls;
+	sites.callers_hidden |= hides(ld, list, bias, path, calls);
 }
 
 static void seen_add(const void *ld, uint32_t list, uintptr_t bias, const char *path, bool alone)
 {
 	const struct known *k;
 
-	looked_at(ld, bias, path);
+	looked_at(ld, list, bias, path);
 	if (nr_seen == room_seen && !seen_room())
 		return;
 		/* The words of sites that are known already change when the DSO has been added. */
@@ -199,6 +225,7 @@ static void changed_consistent(void)
 	/* Relaxed: as above. */
 	atomic_signal_fence(memory_order_seq_cst);
 	atomic_store_explicit(&sites.moving, false, memory_order_relaxed);
+	sites_hidden();
 	sites_catch_up();
 }
 
@@ -312,7 +339,7 @@ static int watch_look(struct dl_phdr_info *info, size_t size, void *arg)
 	if (!ld)
 		return 0;
 	if (l->only_program && !is_program) {
-		looked_at(ld, info->dlpi_addr, info->dlpi_name);
+		looked_at(ld, 0, info->dlpi_addr, info->dlpi_name);
 		return 0;
 	}
 	seen_add(ld, 0, info->dlpi_addr, is_program ? "" : info->dlpi_name, l->alone);
@@ -359,6 +386,9 @@ void watch_start(bool alone)
 	sites.watching = watch_install(alone);
 	if (!sites.watching)
 		sites_ask_memory();
+	looking_on = (struct looking_on){ 0 };
+	/* J3. Objects may come unseen, or no interposer stands before libc. */
+	sites.callers_hidden |= !sites.watching || !agent_providers_table || agent.late;
 	/* If no code may be changed, a DSO that is unmapped unseen does no harm. */
 	l.only_program = !sites.watching && sites.may_patch;
 	/*

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * graph_callers.c [SESSION LIBRARY] - asks each of its objects who comes next, and what is found by
- * its RUNPATH
+ * graph_callers.c [here | SESSION LIBRARY] - asks each of its objects who comes next, and what is
+ * found by its RUNPATH
  *
+ * With `here` there is one name space, and nothing is loaded with RTLD_DEEPBIND.
  * With a session it attaches itself, with LIBRARY, when it has a thread, and stays until its input
  * ends.
  */
@@ -65,6 +66,8 @@ static void on_another_stack(void)
 
 int main(int argc, char **argv)
 {
+	const int what = ASK_NEXT | ASK_PATHS | (argc == 2 ? 0 : ASK_SPACES);
+
 	if (argc > 2 && attach(argv[1], argv[2])) {
 		fprintf(stderr, "not attached\n");
 		return 1;
@@ -72,9 +75,9 @@ int main(int argc, char **argv)
 	memory = tail_malloc(4000);
 	free(memory);
 	on_another_stack();
-	program_ask(say, 1);
-	first_ask(say, 1);
-	second_ask(say, 0);
+	program_ask(say, what);
+	first_ask(say, what);
+	second_ask(say, ASK_NEXT);
 	fflush(stdout);
 	while (argc > 2 && getchar() != EOF)
 		;

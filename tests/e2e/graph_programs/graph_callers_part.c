@@ -3,8 +3,8 @@
  * graph_callers_part.c - one object of graph_callers: functions that end in a jump to one that
  * looks at who calls it
  *
- * The callers of these functions do not end in jumps, so dlsym() and the others are called by the
- * object that asks. Compiled once for each object, with its name as PART.
+ * Their callers do not end in jumps, so dlsym() and the others are called by the object that asks.
+ * Compiled once for each object, with its name as PART.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -91,6 +91,19 @@ static sym_function *real_dlsym(void)
 	return real ? (sym_function *)real : dlsym;
 }
 
+/* By a version, which no interposer of dlsym() has. */
+static sym_function *version_dlsym(void)
+{
+	void *real = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+
+	return real ? (sym_function *)real : dlsym;
+}
+
+static const char *is_same(const void *dlsym_of_libc)
+{
+	return dlsym_of_libc == (const void *)dlsym ? "the same" : "another";
+}
+
 static void ask_symbols(answer *say)
 {
 	say(STRING(PART), "dlsym", who(tail_sym(RTLD_NEXT, "which")));
@@ -101,6 +114,20 @@ static void ask_symbols(answer *say)
 	pointer = real_dlsym();
 	say(STRING(PART), "by libc's pointer", who(tail_pointer(RTLD_NEXT, "which")));
 	say(STRING(PART), "by another object", who(tail_wrapper(RTLD_NEXT, "which")));
+	say(STRING(PART), "libc's pointer", is_same((const void *)pointer));
+}
+
+/* Of an object that is loaded later libc's own is found, past any interposer. */
+static void ask_next(answer *say)
+{
+	sym_function *next = (sym_function *)dlsym(RTLD_NEXT, "dlsym");
+
+	pointer = version_dlsym();
+	say(STRING(PART), "by a version's pointer", who(tail_pointer(RTLD_NEXT, "which")));
+	say(STRING(PART), "its pointer", is_same((const void *)pointer));
+	pointer = next ? next : dlsym;
+	say(STRING(PART), "by the next pointer", who(tail_pointer(RTLD_NEXT, "which")));
+	say(STRING(PART), "the next pointer", is_same((const void *)pointer));
 }
 
 /* It is in the program's own name space only. */
@@ -116,29 +143,35 @@ static void ask_object(const char *what, void *object, answer *say)
 		dlclose(object);
 }
 
-static void ask_again(void *object, answer *say)
+static void ask_again(void *object, answer *say, int what)
 {
 	ask_function *ask = object ? (ask_function *)tail_sym(object, "near_ask") : NULL;
 
 	if (ask)
-		ask(say, 0);
+		ask(say, what);
 	if (object)
 		dlclose(object);
 }
 
 /* Only from `first` it is to be found. */
-static void ask_paths(answer *say)
+static void ask_paths(answer *say, int what)
 {
 	ask_object("dlopen", tail_open("graph_callers_near.so", RTLD_NOW), say);
+	ask_object("dlmopen here", tail_mopen(LM_ID_BASE, "graph_callers_near.so", RTLD_NOW), say);
+	ask_again(tail_open("graph_callers_near.so", RTLD_NOW), say, 0);
+	if (!(what & ASK_SPACES))
+		return;
 	ask_object("dlmopen", tail_mopen(LM_ID_NEWLM, "graph_callers_near.so", RTLD_NOW), say);
-	ask_again(tail_open("graph_callers_near.so", RTLD_NOW | RTLD_DEEPBIND), say);
-	ask_again(tail_mopen(LM_ID_NEWLM, "graph_callers_near.so", RTLD_NOW), say);
+	ask_again(tail_open("graph_callers_near.so", RTLD_NOW | RTLD_DEEPBIND), say, ASK_NEXT);
+	ask_again(tail_mopen(LM_ID_NEWLM, "graph_callers_near.so", RTLD_NOW), say, ASK_NEXT);
 }
 
-void NAME(PART, _ask)(answer *say, int paths)
+void NAME(PART, _ask)(answer *say, int what)
 {
 	ask_symbols(say);
+	if (what & ASK_NEXT)
+		ask_next(say);
 	say(STRING(PART), "dl_iterate_phdr", tail_iterate(is_second, NULL) ? "second" : "nobody");
-	if (paths)
-		ask_paths(say);
+	if (what & ASK_PATHS)
+		ask_paths(say, what);
 }

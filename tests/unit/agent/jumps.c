@@ -64,15 +64,30 @@ static void found(void **state)
 
 static const char *hidden;
 
-/* Whether an object that is in memory imports dlopen() or another of its kind. */
-static bool looked_at(const char *path)
+static const struct link_map *loaded(const char *path)
 {
 	void *object = dlopen(path, RTLD_NOW);
 	struct link_map *map;
 
 	assert_non_null(object);
 	dlinfo(object, RTLD_DI_LINKMAP, &map);
+	return map;
+}
+
+/* Whether an object that is in memory imports dlopen() or another of its kind. */
+static bool looked_at(const char *path)
+{
+	const struct link_map *map = loaded(path);
+
 	return sites_looked_at(map->l_ld, map->l_addr);
+}
+
+/* Whether it has one itself. */
+static bool looks(const char *path)
+{
+	const struct link_map *map = loaded(path);
+
+	return sites_looks(map->l_ld, map->l_addr);
 }
 
 static void imports_are_seen(void **state)
@@ -82,6 +97,14 @@ static void imports_are_seen(void **state)
 	assert_true(looked_at(NULL));
 	assert_false(looked_at("libm.so.6"));
 	assert_false(looked_at("libc.so.6"));
+}
+
+static void functions_are_seen(void **state)
+{
+	assert_true(looks("libc.so.6") || looks("libdl.so.2"));
+	assert_false(looks("libm.so.6"));
+	assert_false(looks(fixture));
+	assert_false(looks(hidden));
 }
 
 /* Nobody knows which function a jump is in. */
@@ -114,6 +137,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(found, load, unload),
 		cmocka_unit_test(imports_are_seen),
+		cmocka_unit_test(functions_are_seen),
 		cmocka_unit_test_setup_teardown(without_starts, load, unload),
 		cmocka_unit_test_setup_teardown(damaged, load, unload),
 	};

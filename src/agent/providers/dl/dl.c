@@ -2,8 +2,8 @@
 /*
  * dl.c - dlclose(): afterwards an address that was looked up may belong to no DSO, or to another
  *
- * dlopen() is not interposed: the linker looks at its caller (RUNPATH, name space). If
- * agent/sites/watch.c sees what the linker does, it has called agent_dso_closed() before.
+ * If agent/sites/watch.c sees what the linker does, it has called agent_dso_closed() before.
+ * dlopen() and its kin, which look at their caller, are in callers.c.
  */
 #include <dlfcn.h>
 #include "agent/providers/hooks.h"
