@@ -401,7 +401,7 @@ static int run_batch(struct source *src, unsigned int max, bool silent)
 	uint64_t records = 0, hits = 0;
 	struct subbuf_record r = { 0 };
 	struct stream *s;
-	int ret = 1;
+	int ret = 1, more;
 
 	while (ret > 0 && records < max) {
 		s = window_first(w);
@@ -415,16 +415,20 @@ static int run_batch(struct source *src, unsigned int max, bool silent)
 			break;
 		}
 		r = s->record;
-		ret = window_pull(w);
-		if (!silent)
-			hits += pass(src, s, &r, ret > 0);
-		note_progress(src, passed + ++records);
+		ret = more = window_pull(w);
+		/*
+		 * The merge comes before pass(): a CPU cannot predict which record is next, but
+		 * it computes that while pass() runs.
+		 */
 		if (ret > 0) {
 			window_settle(w);
 		} else if (!ret) {
 			window_drop(w);
 			ret = 1;
 		}
+		if (!silent)
+			hits += pass(src, s, &r, more > 0);
+		note_progress(src, passed + ++records);
 	}
 	source_passed(src, records, hits, r.time);
 	return ret;

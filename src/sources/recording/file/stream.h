@@ -74,10 +74,15 @@ void stream_rewind(struct stream *s);
 
 /* Returns 1 if s->record is the next record, 0 at the end, -EPROTO with *err filled, or -ENOMEM. */
 int stream_next(struct stream *s, struct source_error *err);
+/* Bytes. Each record says where the next one is, so its load waits: the CPU fetches ahead. */
+enum { STREAM_AHEAD = 256 };
+
 /* The same in two steps. The first one returns 1, or the argument of the second one. */
 static inline int stream_next_quickly(struct stream *s)
 {
 	s->lost = 0;
+	/* The address may lie behind the file. */
+	__builtin_prefetch((const void *)((uintptr_t)s->page.at + STREAM_AHEAD));
 	return subbuf_next(&s->page, &s->record);
 }
 int stream_next_slowly(struct stream *s, int ret, struct source_error *err);
