@@ -308,9 +308,9 @@ struct agent_self {
 	 * clone() has another number.
 	 */
 	uint32_t	born;
-	bool		forks;		/* `forking` belongs to the fork() that is being made */
-	const struct pids_family *family;	/* while agent_born() runs */
-	struct pids_family forking;
+	bool		forks;		/* `noted` belongs to the fork() that is being made */
+	bool		joins;		/* the thread has no slot yet, and joins `noted` then */
+	struct pids_family noted;
 };
 
 AGENT_API extern __thread struct agent_self agent_self

@@ -13,7 +13,8 @@
  *                                           child's first hit, says HELLO
  *
  * N1  The creator notes its sets itself, before the new task exists: it may end,
- *     and leave its sets, before the new task runs.
+ *     and leave its sets, before the new task runs. The new task keeps the note
+ *     until it has a slot: while the server does not answer, there may be none.
  * N2  If a thread was made without our knowledge (by libc itself, or in a program
  *     without our interposers), the first thread of its process counts as its
  *     creator, at the thread's first hit. This happens only once: a thread that
@@ -74,9 +75,9 @@ void agent_born(uint32_t tid, const struct pids_family *family)
 	agent_self.born = tid;
 	if (!family || !is_in_any(family))
 		return;
-	agent_self.family = family;
+	agent_self.noted = *family;
+	agent_self.joins = true;
 	agent_thread();
-	agent_self.family = NULL;
 }
 
 /*
@@ -97,12 +98,13 @@ void tasks_join(struct agent_thread *t)
 	bool known = agent_self.born == t->tid;
 
 	agent_self.born = t->tid;
-	if (known && agent_self.family)
-		pids_join(&agent.plane, agent_slot(t), agent_self.family, t->pid);
+	if (known && agent_self.joins)
+		pids_join(&agent.plane, agent_slot(t), &agent_self.noted, t->pid);
 	/* N2. For the first thread of a process the server finds out who made it. */
 	else if (!known && t->pid != t->tgid &&
 		 pids_family_of(&agent.plane, agent_slot(t), t->tgid, &family))
 		pids_join(&agent.plane, agent_slot(t), &family, t->pid);
+	agent_self.joins = false;
 }
 
 void agent_vforked(void)
@@ -135,13 +137,13 @@ void *__dso_handle = &__dso_handle;
 
 static void before_fork(void)
 {
-	agent_self.forks = agent_family(&agent_self.forking);
+	agent_self.forks = agent_family(&agent_self.noted);
 }
 
 static void in_child(void)
 {
 	if (agent_self.forks)
-		agent_forked(&agent_self.forking);
+		agent_forked(&agent_self.noted);
 }
 
 void tasks_start(void)

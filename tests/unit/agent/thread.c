@@ -421,6 +421,33 @@ static void a_thread_joins_its_creator(void **state)
 	list_none();
 }
 
+/* What agent_family() wrote is gone by then, and the creator may be. */
+static void *be_made_without_slot(void *arg)
+{
+	made.tid = gettid();
+	agent_self.retry = UINT64_MAX;
+	agent_born((uint32_t)made.tid, &made.family);
+	memset(&made.family, 0, sizeof(made.family));
+	made.joined = is_listed(made.tid);
+	agent_self.retry = 0;
+	agent_thread();
+	made.stayed = is_listed(made.tid);
+	return NULL;
+}
+
+static void a_thread_that_finds_no_slot_joins_when_it_has_one(void **state)
+{
+	pthread_t t;
+
+	list_only(session, gettid());
+	assert_true(agent_family(&made.family));
+	pthread_create(&t, NULL, be_made_without_slot, NULL);
+	pthread_join(t, NULL);
+	assert_true(!made.joined && made.stayed);
+	assert_false(is_listed(made.tid));
+	list_none();
+}
+
 /* A child of vfork() in another name space of pids cannot tell which it has. */
 static void who_does_not_know_its_pid_leaves_it_to_the_server(void **state)
 {
@@ -510,6 +537,7 @@ int main(void)
 		cmocka_unit_test(a_thread_keeps_its_slot),
 		cmocka_unit_test(a_slot_is_used_again),
 		cmocka_unit_test(a_thread_joins_its_creator),
+		cmocka_unit_test(a_thread_that_finds_no_slot_joins_when_it_has_one),
 		cmocka_unit_test(who_does_not_know_its_pid_leaves_it_to_the_server),
 		cmocka_unit_test(of_an_unknown_one_the_first_thread_is_the_creator),
 		cmocka_unit_test(a_child_joins_the_thread_that_forks),
