@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * action.c - what actions refer to: variables, fields made into variables, synthetic events
+ * action.c - finds or makes what actions refer to: variables, variables made of fields, synthetic
+ * events
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,14 +32,14 @@ static int split_param(const char *text, struct param *out)
 	return -EINVAL;
 }
 
-/* The argument names this hist's own event, or no event. */
+/* Whether the argument names this hist's own event, or no event. */
 static bool is_own(const struct hist_data *hd, const struct param *p)
 {
 	return !p->system ||
 	       (!strcmp(p->system, hd->event->system->name) && !strcmp(p->event, hd->event->name));
 }
 
-/* Without an event it is onmatch()'s. */
+/* An argument without an event belongs to the event of onmatch(). */
 static void default_event(const struct hist_action *a, const struct param *p, const char **system,
 			  const char **event)
 {
@@ -90,7 +91,7 @@ static struct hist_field *make_var(struct hist_data *hd, const struct hist_comma
 	return event ? hist_hidden_create(hd, cmd, system, event, p->name, err) : NULL;
 }
 
-/* As the kernel compares: by the text of the type, else by size and sign. */
+/* Compares as the kernel does: by the text of the type, or by size and sign. */
 static bool hist_action_fits(const struct synth_field *field, const struct hist_field *var)
 {
 	if (strstr(var->type, "char[") && field->is_string && field->is_dynamic)
@@ -99,7 +100,7 @@ static bool hist_action_fits(const struct synth_field *field, const struct hist_
 		return false;
 	if (field->is_stack || !strcmp(field->type, var->type))
 		return true;
-	/* What varies in length is a word of its own in the record. */
+	/* A value of variable length is one word in the record. */
 	return (field->is_dynamic ? 8 : field->size) == var->size &&
 	       (field->is_string || field->is_signed == var->is_signed);
 }
@@ -178,7 +179,7 @@ static int create_save(struct hist_data *hd, const struct hist_command_text *cmd
 	return err;
 }
 
-/* One hist of an instance decides when its buffers are swapped, where no tracer does. */
+/* One hist of an instance decides when its buffers are swapped, if no tracer does. */
 static int create_snapshot(struct hist_data *hd)
 {
 	if (hd->instance->max_used || hd->instance->snapshot_hist)
@@ -219,7 +220,7 @@ static int create_track(struct hist_data *hd, const struct hist_command_text *cm
 	return create_one(hd, cmd, a);
 }
 
-/* The blocks' sizes are known when all that is saved is. */
+/* The sizes of the blocks are known when all saved values are. */
 static void make_blocks(struct hist_data *hd)
 {
 	for (unsigned int i = 0; i < hd->n_actions; i++) {

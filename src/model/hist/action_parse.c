@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * action_parse.c - the text of actions: HANDLER(what).ACTION(arguments)
+ * action_parse.c - parses the text of actions: HANDLER(what).ACTION(arguments)
  *
- * Nothing is looked up here but the event of onmatch(): whether variables,
- * fields and synthetic events exist is seen when the hist is added (action.c),
- * not when it is removed.
+ * Only the event of onmatch() is looked up here. action.c looks up variables, fields and synthetic
+ * events when the hist is added; a command that removes one does not.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -44,7 +43,7 @@ static int parse_params(const struct hist_command_text *cmd, struct hist_action 
 	return err;
 }
 
-/* save() and snapshot() keep what an onmax() or onchange() has found. */
+/* save() and snapshot() need an onmax() or onchange(). */
 static int check_tracks(const struct hist_command_text *cmd, const struct hist_action *a,
 			const char *name)
 {
@@ -79,7 +78,7 @@ static int parse_trace(const struct hist_command_text *cmd, struct hist_action *
 	return parse_params(cmd, a, strsep(&rest, ")"));
 }
 
-/* ".ACTION(arguments)" behind the handler */
+/* Parses ".ACTION(arguments)" behind the handler */
 static int action_parse_call(const struct hist_command_text *cmd, struct hist_action *a, char *s)
 {
 	const char *name;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * compile.c - from fields to the flat code that runs at a hit
+ * compile.c - compiles fields to the flat code that runs at a hit
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,13 +16,13 @@ struct compiler {
 	struct op	ops[OPS_MAX];
 	unsigned int	nr;
 	unsigned int	flags;
-	unsigned int	nr_events;	/* synthetic ones that it makes */
-	uint16_t	place[OPS_MAX];	/* for hist_join() */
+	unsigned int	nr_events;	/* how many synthetic events it makes */
+	uint16_t	place[OPS_MAX];	/* working memory of hist_join() */
 };
 
 static struct op *hist_compile_emit(struct compiler *c, enum op_kind kind)
 {
-	/* full: hist_compile() refuses */
+	/* If there is no room, hist_compile() refuses */
 	struct op *op = &c->ops[c->nr < OPS_MAX - 1 ? c->nr++ : OPS_MAX - 1];
 
 	*op = (struct op){ .kind = kind };
@@ -40,7 +40,8 @@ static enum op_kind load_code(const struct hist_field *f)
 static void emit_value(struct compiler *c, const struct hist_field *f);
 
 /*
- * Division by a number as the kernel does it: a shift, a multiplication that rounds up, or plainly.
+ * Divides by a number as the kernel does: by a shift, by a multiplication that rounds up, or
+ * plainly.
  */
 static void emit_division(struct compiler *c, const struct hist_field *f)
 {
@@ -76,7 +77,7 @@ static void emit_expr(struct compiler *c, const struct hist_field *f)
 	}
 }
 
-/* Pushes the number that a field stands for. */
+/* Pushes the number of a field. */
 static void emit_value(struct compiler *c, const struct hist_field *f)
 {
 	if (f->flags & (HIST_VAR_REF | HIST_ALIAS)) {
@@ -116,7 +117,7 @@ static enum string_kind string_kind(const struct field *field)
 	}
 }
 
-/* A field of the record as it is: loaded and used by one op. */
+/* Whether it is a field of the record without a modifier: one op loads and uses it. */
 static bool is_plain(const struct hist_field *f)
 {
 	return f->field &&
@@ -169,7 +170,7 @@ static void emit_sum(struct compiler *c, const struct hist_field *f, unsigned in
 	op->off = (uint16_t)sum;
 }
 
-/* Where an op takes a text from. */
+/* Sets where an op takes a text from. */
 static void text_source(struct op *op, const struct hist_data *hd, const struct hist_field *f)
 {
 	if (f->flags & (HIST_VAR_REF | HIST_ALIAS)) {
@@ -185,7 +186,7 @@ static void text_source(struct op *op, const struct hist_data *hd, const struct 
 	}
 }
 
-/* Of the hit, whatever field it was said to be: so does the kernel. */
+/* As in the kernel: a stack is the hit's, whatever field the command names. */
 static void stack_source(struct compiler *c, struct op *op, const struct hist_field *f)
 {
 	if (f->flags & (HIST_VAR_REF | HIST_ALIAS)) {
@@ -197,7 +198,9 @@ static void stack_source(struct compiler *c, struct op *op, const struct hist_fi
 	}
 }
 
-/* Sets `var` to the value of `val`, which is the same field unless the variable is an action's. */
+/*
+ * Sets `var` to the value of `val`. The two are the same field unless an action made the variable.
+ */
 static void emit_var(const struct hist_data *hd, struct compiler *c, const struct hist_field *var,
 		     const struct hist_field *val)
 {
@@ -220,7 +223,7 @@ static void emit_var(const struct hist_data *hd, struct compiler *c, const struc
 
 /* ---- References ---- */
 
-/* The variables of other hists, in the order of their numbers, before the elt is made. */
+/* Reads the variables of other hists, in the order of their numbers, before the elt is made. */
 static void emit_foreign_refs(const struct hist_data *hd, struct compiler *c)
 {
 	const struct hist_data *found = NULL;
@@ -316,7 +319,7 @@ static struct op *emit_track_begin(struct compiler *c, const struct hist_action 
 	return op;
 }
 
-/* The buffers are swapped when the value beats that of the newest snapshot, whatever its key. */
+/* The buffers are swapped if the value exceeds that of the newest snapshot, whatever its key. */
 static void emit_snapshot(const struct hist_data *hd, struct compiler *c,
 			  const struct hist_action *a)
 {
@@ -362,7 +365,7 @@ static void emit_actions(const struct hist_data *hd, struct compiler *c)
 	}
 }
 
-/* One or two keys and at most one value that are fields as they are: one op does it all. */
+/* One or two keys and at most one value, all fields without modifiers: one op does it all. */
 static bool fits_one_op(const struct hist_data *hd)
 {
 	if (hd->n_vals > 2 || hd->n_keys > 2 || hd->n_actions || hd->n_var_refs)
@@ -395,7 +398,7 @@ static bool emit_joined(const struct hist_data *hd, struct compiler *c)
 	return true;
 }
 
-/* The task's name is kept in each elt. */
+/* Whether each elt has a task's name. */
 bool hist_has_execname(const struct hist_data *hd)
 {
 	for (unsigned int i = 0; i < hd->n_fields; i++)

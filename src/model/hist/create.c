@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * create.c - the fields, keys and sort keys of a hist, with the kernel's limits
+ * create.c - makes the fields, keys and sort keys of a hist, with the kernel's limits
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static int add_hitcount(struct hist_data *hd)
 	return 0;
 }
 
-/* What makes no sense to sum up, or to keep in a variable. */
+/* A field whose values cannot be summed up or stored in a variable. */
 static bool unfit(const struct hist_field *f)
 {
 	if (f->flags & HIST_VAR)
@@ -35,7 +35,7 @@ static bool unfit(const struct hist_field *f)
 			   HIST_STACKTRACE);
 }
 
-/* A variable's value is the task's name, not its pid. */
+/* The value of such a variable is the task's name, not its pid. */
 static int make_execname(struct hist_field *f)
 {
 	char *type = strdup("char[]");
@@ -130,7 +130,7 @@ static int create_vals(struct hist_data *hd, const struct hist_command_text *cmd
 	return err;
 }
 
-/* At most 16 of one list count; what a longer list has behind them the kernel does not look at. */
+/* At most 16 entries of a list count. The kernel does not look at entries behind them. */
 static int parse_var_list(struct hist_data *hd, const struct hist_command_text *cmd, char *list)
 {
 	struct hist_attrs *a = &hd->attrs;
@@ -220,7 +220,10 @@ static int parse_direction(const struct hist_command_text *cmd, const char *s, b
 	return hist_refuse(cmd, "Invalid sort modifier", s);
 }
 
-/* The number of a field without the variables before it; 0 is hitcount, -1 none. */
+/*
+ * The number of a field, without counting the variables before it; 0 is hitcount, -1: there is
+ * none.
+ */
 static int sort_index(const struct hist_data *hd, const char *name)
 {
 	int idx = 0;
@@ -280,7 +283,7 @@ static int create_sort_keys(struct hist_data *hd, const struct hist_command_text
 	return err;
 }
 
-/* No hist has it as a hidden one or refers to it any more. */
+/* After this, no hist has it as a hidden one, and none refers to it. */
 static void hist_create_forget(const struct hist_data *hd)
 {
 	struct hist_data *other;
@@ -330,7 +333,7 @@ static int create_fields(struct hist_data *hd, const struct hist_command_text *c
 		err = create_vars(hd, cmd);
 	if (!err)
 		err = create_keys(hd, cmd);
-	/* Behind this point `$x` is no text for a field any more. */
+	/* After this, `$x` no longer means the text of a field. */
 	hist_attrs_free_vars(&hd->attrs);
 	return err;
 }

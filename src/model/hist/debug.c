@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * debug.c - the file `hist_debug`: the structure of a hist as it is in the model
+ * debug.c - the file `hist_debug`: the structure of a hist, as the model has it
  */
 #include "model/hist/hist.h"
 
@@ -24,7 +24,7 @@ static void print_flags(unsigned int flags, FILE *out)
 }
 
 /*
- * A number that stands for the structure wherever hist_debug names it; its cell's place never
+ * A number that hist_debug prints for the structure. It is the place of its cell, which never
  * changes.
  */
 static unsigned long long hist_id(const struct hist_data *hd)
@@ -77,7 +77,7 @@ static void hist_debug_field(const struct hist_field *f, FILE *out)
 	print_type(f, out);
 }
 
-/* False: the value is no field of the event, and the kernel's list ends there. */
+/* False: the value is not a field of the event, and the kernel's list ends there. */
 static bool print_field_var(const struct hist_field_var *fv, const char *list, unsigned int i,
 			    FILE *out)
 {

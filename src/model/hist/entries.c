@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * entries.c - the entries of a hist, taken out of its map and sorted
+ * entries.c - reads the entries of a hist from its map, and sorts them
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ uint64_t hist_entry_u64(const struct hist_entry *e, const struct hist_field *f)
 	return v;
 }
 
-/* As the kernel compares: by the size and sign of the event's field. */
+/* Compares as the kernel does: by the size and sign of the event's field. */
 static int compare_number(const struct hist_field *f, uint64_t a, uint64_t b)
 {
 	unsigned int size = f->field && !(f->flags & HIST_CPU) ? f->field->size : f->size;
@@ -81,7 +81,7 @@ static int compare_key(const struct hist_field *f, const struct hist_entry *a,
 	return compare_number(f, hist_entry_u64(a, f), hist_entry_u64(b, f));
 }
 
-/* What a sort key's number means: a sum, or a key field. */
+/* A sort key's number means a sum or a key field. */
 static int compare_by(const struct hist_data *hd, unsigned int idx, const struct hist_entry *a,
 		      const struct hist_entry *b)
 {
@@ -101,7 +101,7 @@ static int hist_entries_compare(const void *pa, const void *pb)
 		if (c)
 			return hd->sort_keys[i].descending ? -c : c;
 	}
-	/* Ties, which the kernel leaves in any order, come out by key. */
+	/* Equal entries, for which the kernel has any order, are sorted by key. */
 	for (unsigned int i = hd->n_vals; i < hd->n_fields; i++) {
 		int c = compare_key(hd->fields[i], a, b);
 
@@ -111,7 +111,7 @@ static int hist_entries_compare(const void *pa, const void *pb)
 	return memcmp(a->key, b->key, hd->key_size);
 }
 
-/* As %pS (with_offset) and %ps print an address. */
+/* Prints an address as %pS (with_offset) and %ps do. */
 char *hist_symbol_text(struct model *m, uint64_t addr, bool with_offset)
 {
 	const char *module = NULL, *name;
@@ -132,7 +132,7 @@ char *hist_symbol_text(struct model *m, uint64_t addr, bool with_offset)
 	return n < 0 ? NULL : out;
 }
 
-/* The name that was kept when the elt was made. */
+/* The name that was stored when the elt was made. */
 void hist_entry_comm(const struct hist_entry *e, char comm[LAYOUT_COMM_LEN + 1])
 {
 	const struct hist_data *hd = e->hd;
@@ -148,7 +148,7 @@ void hist_entry_comm(const struct hist_entry *e, char comm[LAYOUT_COMM_LEN + 1])
 	memcpy(comm, word, LAYOUT_COMM_LEN);
 }
 
-/* A block of an elt; elt 0: of the map. False: nothing was kept there. */
+/* Reads a block of an elt; elt 0: of the map. False: it is empty. */
 bool hist_block_read(const struct hist_data *hd, uint32_t elt, unsigned int block,
 		     char data[HIST_BLOCK_MAX])
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * entries.h - what a hist has counted: for the texts of show.c and json.c
+ * entries.h - the entries that a hist has counted, for show.c and json.c
  */
 #ifndef TRACEFUSE_MODEL_HIST_ENTRIES_H
 #define TRACEFUSE_MODEL_HIST_ENTRIES_H
@@ -13,13 +13,13 @@ struct hist_entry {
 	const struct hist_data *hd;
 	uint32_t	elt;
 	char		*key;		/* hd->key_size bytes, the key fields at their offsets */
-	const char	*comm;		/* of the newest snapshot; NULL: the elt's */
+	const char	*comm;		/* for the newest snapshot; NULL: the elt's name */
 	uint64_t	*sums;		/* hist_nr_sums(): hitcount, then the values in order */
 };
 
 struct hist_entries {
 	struct hist_data *hd;
-	struct hist_entry *v;		/* in the order of sort=, ties by key */
+	struct hist_entry *v;		/* in the order of sort=; equal ones by key */
 	unsigned int	nr;
 	uint64_t	hits, drops;
 };
@@ -30,22 +30,22 @@ enum {
 };
 
 unsigned int hist_nr_sums(const struct hist_data *hd);
-/* 0, -ENOMEM; to be freed in both cases. */
+/* 0, -ENOMEM; the caller frees *out in both cases. */
 int hist_entries_read(struct hist_data *hd, struct hist_entries *out);
-/* Totals: what it counted, and what found no room. */
+/* The totals: what it counted, and what found no room. */
 void hist_totals(const struct hist_data *hd, uint64_t *hits, uint64_t *drops);
 void hist_entries_free(struct hist_entries *all);
-/* A key field that is a number. */
+/* The number in a key field. */
 uint64_t hist_entry_u64(const struct hist_entry *e, const struct hist_field *f);
 /* The task's name that .execname shows. */
 void hist_entry_comm(const struct hist_entry *e, char comm[LAYOUT_COMM_LEN + 1]);
-/* A block of an elt; elt 0: of the map. False: nothing was kept there, and data is all 0. */
+/* Reads a block of an elt; elt 0: of the map. False: it is empty, and data is all 0. */
 bool hist_block_read(const struct hist_data *hd, uint32_t elt, unsigned int block,
 		     char data[HIST_BLOCK_MAX]);
-/* An address as %pS (with_offset) and %ps print it. To be freed; NULL: out of memory. */
+/* An address as %pS (with_offset) and %ps print it. The caller frees it. NULL: out of memory. */
 char *hist_symbol_text(struct model *m, uint64_t addr, bool with_offset);
 
-/* A word of what hist_block_read() has read. */
+/* A word of the data that hist_block_read() has read. */
 static inline uint64_t hist_block_word(const char *data, unsigned int off)
 {
 	uint64_t v;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * expr.c - expressions of fields and numbers: + - * / and -(...)
+ * expr.c - parses expressions of fields and numbers: + - * / and -(...)
  *
- * The root of an expression is its last + or -, else its last * or /, so that
- * all are evaluated from left to right. There are no parentheses but those of
- * the unary minus, which stands alone. Numbers are folded as they are met.
+ * The root of an expression is its last + or -, or else its last * or /, so that all are evaluated
+ * from left to right. The only parentheses are those of the unary minus, which cannot be combined.
+ * Constant operands are folded.
  *
- * The text is cut at its operators in place, as the kernel does, because that
- * can be seen: of `x=a-b,y=$x` only `a` is left when $x is looked up, and
- * errors that name the text look for what is left of it.
+ * As in the kernel, the text is cut at its operators in place, because a user can see that: of
+ * `x=a-b,y=$x` only `a` is left when $x is looked up, and errors that name the text search for what
+ * is left of it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ void hist_operand_print(const struct hist_field *f, FILE *out)
 		fprintf(out, ".%s", modifier);
 }
 
-/* The expression as it is printed. */
+/* The text of an expression, as it is printed. */
 static char *expr_text(const struct hist_field *f)
 {
 	static const char signs[] = { [HIST_OP_PLUS] = '+',
@@ -83,7 +83,7 @@ static char *expr_text(const struct hist_field *f)
 	return text;
 }
 
-/* Takes name, type and size from the operands, which are the field's from here on. */
+/* Sets name, type and size from the operands, which the field owns from now on. */
 static int expr_finish(struct hist_field *f)
 {
 	const struct hist_field *left = f->operands[0];
@@ -102,13 +102,15 @@ static bool refuse_string(const struct parse *p, const struct hist_field *f, con
 	return f->flags & HIST_STRING;
 }
 
-/* The kernel cannot name these below a minus, and so refuses them without a word. */
+/* The kernel has no text for these below a minus, and so refuses them without a message. */
 static bool has_no_text(const struct hist_field *f)
 {
 	return f->operator== HIST_OP_UNARY_MINUS ||(f->operands[0] && f->operator== HIST_OP_NONE);
 }
 
-/* What stands between the parentheses of "-(...)", cut in place; NULL: that is no such text. */
+/*
+ * The text between the parentheses of "-(...)", cut out in place. NULL: the text has another form.
+ */
 static char *inside_minus(struct parse *p, char *s)
 {
 	char *close;
@@ -132,7 +134,7 @@ static char *inside_minus(struct parse *p, char *s)
 	return s;
 }
 
-/* Takes the operand whatever comes of it. */
+/* Owns the operand in any case. */
 static struct hist_field *negate(struct parse *p, struct hist_field *operand, unsigned int flags,
 				 int *err)
 {
@@ -180,8 +182,8 @@ static uint64_t expr_divide(uint64_t a, uint64_t b)
 }
 
 /*
- * When a number is divided by a constant variable the kernel folds it with a
- * multiplier that it has not computed.
+ * If a number is divided by a constant variable, the kernel folds it with a multiplier that it has
+ * not computed.
  */
 static uint64_t divide_by_var(uint64_t a, uint64_t b)
 {
@@ -202,14 +204,14 @@ static uint64_t fold(enum hist_operator operator, uint64_t a, uint64_t b, bool b
 	}
 }
 
-/* The variable behind a reference, the field itself else; NULL: it is of no field. */
+/* The variable of a reference; otherwise the field itself. NULL: it is not made of a field. */
 static const struct hist_field *behind_ref(const struct hist_field *f)
 {
 	return f->flags & (HIST_VAR_REF | HIST_ALIAS) ? hist_find_own_var(f->var.hist_data, f->name)
 						      : f;
 }
 
-/* Whether two operands can be joined. */
+/* Checks whether two operands can be joined. */
 static int check_operands(const struct parse *p, enum hist_operator operator,
 			  const struct hist_field * left, const struct hist_field *right,
 			  const char *right_text)
@@ -238,7 +240,7 @@ static int join_operands(struct hist_field *f, enum hist_operator operator, stru
 	return expr_finish(f);
 }
 
-/* Joins two operands, which are taken whatever comes of it. */
+/* Joins two operands, and owns them in any case. */
 static struct hist_field *expr_join(struct parse *p, enum hist_operator operator,
 				    struct hist_field *left, struct hist_field *right,
 				    unsigned int flags, const char *right_text, int *err)

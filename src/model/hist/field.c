@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * field.c - one field of a hist: a field of the event with its modifier, or something made up
+ * field.c - one field of a hist: a field of the event with its modifier, or a generated one
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "model/text.h"
 
 static const struct {
-	const char	*text;		/* as it stands in a command; sym-offset was rewritten */
+	const char	*text;		/* as the command has it; sym-offset was rewritten */
 	unsigned int	flag;
 	const char	*printed;
 } modifiers[] = {
@@ -87,7 +87,7 @@ static bool hist_field_is_string(const struct field *field)
 	       field->kind == FIELD_RDYN_STRING;
 }
 
-/* A field of the event; false: of a size that is no value. */
+/* Takes a field of the event. False: its size is not that of a value. */
 static bool set_event_field(struct hist_field *f)
 {
 	const struct field *field = f->field;
@@ -118,7 +118,7 @@ static bool set_operand(struct hist_data *hd, struct hist_field *f)
 static bool set_shape(struct hist_data *hd, struct hist_field *f)
 {
 	if (f->flags & (HIST_EXPR | HIST_ALIAS | HIST_VAR_REF))
-		return true;	/* the caller knows */
+		return true;	/* the caller handles it */
 	if (f->flags & (HIST_HITCOUNT | HIST_CONST))
 		return set_kind(f, "u64", 8);
 	if (f->flags & HIST_STACKTRACE) {
@@ -192,7 +192,7 @@ static int parse_modifier(const struct hist_command_text *cmd, const char *name,
 	return bad_modifier(cmd, s);
 }
 
-/* Which field a name means; *out NULL for one that is made up. */
+/* Finds the field of a name; *out is NULL for a generated one. */
 static int hist_field_find(struct hist_data *hd, const struct hist_command_text *cmd,
 			   const char *name, unsigned int *flags, const struct field **out)
 {
@@ -217,7 +217,7 @@ static int hist_field_find(struct hist_data *hd, const struct hist_command_text 
 		*out = field;
 		return 0;
 	}
-	/* The old names: cpu, CPU, stacktrace, STACKTRACE. */
+	/* The older names: cpu, CPU, stacktrace, STACKTRACE. */
 	if (field && field->kind == FIELD_CPU) {
 		*out = field;
 		return *flags |= HIST_CPU, 0;
@@ -246,7 +246,7 @@ static struct hist_field *hist_field_number(struct hist_data *hd,
 	return f;
 }
 
-/* A field of the event, or what is made up, with its modifier. */
+/* A field of the event, or a generated one, with its modifier. */
 static struct hist_field *hist_field_parse_plain(struct hist_data *hd,
 						 const struct hist_command_text *cmd,
 						 const char *text, unsigned int flags, int *err)
@@ -271,7 +271,7 @@ static struct hist_field *hist_field_parse_plain(struct hist_data *hd,
 	free(copy);
 	if (*err)
 		return NULL;
-	*err = -ENOMEM;		/* also the kernel's answer for a field of odd size */
+	*err = -ENOMEM;		/* Also the kernel's answer for a field of odd size */
 	f = hist_field_create(hd, field, flags);
 	if (f)
 		f->buckets = buckets;
@@ -280,7 +280,7 @@ static struct hist_field *hist_field_parse_plain(struct hist_data *hd,
 
 /* "[system.event.]name", cut in place. */
 struct qualified {
-	char		*system, *event;	/* NULL: not there */
+	char		*system, *event;	/* NULL: missing */
 	char		*name;
 };
 
@@ -295,7 +295,7 @@ static void split_qualified(char *text, struct qualified *out)
 	out->event = strsep(&out->name, ".");
 }
 
-/* What names no variable of that event is looked up as a field of this one. */
+/* A name without such a variable of that event is looked up as a field of this event. */
 static struct hist_field *parse_qualified(struct hist_data *hd, const struct hist_command_text *cmd,
 					  const struct qualified *q, unsigned int flags, int *err)
 {
@@ -316,7 +316,7 @@ static struct hist_field *parse_qualified(struct hist_data *hd, const struct his
 				      flags & ~HIST_FIELD_OF_ACTION, err);
 }
 
-/* `word`, alone or with a modifier. */
+/* Whether it is `word`, alone or with a modifier. */
 static bool is_word(const char *text, const char *word)
 {
 	size_t n = strlen(word);
@@ -331,7 +331,7 @@ struct hist_field *hist_field_parse(struct hist_data *hd, const struct hist_comm
 
 	if (text_is_digit(*text))
 		return hist_field_number(hd, cmd, text, flags & ~HIST_FIELD_OF_ACTION, err);
-	/* As it was spelled in 2017. */
+	/* The name in kernels of 2017. */
 	if (is_word(text, "$common_timestamp"))
 		text++;
 	split_qualified(text, &q);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * field_var.c - variables that actions need and nobody named
+ * field_var.c - variables that actions need and no command names
  *
  *     onmatch(sched.sched_waking).trace(wl,$lat,next_pid,prio)
  *
@@ -122,7 +122,7 @@ static bool same_keys(const struct hist_data *a, const struct hist_data *b)
 	return true;
 }
 
-/* The first hist of the event whose keys can be looked up with ours. */
+/* The first hist of the event in which our keys can be looked up. */
 static struct trigger *find_compatible(struct event_file *f, const struct hist_data *hd)
 {
 	struct trigger *t;
@@ -169,7 +169,7 @@ static char *hidden_params(const struct hist_data *like, const char *field)
 	return text;
 }
 
-/* The command that the next server finds (R4) is the hidden hist's own. */
+/* The saved command, for the next server (R4), is that of the hidden hist itself. */
 static int add_hidden(struct event_file *f, const struct hist_command_text *cmd,
 		      const struct trigger *like, const char *field)
 {
@@ -214,7 +214,7 @@ struct hist_field *hist_hidden_create(struct hist_data *hd, const struct hist_co
 		return hist_error(cmd, "Matching event histogram not found", name), NULL;
 	var = find_hidden_var(hd, cmd, system, event, name, err);
 	if (var) {
-		/* A server that takes over makes the hidden one first, by its own command. */
+		/* A new server makes the hidden hist first, by its own command. */
 		if (e->model->restoring && !var->hist_data->is_hidden)
 			own_hidden(hd, var->hist_data);
 		return var;

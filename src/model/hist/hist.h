@@ -13,15 +13,15 @@
  *     hist_data
  *       fields[]:      | vals (hitcount first) and variables | keys |
  *                      0                                   n_vals     n_fields
- *       var_refs[]:    what a hit reads of variables, by number: the operands of
- *                      expressions, tracked variables, arguments of events
+ *       var_refs[]:    the variables that a hit reads, by number: operands of expressions,
+ *                      tracked variables, arguments of events
  *       field_vars[]:  variables made for arguments that are fields of this event
  *       save_vars[]:   the same for save()
  *       hidden[]:      hists made on another event for arguments that are its fields
  *       actions[]:     handler, action, arguments as numbers of var_refs[]
  *
- * `hist_debug` prints this structure as it is. One hist_data may belong to
- * several triggers: those of one name.
+ * `hist_debug` prints this structure. One hist_data may belong to several triggers: those of one
+ * name.
  */
 #ifndef TRACEFUSE_MODEL_HIST_HIST_H
 #define TRACEFUSE_MODEL_HIST_HIST_H
@@ -35,7 +35,7 @@
 #include "plane/code.h"
 
 enum {
-	HIST_VALS_MAX		= 3,	/* hitcount included */
+	HIST_VALS_MAX		= 3,	/* with hitcount */
 	HIST_KEYS_MAX		= 3,
 	HIST_SORT_KEYS_MAX	= 2,
 	HIST_VARS_MAX		= 16,
@@ -47,8 +47,9 @@ enum {
 	HIST_STRING_MAX		= 256,	/* room of a dynamic string in a key */
 	HIST_STACK_DEPTH	= 16,
 	HIST_KEY_SIZE_MAX	= HIST_STRING_MAX + HIST_STACK_DEPTH * 8,
-	HIST_COMM_VARS		= 2,	/* map variables that hold the task's name for .execname */
-	HIST_PARAMS_MAX		= 64,	/* arguments of an action, and field variables */
+	/* How many map variables the task's name for .execname takes */
+	HIST_COMM_VARS		= 2,
+	HIST_PARAMS_MAX		= 64,	/* arguments of an action, or field variables */
 };
 
 enum hist_flags {
@@ -73,7 +74,7 @@ enum hist_flags {
 	HIST_CONST	= 1 << 18,
 	HIST_PERCENT	= 1 << 19,
 	HIST_GRAPH	= 1 << 20,
-	/* to hist_field_parse(), with HIST_VAR: a reference stays one */
+	/* For hist_field_parse(), with HIST_VAR: a reference remains a reference */
 	HIST_FIELD_OF_ACTION = 1u << 31,
 };
 
@@ -81,41 +82,41 @@ enum hist_operator {
 	HIST_OP_NONE, HIST_OP_PLUS, HIST_OP_MINUS, HIST_OP_UNARY_MINUS, HIST_OP_DIV, HIST_OP_MULT,
 };
 
-/* What the value of a field or variable is. A text or a stack lies in a block of the elt. */
+/* What the value of a field or a variable is. A text or a stack lies in a block of the elt. */
 enum hist_content { HIST_NUMBER, HIST_TEXT, HIST_STACK };
 
 struct hist_data;
 struct synth_event;
 
 struct hist_var {
-	char		*name;		/* NULL: no variable */
-	unsigned int	idx;		/* into the elt's variables */
-	struct hist_data *hist_data;	/* whose variable it is */
+	char		*name;		/* NULL: it is not a variable */
+	unsigned int	idx;		/* its number among the elt's variables */
+	struct hist_data *hist_data;	/* the hist that has the variable */
 };
 
 struct hist_field {
-	const struct field *field;	/* of the event; NULL for what is made up */
+	const struct field *field;	/* of the event; NULL for a generated one */
 	unsigned int	flags;		/* enum hist_flags */
-	unsigned int	size;		/* of a key: rounded up to 8 */
-	unsigned int	offset;		/* of a key: in the compound key */
+	unsigned int	size;		/* for a key: rounded up to 8 */
+	unsigned int	offset;		/* for a key: its place in the compound key */
 	bool		is_signed;
 	char		*type;
 	uint64_t	buckets;
 	uint64_t	constant;
 	struct hist_field *operands[2];
-	enum hist_operator operator;	/* of an expression */
+	enum hist_operator operator;	/* for an expression */
 	struct hist_var	var;
 	enum hist_content content;
-	/* of a variable that is a text or a stack; of a reference to one */
+	/* For a variable that is a text or a stack, and for a reference to one */
 	unsigned int	block;
-	/* an expression: by `constant`, whose field may be a reference */
+	/* An expression that divides by `constant`; its operand may be a reference */
 	bool		divides_by_constant;
-	/* a reference that an expression uses: one match a setting */
+	/* An expression uses this reference: each setting is read once */
 	bool		read_once;
-	unsigned int	var_ref_idx;	/* a reference's, an alias's place in var_refs[] */
-	/* as a reference was written, NULL: by its name alone */
+	unsigned int	var_ref_idx;	/* For a reference or an alias: its place in var_refs[] */
+	/* As the reference was written; NULL: only by its name */
 	char		*system, *event_name;
-	char		*name;		/* of a reference or an expression */
+	char		*name;		/* for a reference or an expression */
 	char		*full_name;	/* "system.event.$name" */
 	struct hist_data *hist_data;
 };
@@ -134,11 +135,11 @@ struct hist_action {
 	char		*name;		/* "save", "snapshot", "trace", or the synthetic event's */
 	char		*params[HIST_PARAMS_MAX];
 	unsigned int	n_params;
-	/* HIST_TRACE: the arguments, in var_refs[] */
+	/* HIST_TRACE: the arguments, as numbers in var_refs[] */
 	unsigned int	var_ref_idx[HIST_PARAMS_MAX];
 	struct synth_event *synth;
 	bool		use_trace_keyword;	/* trace(EVENT,...) rather than EVENT(...) */
-	char		*synth_name;		/* its first argument then */
+	char		*synth_name;		/* in that case its first argument */
 	struct {
 		char	*system, *event;
 	} match;				/* HIST_ONMATCH */
@@ -146,15 +147,15 @@ struct hist_action {
 		char	*var_str;		/* "$lat" */
 		struct hist_field *var_ref;	/* the variable that is tracked */
 		struct hist_field *track_var;	/* __max, __change */
-		/* of each elt: the tracked value, with save() what was saved then */
+		/* In each elt: the tracked value and, with save(), the values saved with it */
 		unsigned int block;
-		/* of the map: value, key and task of the newest snapshot */
+		/* In the map: value, key and task of the newest snapshot */
 		unsigned int snapshot_block;
 	} track;				/* HIST_ONMAX, HIST_ONCHANGE */
 };
 
 struct hist_sort_key {
-	unsigned int	field_idx;	/* counted without variables */
+	unsigned int	field_idx;	/* its number, without counting variables */
 	bool		descending;
 };
 
@@ -165,7 +166,7 @@ struct hist_attrs {
 	unsigned int	map_bits;	/* 0: not given */
 	char		*assignments[HIST_VARS_MAX];
 	unsigned int	n_assignments;
-	/* of the assignments */
+	/* Those of the assignments */
 	char		*var_names[HIST_VARS_MAX], *var_exprs[HIST_VARS_MAX];
 	unsigned int	n_vars;
 	char		*actions[HIST_ACTIONS_MAX];
@@ -174,7 +175,7 @@ struct hist_attrs {
 
 struct hist_data {
 	struct hist_attrs attrs;
-	/* whose fields it has; of a name the one that had it first */
+	/* Its fields are used; for a name, the event of the first trigger */
 	struct event	*event;
 	struct instance	*instance;
 	struct hist_field *fields[HIST_FIELDS_MAX];
@@ -183,7 +184,7 @@ struct hist_data {
 	struct hist_sort_key sort_keys[HIST_SORT_KEYS_MAX];
 	unsigned int	n_sort_keys;
 	bool		enable_timestamps;
-	bool		removes;	/* of a command with "!": its variables may exist */
+	bool		removes;	/* made by a command with "!": its variables may exist */
 	unsigned int	map_bits;
 
 	struct hist_field *var_refs[HIST_VARS_MAX];
@@ -196,8 +197,8 @@ struct hist_data {
 	unsigned int	n_save_vars;
 	struct hist_data *hidden[HIST_PARAMS_MAX];
 	unsigned int	n_hidden;
-	bool		is_hidden;	/* some hist's hidden[] has it */
-	/* in instance->hist_vars, newest first; on no list: has no variables or references */
+	bool		is_hidden;	/* it is in some hist's hidden[] */
+	/* In instance->hist_vars, newest first; in no list: it has no variables or references */
 	struct list_head vars_node;
 
 	struct map_shape shape;
@@ -206,126 +207,134 @@ struct hist_data {
 	config_ref	cell;		/* struct hist_cell */
 	config_ref	code;
 	size_t		code_size;
-	/* numbers of variables that were given, save() and __max included */
+	/* How many numbers of variables were given, those for save() and __max included */
 	unsigned int	n_map_vars;
-	unsigned int	refs;		/* triggers that have it: more than one with name= */
+	unsigned int	refs;		/* how many triggers have it: more than one with name= */
 };
 
-/* A command, and where its errors go: "hist:SYSTEM:EVENT", the command with its "hist:". */
+/* A command, and where its errors go: "hist:SYSTEM:EVENT", and the command with its "hist:". */
 struct hist_command_text {
 	struct event_file *file;
-	/* "hist:keys=..."; of a hidden hist the command that needs it */
+	/* "hist:keys=..."; for a hidden hist, the command that needs it */
 	char		*text;
-	/* as written, for the next server (R4); of a hidden hist its own */
+	/* As written, for the next server (R4); for a hidden hist, its own command */
 	const char	*command;
 };
 
 /* ---- parse.c ---- */
 
 /*
- * Logs an error; the caret goes under the first place in the command where `at` stands ("" or NULL:
- * its start).
+ * Logs an error. The caret goes under the first place where the command has `at` ("" or NULL: its
+ * start).
  */
 void hist_error(const struct hist_command_text *cmd, const char *error, const char *at);
 /*
- * The same for who failed with `err`: of a command that found no memory nothing is said to be
- * wrong.
+ * The same for an operation that failed with `err`. If memory was exhausted, no error is logged for
+ * the command.
  */
 void hist_say(int err, const struct hist_command_text *cmd, const char *error, const char *at);
-/* The same for what the caller returns then: -EINVAL. */
+/* The same; returns -EINVAL, for the caller to return. */
 int hist_refuse(const struct hist_command_text *cmd, const char *error, const char *at);
-/* --hist-legacy: forgets the error of the command before. */
+/* --hist-legacy: forgets the error of the last command. */
 void hist_legacy_error_clear(struct event_file *f);
-/* Takes the text apart at its colons. `params` is changed. 0, -EINVAL, -ENOMEM. */
+/* Splits the text at its colons. `params` is changed. 0, -EINVAL, -ENOMEM. */
 int hist_attrs_parse(const struct hist_command_text *cmd, char *params, struct hist_attrs *out);
 void hist_attrs_free(struct hist_attrs *attrs);
 void hist_attrs_free_vars(struct hist_attrs *attrs);
 
 /* ---- field.c ---- */
 
-/* One field with its modifiers, or a number. NULL with *err set. */
+/* Parses one field with its modifiers, or a number. NULL: *err is set. */
 struct hist_field *hist_field_parse(struct hist_data *hd, const struct hist_command_text *cmd,
 				    char *text, unsigned int flags, int *err);
 struct hist_field *hist_field_create(struct hist_data *hd, const struct field *field,
 				     unsigned int flags);
-/* Of a reference nothing is freed: var_refs[] owns it. */
+/* Does not free a reference: var_refs[] owns it. */
 void hist_field_free(struct hist_field *f);
 void hist_ref_free(struct hist_field *ref);
 const char *hist_field_name(const struct hist_field *f);
 /* "hex", "log2" ...; NULL: none. */
 const char *hist_field_modifier(const struct hist_field *f);
-/* A field as expressions and the keys of hidden hists name it: "$x", "a.log2", "5". */
+/* Prints a field as expressions and the keys of hidden hists name it: "$x", "a.log2", "5". */
 void hist_operand_print(const struct hist_field *f, FILE *out);
 
 /* ---- expr.c ---- */
 
 /*
- * The same with operators. Both cut the text to pieces in place; its first piece stays what it says
- * (see expr.c).
+ * The same with operators. Both cut the text in place; its first piece stays readable (see expr.c).
  */
 struct hist_field *hist_expr_parse(struct hist_data *hd, const struct hist_command_text *cmd,
 				   char *text, unsigned int flags, int *err);
 
 /* ---- create.c ---- */
 
-/* All but the actions' variables and the map. `removes`: of a "!" command. */
+/* Makes all but the actions' variables and the map. `removes`: for a "!" command. */
 int hist_data_create(struct event_file *f, const struct hist_command_text *cmd, char *params,
 		     bool removes, struct hist_data **out);
 void hist_data_destroy(struct hist_data *hd);
 
 /* ---- var.c ---- */
 
-/* The variable of that name that a hist defines itself; NULL: none. */
+/* The variable of that name that this hist defines; NULL: none. */
 struct hist_field *hist_find_own_var(const struct hist_data *hd, const char *name);
-/* The same, or one of the hists that the event has. */
+/* The same, or that of another hist of the event. */
 struct hist_field *hist_find_var(const struct hist_data *hd, const char *name);
-/* A variable as `$name` or `system.event.$name` finds it; logs when it is not unique. */
+/* Finds a variable for `$name` or `system.event.$name`. Logs an error if it is not unique. */
 struct hist_field *hist_find_event_var(struct hist_data *hd, const struct hist_command_text *cmd,
 				       const char *system, const char *event, const char *name);
-/* The reference to a variable, made when there is none yet; NULL: out of memory, or too many. */
+/* The reference to a variable, made if there is none yet. NULL: out of memory, or too many. */
 struct hist_field *hist_ref_create(struct hist_data *hd, struct hist_field *var, const char *system,
 				   const char *event);
-/* "$x" in an expression; NULL: it is none, or there is no such variable, which is logged. */
+/*
+ * "$x" in an expression. NULL: it is not a reference, or there is no such variable, which is
+ * logged.
+ */
 struct hist_field *hist_ref_parse(struct hist_data *hd, const struct hist_command_text *cmd,
 				  const char *system, const char *event, const char *text,
 				  int *err);
-/* A variable that is another one: `y=$x`. */
+/* Makes a variable that is another one: `y=$x`. */
 struct hist_field *hist_alias_create(struct hist_data *hd, struct hist_field *ref);
-/* What `$x` stands for where x is a plain field of the same command; NULL. */
+/* The text that `$x` means if x is a plain field of the same command; NULL: it is none. */
 const char *hist_local_field(const struct hist_data *hd, const char *system, const char *event,
 			     const char *text);
-/* It is a variable, or has a reference in it. */
+/* Whether it is a variable, or has a reference in it. */
 bool hist_field_has_vars(const struct hist_field *f);
-/* Another hist refers to one of its variables. */
+/* Whether another hist refers to one of its variables. */
 bool hist_is_referenced(const struct hist_data *hd);
-/* Puts it among those whose variables can be found, when it has any. The instance stays as long. */
+/*
+ * If it has variables, adds it to the list in which they are found. The instance cannot be removed
+ * then.
+ */
 void hist_vars_add(struct hist_data *hd);
 void hist_vars_remove(struct hist_data *hd);
 
 /* ---- field_var.c ---- */
 
-/* The number of a new variable in the elt, -1: too many. */
+/* The number of a new variable in the elt; -1: there are too many. */
 int hist_map_var(struct hist_data *hd);
 unsigned int hist_map_block(struct hist_data *hd, unsigned int size);
-/* A variable that no field has: __max. NULL with *err set: the name exists, too many. */
+/*
+ * Makes a variable without a field: __max. NULL: *err is set: the name exists, or there are too
+ * many.
+ */
 struct hist_field *hist_var_create(struct hist_data *hd, const char *name, unsigned int size,
 				   const char *type, int *err);
 /*
- * A variable of a field of this hist's own event, named by the first piece of its text. NULL,
- * logged.
+ * Makes a variable of a field of this hist's own event, named by the first piece of its text. NULL:
+ * an error was logged.
  */
 struct hist_field_var *hist_field_var_create(struct hist_data *hd,
 					     const struct hist_command_text *cmd, char *name,
 					     int *err);
 void hist_field_var_free(struct hist_field_var *fv);
 /*
- * A variable of a field of another event, in a hidden hist with the keys of one that is there.
- * NULL, logged.
+ * Makes a variable of a field of another event, in a hidden hist with the keys of an existing one.
+ * NULL: an error was logged.
  */
 struct hist_field *hist_hidden_create(struct hist_data *hd, const struct hist_command_text *cmd,
 				      const char *system, const char *event, const char *name,
 				      int *err);
-/* Removes the hidden hists that nobody else refers to. */
+/* Removes the hidden hists to which no other hist refers. */
 void hist_hidden_remove(struct hist_data *hd);
 
 /* ---- action_parse.c ---- */
@@ -336,46 +345,46 @@ bool hist_actions_match(const struct hist_data *a, const struct hist_data *b);
 
 /* ---- action.c ---- */
 
-/* Finds or makes what the actions refer to. 0, -EINVAL, -EBUSY, -EEXIST, -ENOMEM */
+/* Finds or makes all that the actions refer to. 0, -EINVAL, -EBUSY, -EEXIST, -ENOMEM */
 int hist_actions_create(struct hist_data *hd, const struct hist_command_text *cmd);
 
 /* ---- map.c ---- */
 
 /*
- * Makes the map, or restores the one that a dead server's cell names, and writes the program. 0,
+ * Makes the map, or restores the one that a dead server's cell names, and writes the code. 0,
  * -ENOMEM, -EPROTO
  */
 int hist_map_create(struct hist_data *hd, config_ref restored_cell);
-/* A new, empty map for `clear`; the old one is retired. */
+/* Makes a new, empty map for `clear`; the old one is retired. */
 int hist_map_renew(struct hist_data *hd);
-/* For the variables of its elts; .data is NULL where the session has lost it. */
+/* A view for the variables of its elts. .data is NULL if the session has lost the map. */
 struct map_view hist_map_view(const struct hist_data *hd);
-/* Retires map, cell and program. */
+/* Retires map, cell and code. */
 void hist_map_retire(struct hist_data *hd);
-/* Where save() and the tracked value lie in a block. */
+/* The tracked value is at the begin of a block; the values saved with it follow at this offset. */
 enum { HIST_TRACK_VALUES = 8 };
 unsigned int hist_save_offset(const struct hist_data *hd, unsigned int i);
 unsigned int hist_save_size(const struct hist_data *hd);
 
 /* ---- compile.c ---- */
 
-/* Writes the program for the map that is there. 0, -ENOMEM, -E2BIG */
+/* Writes the code for the present map. 0, -ENOMEM, -E2BIG */
 int hist_compile(struct hist_data *hd);
 bool hist_has_execname(const struct hist_data *hd);
 
 /* ---- trigger.c ---- */
 
-/* Adds a hist trigger; for hidden ones the errors show the command that needs them. */
+/* Adds a hist trigger. For a hidden hist, errors show the command that needs it. */
 int hist_trigger_add(struct event_file *f, const struct hist_command_text *cmd, char *params,
 		     const char *cond);
-/* The trigger of an event file that has the hist; NULL. */
+/* The trigger of an event file that has the hist; NULL: none. */
 struct trigger *hist_trigger_of(struct event_file *f, const struct hist_data *hd);
 
 /* ---- join.c ---- */
 
 /*
- * Joins ops of code with keys of that many bytes; `place` is working memory. Returns how many are
- * left.
+ * Joins ops of code whose keys have that many bytes; `place` is working memory. Returns how many
+ * ops are left.
  */
 unsigned int hist_join(struct op *ops, unsigned int nr, uint32_t key_size, uint16_t *place);
 
@@ -385,7 +394,7 @@ void hist_trigger_print(struct trigger *t, FILE *out);
 
 /* ---- show.c, debug.c ---- */
 
-/* The files `hist` and `hist_debug` of an event. 0, -ENOMEM */
+/* Print the files `hist` and `hist_debug` of an event. 0, -ENOMEM */
 int hist_print(struct event_file *f, FILE *out);
 int hist_debug_print(struct event_file *f, FILE *out);
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * join.c - joins ops that often stand behind each other into one
+ * join.c - joins ops that often follow each other into one
  *
- * Works on finished code: what a row of `patterns` describes becomes one
- * op, and jumps are set anew. No jump leads into the middle of a pattern, for
- * only tracking jumps, and behind its end.
+ * It works on finished code: ops that a row of `patterns` describes become one op, and jumps are
+ * computed again. No jump leads into the middle of a pattern, because only tracking jumps, and it
+ * jumps behind its end.
  */
 #include "model/hist/hist.h"
 #include "plane/code.h"
 
 /*
- * Each looks at the ops from `op` on, of which there are `left`. Returns how many became *out; 0:
- * not these.
+ * Each looks at the `left` ops from `op` on. Returns how many of them became *out; 0: the pattern
+ * does not match.
  */
 typedef unsigned int (*join_fn)(const struct op *op, unsigned int left, struct op *out);
 
@@ -34,7 +34,7 @@ static bool is_load(const struct op *op)
 	return op->kind >= OP_LOAD_U8 && op->kind <= OP_LOAD_S64;
 }
 
-/* A key, and the search where it was the last. */
+/* A key, and the search if it was the last key. */
 static unsigned int join_key(const struct op *op, unsigned int left, struct op *out)
 {
 	unsigned int used;
@@ -57,7 +57,7 @@ static unsigned int join_key(const struct op *op, unsigned int left, struct op *
 	return used + 1;
 }
 
-/* A hist with a text as its only key that only counts. */
+/* A hist that only counts, with a text as its only key. */
 static unsigned int join_text_hist(const struct op *op, unsigned int left, struct op *out)
 {
 	if (!MATCHES(op, left, OP_KEY_STRING, OP_FIND, OP_END) || op->off)
@@ -67,7 +67,7 @@ static unsigned int join_text_hist(const struct op *op, unsigned int left, struc
 	return 2;
 }
 
-/* The same with the .log2 of an integer. */
+/* The same with the .log2 of an integer as its only key. */
 static unsigned int join_log2_hist(const struct op *op, unsigned int left, struct op *out)
 {
 	if (left < 5 || !is_load(op) || op[2].off ||
@@ -117,7 +117,7 @@ static unsigned int join_time(const struct op *op, unsigned int left, struct op 
 	return used + 3;
 }
 
-/* A hist with one key that only notes the time. */
+/* A hist with one key that only stores the time. */
 static unsigned int join_time_hist(const struct op *op, unsigned int left, struct op *out)
 {
 	struct op time = { 0 };
@@ -134,7 +134,7 @@ static unsigned int join_time_hist(const struct op *op, unsigned int left, struc
 	return used;
 }
 
-/* One with one key that begins with the time since another's variable was set. */
+/* A hist with one key that begins with the time since another hist's variable was set. */
 static unsigned int join_since(const struct op *op, unsigned int left, struct op *out)
 {
 	struct op time;
@@ -158,7 +158,7 @@ static unsigned int join_since(const struct op *op, unsigned int left, struct op
 	return used + 4;
 }
 
-/* A variable that a field is the value of. */
+/* A variable whose value is a field. */
 static unsigned int join_field_var(const struct op *op, unsigned int left, struct op *out)
 {
 	if (left < 2 || !is_load(op) || op[1].kind != OP_VAR_SET)
@@ -170,7 +170,10 @@ static unsigned int join_field_var(const struct op *op, unsigned int left, struc
 
 static const struct {
 	join_fn	join;
-	/* The op looks the key up as one word. A text's .log2 has the room of the text instead. */
+	/*
+	 * The op looks the key up as one word. For a text's .log2 the key has the room of the text
+	 * instead.
+	 */
 	bool	of_one_word;
 } patterns[] = {
 	{ join_log2_hist, true }, { join_time_hist, true }, { join_since, true },
@@ -195,7 +198,7 @@ static unsigned int join_one(const struct op *op, unsigned int left, bool one_wo
 
 /* ---- The hist's own variables in the events that it makes ---- */
 
-/* Whether an op that makes no number of an event asks for a reference. */
+/* Whether an op that does not store a number of an event uses a reference. */
 static bool asks_for(const struct op *op, uint32_t ref)
 {
 	switch (op->kind) {
@@ -210,7 +213,7 @@ static bool asks_for(const struct op *op, uint32_t ref)
 	}
 }
 
-/* Whether `own`, an OP_REF_OWN, is there for numbers of events alone: they take the variable. */
+/* If only numbers of events use `own`, an OP_REF_OWN, they take the variable themselves. */
 static bool own_is_taken(struct op *ops, unsigned int nr, const struct op *own)
 {
 	for (unsigned int i = 0; i < nr; i++)

@@ -11,8 +11,8 @@
  *         "snapshot": { "handler", "variable", "value", "keys" } or null,
  *         "totals": { "hits", "entries", "dropped" } } ... ]
  *
- * "raw" is what the event had, "text" what `hist` shows of it. Numbers are
- * numbers: addresses take more than 53 bits.
+ * "raw" is the value in the event, "text" is what `hist` prints for it. Numbers are JSON numbers:
+ * addresses take more than 53 bits.
  */
 #include <stdlib.h>
 #include <errno.h>
@@ -52,7 +52,7 @@ static void print_number(const struct hist_field *f, uint64_t v, FILE *out)
 		fprintf(out, "%llu", (unsigned long long)v);
 }
 
-/* "field", and the modifier when there is one. */
+/* "field", and "modifier" if there is one. */
 static void hist_json_field(const struct hist_field *f, FILE *out)
 {
 	const char *modifier = hist_field_modifier(f);
@@ -77,7 +77,7 @@ static void print_symbol_text(const struct hist_entry *e, uint64_t addr, bool wi
 	free(text);
 }
 
-/* Both are lists: addresses, and their names. */
+/* Prints one of two lists: addresses, or their names. */
 static void print_stack(const struct hist_entry *e, const struct hist_field *f, bool names,
 			FILE *out)
 {
@@ -97,7 +97,7 @@ static void print_stack(const struct hist_entry *e, const struct hist_field *f, 
 	fputc(']', out);
 }
 
-/* What the number means by its modifier. */
+/* The text of a number, by the field's modifier. */
 static void print_number_text(const struct hist_entry *e, const struct hist_field *f, FILE *out)
 {
 	uint64_t v = hist_entry_u64(e, f);
@@ -178,7 +178,7 @@ static void print_values(const struct hist_entry *e, FILE *out)
 	fputc(']', out);
 }
 
-/* null: not set, or used up. What is no number is left out. */
+/* null: it is unset, or was used up. Only numbers are printed. */
 static void print_variables(const struct hist_entry *e, FILE *out)
 {
 	const struct hist_data *hd = e->hd;
@@ -204,7 +204,7 @@ static void print_variables(const struct hist_entry *e, FILE *out)
 	fputc('}', out);
 }
 
-/* ---- what handlers keep ---- */
+/* ---- values of handlers ---- */
 
 static void print_saved(const struct hist_data *hd, const char *data, FILE *out)
 {

@@ -9,7 +9,7 @@
 
 struct event_file;
 
-/* All histograms of an event as a JSON array; json.c shows what is in it. 0, -ENOMEM */
+/* Prints all histograms of an event as a JSON array; json.c shows its form. 0, -ENOMEM */
 int hist_json_print(struct event_file *f, FILE *out);
 
 #endif

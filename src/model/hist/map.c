@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * map.c - the tracing map of a hist: made, restored from a dead server, renewed by `clear`
+ * map.c - the tracing map of a hist: makes it, restores it from a dead server, renews it for
+ * `clear`
  */
 #include <errno.h>
 #include <string.h>
@@ -30,7 +31,7 @@ static void shape_of(struct hist_data *hd, struct map_shape *out)
 {
 	const struct config_header *h = session_header(hd->event->model->session);
 
-	/* Its blocks are there already. */
+	/* It includes its blocks already. */
 	out->max_elts = 1u << hd->map_bits;
 	out->key_size = hd->key_size;
 	out->nr_sums = hd->n_vals - hd->n_vars;
@@ -41,7 +42,7 @@ static void shape_of(struct hist_data *hd, struct map_shape *out)
 
 static int make_map(struct hist_data *hd)
 {
-	/* Zeros: an empty one. */
+	/* The memory is zeroed: an empty map. */
 	hd->map_ref = session_data_alloc(hd->event->model->session, hd->map_size);
 	return hd->map_ref ? 0 : -ENOMEM;
 }
@@ -61,7 +62,7 @@ struct map_view hist_map_view(const struct hist_data *hd)
 static void point_cell(const struct hist_data *hd)
 {
 	/*
-	 * Release: pairs with the acquire in ref_find() and, when this server has died, in
+	 * Release: pairs with the acquire in ref_find() and, in the next server, with that in
 	 * restore_map().
 	 */
 	atomic_store_explicit(&cell_of(hd)->map, hd->map_ref, memory_order_release);
@@ -77,7 +78,7 @@ static int make_cell(struct hist_data *hd)
 	return 0;
 }
 
-/* Programs that live go on with the layout of the server before this one. */
+/* Running programs continue with the last server's layout. */
 static bool layout_is_ours(const struct hist_data *hd, const struct hist_cell *c)
 {
 	struct map_layout ours = { 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * parse.c - the parts of a hist command between its colons
+ * parse.c - parses the parts of a hist command between its colons
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "model/hist/hist.h"
 #include "model/text.h"
 
-/* The first error of a command counts. */
+/* Only the first error of a command counts. */
 static void keep_legacy(const struct hist_command_text *cmd, const char *error, const char *at)
 {
 	struct event_file *f = cmd->file;
@@ -104,7 +104,7 @@ static int parse_size(const char *text, unsigned int *bits)
 	return 0;
 }
 
-/* A later assignment of the same kind wins. */
+/* A later assignment of the same kind replaces an earlier one. */
 static int parse_assignment(const struct hist_command_text *cmd, char *s, struct hist_attrs *a)
 {
 	const char *value;

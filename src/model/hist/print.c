@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * print.c - a hist trigger as the file `trigger` lists it
+ * print.c - prints a hist trigger as the file `trigger` lists it
  */
 #include "model/hist/hist.h"
 
@@ -137,7 +137,7 @@ void hist_trigger_print(struct trigger *t, FILE *out)
 	actions_print(hd, out);
 	if (t->cond)
 		fprintf(out, " if %s", t->cond);
-	/* Relaxed: an enable_hist may flip it any time. */
+	/* Relaxed: enable_hist in a hit may change it at any time. */
 	fputs(atomic_load_explicit(&t->state->paused, memory_order_relaxed) ? " [paused]"
 									    : " [active]",
 	      out);

@@ -8,7 +8,7 @@
 
 #include "model/hist/entries.h"
 
-/* A val's largest and summed-up sum, for .graph and .percent. */
+/* The largest sum of a val, and the sum of all, for .graph and .percent. */
 struct val_total {
 	uint64_t	max, total;
 };
@@ -83,7 +83,7 @@ static void hist_show_key(const struct hist_entry *e, const struct hist_field *f
 	}
 }
 
-/* A hundred times the percentage; UINT32_MAX: of nothing. */
+/* The percentage times 100; UINT32_MAX: the total is 0. */
 static uint32_t percentage(uint64_t v, uint64_t total)
 {
 	if (total && v < UINT64_MAX / 10000)
@@ -130,7 +130,7 @@ static void print_val(const char *name, unsigned int flags, uint64_t v, const st
 	}
 }
 
-/* ---- What onmax(), onchange(), save() and snapshot() kept ---- */
+/* ---- The values of onmax(), onchange(), save() and snapshot() ---- */
 
 static void print_saved(const struct hist_data *hd, const char *data, bool saved, FILE *out)
 {
@@ -155,7 +155,7 @@ static const struct hist_action *save_action(const struct hist_data *hd)
 	return NULL;
 }
 
-/* Below the entry: the tracked value, and what save() kept, whichever action that belongs to. */
+/* Below the entry: the tracked value and the values of save(), whichever action they belong to. */
 static void print_tracks(const struct hist_entry *e, FILE *out)
 {
 	const struct hist_data *hd = e->hd;
@@ -192,7 +192,7 @@ static void print_keys(const struct hist_entry *e, FILE *out)
 	fputs(lines ? "}" : " }", out);
 }
 
-/* The newest snapshot that a snapshot() took. */
+/* The newest snapshot of a snapshot(). */
 static void hist_show_snapshot(struct hist_data *hd, FILE *out)
 {
 	const struct hist_action *a = NULL;
@@ -274,7 +274,7 @@ static int hist_show_one(struct trigger *t, unsigned int n, FILE *out)
 	return err;
 }
 
-/* What the first version of these histograms had below them, before there was an error_log. */
+/* The line below the histograms in their first version, when there was no error_log. */
 static void print_legacy_error(const struct event_file *f, FILE *out)
 {
 	if (f->hist_error)

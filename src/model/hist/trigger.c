@@ -2,8 +2,8 @@
 /*
  * trigger.c - the command "hist" of the file `trigger`: add, change, remove
  *
- * A hist with a name is one hist_data that several triggers share; the first
- * trigger of the name is the one that others are compared with.
+ * A hist with a name is one hist_data that several triggers share. Others are compared with the
+ * first trigger of the name.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -59,7 +59,7 @@ static struct trigger *find_named(struct model *m, const char *name)
 	return NULL;
 }
 
-/* The trigger of the event that the new command describes. */
+/* The trigger of the event that matches the new command. */
 static struct trigger *find_match(struct event_file *f, const struct hist_data *hd,
 				  const struct trigger *named, const char *cond)
 {
@@ -86,11 +86,11 @@ struct trigger *hist_trigger_of(struct event_file *f, const struct hist_data *hd
 	return NULL;
 }
 
-/* What belongs to one command while it is carried out. */
+/* The state of one command while it is carried out. */
 struct command {
 	const struct hist_command_text *text;
-	struct hist_data *hd;		/* of the command; freed unless a trigger took it */
-	struct trigger	*named;		/* the one that has the name already */
+	struct hist_data *hd;		/* the command's own hist; freed unless a trigger took it */
+	struct trigger	*named;		/* the trigger that has the name already */
 	const char	*cond;
 };
 
@@ -101,7 +101,7 @@ static int command_open(struct event_file *f, const struct hist_command_text *te
 	int err;
 
 	*c = (struct command){ .text = text, .cond = cond };
-	/* So that the '-' is no operator to the parser of expressions. */
+	/* Rewritten, so that the parser of expressions does not take the '-' for an operator. */
 	for (offset = params; (offset = strstr(offset, ".sym-offset"));
 	     offset += strlen(".sym-offset"))
 		offset[4] = 'X';
@@ -117,7 +117,9 @@ static void command_close(struct command *c)
 		hist_data_destroy(c->hd);
 }
 
-/* Relaxed: a hit takes it when it sees it, and enable_hist of a hit may switch it any time. */
+/*
+ * Relaxed: a hit uses the value that it finds, and enable_hist in a hit may change it at any time.
+ */
 static bool is_paused(const struct trigger *t)
 {
 	return atomic_load_explicit(&t->state->paused, memory_order_relaxed);
@@ -139,7 +141,7 @@ static int publish_anew(struct event *e)
 	return err;
 }
 
-/* All triggers that share the hist get its new program; the old one goes in any case. */
+/* All triggers that share the hist get its new code. The old code is retired in any case. */
 static int republish(const struct hist_data *hd)
 {
 	struct model *m = hd->event->model;
@@ -166,7 +168,7 @@ static int hist_command_clear(struct trigger *t)
 	return err ? err : republish(hd);
 }
 
-/* pause, cont and clear of a hist that is there. Returns false when there is none. */
+/* Carries out pause, cont or clear for an existing hist. Returns false if there is none. */
 static bool update(struct command *c, struct event_file *f, int *err)
 {
 	const struct hist_attrs *a = &c->hd->attrs;
@@ -210,10 +212,10 @@ static int check_new(struct command *c, struct event_file *f)
 }
 
 /*
- * A hist that looks at the time sets the instance's clock, which empties its
- * buffer when it was another. Nothing sets it back, as in the kernel. A
- * recording's time stamps are what they are: there it changes what is printed.
- * A hist that is restored sets nothing: the clock may have been changed since.
+ * A hist that uses the time sets the instance's clock. If that was another one, the buffer is
+ * emptied. As in the kernel, nothing sets the clock back. A recording's time stamps do not change:
+ * there the clock only changes what is printed. A restored hist does not set the clock, which may
+ * have been changed since.
  */
 static int hist_command_set_clock(struct command *c, struct event_file *f)
 {
@@ -230,7 +232,7 @@ static int hist_command_set_clock(struct command *c, struct event_file *f)
 	return 0;
 }
 
-/* Gives the trigger its hist: the named one, or the command's own with a map. */
+/* Gives the trigger its hist: the named one, or the command's own hist with a map. */
 static int take_hist(struct command *c, struct trigger *t)
 {
 	struct hist_data *hd = c->named ? hist_of(c->named) : c->hd;
@@ -256,7 +258,7 @@ static int take_hist(struct command *c, struct trigger *t)
 	return 0;
 }
 
-/* The order in which the kernel looks at things, so that of two errors the same one comes first. */
+/* Checks in the kernel's order, so that of two errors the same one is reported. */
 static int add_new(struct command *c, struct event_file *f, struct trigger *t)
 {
 	bool paused = c->hd->attrs.pause;
@@ -321,7 +323,7 @@ static int hist_command_add(const struct trigger_command *cmd, struct event_file
 	return err;
 }
 
-/* Also what is only to be removed must be right. */
+/* A command that only removes must be correct, too. */
 static int check_filter(struct event_file *f, const char *cond)
 {
 	struct filter *filter = NULL;
@@ -371,7 +373,7 @@ static void hist_command_arm(struct trigger *t, struct trigger_arm *out)
 	out->code = hist_of(t)->code;
 }
 
-/* A hist with a name may outlive the instance where it was made. */
+/* A hist with a name may outlive the instance in which it was made. */
 static void move_to_other_instance(struct hist_data *hd)
 {
 	struct instance *inst;

@@ -7,8 +7,8 @@
  *     sched_switch   hist:keys=next_pid:lat=common_timestamp-$ts0
  *                                                            ^ reference: var_refs[0]
  *
- * A name alone is looked for in the events of onmatch() first, then in all
- * events of the instance, where it must be of one event only.
+ * A name alone is searched first in the events of onmatch(), then in all events of the instance,
+ * where only one event may have it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static struct event_file *find_file(struct instance *inst, const char *system, c
 	return e ? event_file_find(inst, e) : NULL;
 }
 
-/* The event file whose hists define the variable; *ambiguous when several do. */
+/* The event file whose hists define the variable. *ambiguous: several do. */
 static struct event_file *find_var_file(struct instance *inst, const char *name, bool *ambiguous)
 {
 	struct event_file *found = NULL;
@@ -89,7 +89,7 @@ static void not_unique(const struct hist_command_text *cmd, const char *name)
 		   name);
 }
 
-/* In the events that onmatch() names. */
+/* Searches the events that onmatch() names. */
 static struct hist_field *find_match_var(struct hist_data *hd, const struct hist_command_text *cmd,
 					 const char *name, bool *ambiguous)
 {
@@ -140,7 +140,7 @@ static bool hist_var_copy_text(char **to, const char *from)
 	return !from || *to;
 }
 
-/* A reference, or an alias, takes after the variable. */
+/* A reference, or an alias, takes its properties from the variable. */
 static bool take_after(struct hist_field *f, const struct hist_field *var, const char *system,
 		       const char *event)
 {
@@ -237,7 +237,7 @@ const char *hist_local_field(const struct hist_data *hd, const char *system, con
 	return NULL;
 }
 
-/* ---- Who refers to whom ---- */
+/* ---- References from other hists ---- */
 
 static bool refers_to(const struct hist_data *hd, const struct hist_data *target, unsigned int idx)
 {

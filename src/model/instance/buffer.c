@@ -2,13 +2,13 @@
 /*
  * buffer.c - the rings of an instance: size, sub-buffer size, snapshot, clear
  *
- * A change of size makes a new buffer and retires the old one (R6). As in the
- * kernel a resized buffer keeps what fits, one with new sub-buffers is empty.
+ * A change of size makes a new buffer and retires the old one (R6). As in the kernel, a resized
+ * buffer keeps the records that fit; a buffer with a new sub-buffer size is empty.
  *
- * B1  Which buffers there are says the server's own book (buffer_published()), not
- *     the data region. state->live hits flip, too, but neither buffer goes away with
- *     that, and each ring orders its own records (G3). So all loads here and both
- *     flips are relaxed; what takes a buffer away is not.
+ * B1  The server's own book says which buffers exist (buffer_published()), not the data region.
+ *     Hits flip state->live, too, but no buffer is freed by that, and each ring orders its own
+ *     records (G3). So all loads here and both flips are relaxed. The store that takes a buffer
+ *     away is not.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -40,8 +40,8 @@ static bool overwrites(const struct instance *inst)
 }
 
 /*
- * Where nothing was ever enabled only the source's own internal records are
- * kept: large rings for them have to be worth their memory.
+ * Where no event was ever enabled, the buffer only has the source's own internal records. Large
+ * rings for them must be worth their memory.
  */
 static bool holds_all(const struct instance *inst)
 {
@@ -54,8 +54,8 @@ static bool holds_all(const struct instance *inst)
 }
 
 /*
- * What a source's rings get: all that the source has, unless the user said
- * otherwise; never less than is promised, for what triggers make of its events.
+ * A source's rings get room for all its records, unless the user has set a size. They are never
+ * smaller than promised, because triggers may make records of its events.
  */
 static int add_source_rings(struct instance *inst, const uint64_t *promised, data_ref buffer)
 {
@@ -96,11 +96,13 @@ static int make_buffer(struct instance *inst, const uint64_t *bytes, data_ref *o
 	return err;
 }
 
-/* New rings of the given sizes for both buffers; nothing is changed when there is no memory. */
+/*
+ * Makes new rings of the given sizes for both buffers. If there is no memory, nothing is changed.
+ */
 static int buffer_replace(struct instance *inst, const uint64_t *bytes)
 {
 	data_ref made[2] = { 0, 0 };
-	/* B1. With one buffer nobody flips, with two both are wanted. */
+	/* B1. With one buffer no hit flips; with two, both are needed. */
 	const uint32_t live = atomic_load_explicit(&inst->state->live, memory_order_relaxed) & 1;
 
 	for (uint32_t i = 0; i < 2; i++) {
@@ -120,7 +122,7 @@ static int buffer_replace(struct instance *inst, const uint64_t *bytes)
 	return 0;
 }
 
-/* What so many bytes make in whole sub-buffers, two at least; wraps around as the kernel's does. */
+/* The bytes in whole sub-buffers, at least two. Wraps around as the kernel's does. */
 static uint64_t whole_pages(const struct instance *inst, uint64_t bytes)
 {
 	uint64_t payload = inst->subbuf_size - PAGE_HEADER, pages = (bytes + payload - 1) / payload;
@@ -128,13 +130,13 @@ static uint64_t whole_pages(const struct instance *inst, uint64_t bytes)
 	return (pages < 2 ? 2 : pages) * payload;
 }
 
-/* The rings come from the server before this one, and so does what is commanded. */
+/* The rings come from the last server, and so does the command that set them. */
 static bool restores(const struct instance *inst)
 {
 	return inst->model->restoring || (!inst->model->top && instance_buffer(inst, 0));
 }
 
-/* New rings where a size changes, or where `anyway` says so. */
+/* Makes new rings if a size changes, or if `anyway` is true. */
 static int resize(struct instance *inst, int cpu, uint64_t bytes, bool anyway)
 {
 	const uint32_t nr = inst->model->nr_cpus;
@@ -146,7 +148,7 @@ static int resize(struct instance *inst, int cpu, uint64_t bytes, bool anyway)
 	for (uint32_t i = 0; i < nr; i++)
 		sizes[i] = cpu < 0 || (uint32_t)cpu == i ? whole_pages(inst, bytes)
 							 : inst->buffer_bytes[i];
-	/* A new server finds the rings as they are. */
+	/* A new server takes over the rings unchanged. */
 	if (!restores(inst) && (anyway || !instance_buffer(inst, 0) ||
 				memcmp(sizes, inst->buffer_bytes, nr * sizeof(*sizes))))
 		err = buffer_replace(inst, sizes);
@@ -187,7 +189,7 @@ int instance_expand(struct instance *inst)
 	err = resize(inst, -1, inst->model->default_buffer_bytes, true);
 	if (err)
 		inst->expanded = false;
-	/* Choosing a tracer expands the rings; instances are born with theirs. */
+	/* Choosing a tracer expands the rings. Instances have full rings from the start. */
 	return err || inst->name ? err
 				 : instance_save(inst, SETTING_EXPANDED, "current_tracer", "nop");
 }
@@ -221,7 +223,7 @@ void instance_restart_time(struct instance *inst)
 void instance_clear(struct instance *inst)
 {
 	for (uint32_t i = 0; i < 2; i++) {
-		/* Not by instance_buffer(): a hit may swap them in between. */
+		/* instance_buffer() would not do: a hit may swap the buffers in between. */
 		data_ref b = instance_buffer_at(inst, i);
 
 		if (b)
@@ -233,7 +235,7 @@ void instance_clear(struct instance *inst)
 
 int instance_snapshot_alloc(struct instance *inst)
 {
-	/* B1. Where it is used there is one buffer, and nobody flips. */
+	/* B1. The caller has one buffer, so no hit flips. */
 	uint32_t other = !(atomic_load_explicit(&inst->state->live, memory_order_relaxed) & 1);
 	data_ref made;
 	int err;
@@ -249,13 +251,13 @@ int instance_snapshot_alloc(struct instance *inst)
 }
 
 /*
- * Hits swap by compare-and-swap when they have seen the other buffer: with
- * another number that fails, and what was swapped just before is swapped back.
+ * A hit swaps by a compare-and-swap after it has seen the other buffer. The exchange with a new
+ * number makes that fail. If a hit has swapped just before, the buffers are swapped back.
  */
 void instance_snapshot_free(struct instance *inst)
 {
 	_Atomic uint32_t *word = &inst->state->live;
-	/* B1; the exchange looks again */
+	/* B1; the exchange checks it again */
 	uint32_t live = atomic_load_explicit(word, memory_order_relaxed);
 	const uint32_t stays = live & 1;
 
@@ -263,7 +265,7 @@ void instance_snapshot_free(struct instance *inst)
 		return;
 	buffer_publish(inst->model->session, inst->index, !stays, 0);
 	/*
-	 * Release: pairs with the acquires of hit_take_snapshot(), and of report() in
+	 * Release: pairs with the acquires in hit_take_snapshot() and in report() of
 	 * agent/emit/section.c.
 	 */
 	while (!atomic_compare_exchange_weak_explicit(
@@ -278,7 +280,10 @@ int instance_snapshot_take(struct instance *inst, int cpu)
 
 	if (err)
 		return err;
-	/* There is one then, but nobody stops for it who stands already. */
+	/*
+	 * The other buffer exists now, but while a reader has stopped the rings the two are not
+	 * swapped.
+	 */
 	if (inst->stopped)
 		return 0;
 	if (cpu >= 0) {
@@ -289,7 +294,7 @@ int instance_snapshot_take(struct instance *inst, int cpu)
 		return buffer_swap_cpu(inst->model->session, live, live == first ? second : first,
 				       (uint32_t)cpu);
 	}
-	/* B1, as hit_take_snapshot(); `snapshots` is a count. */
+	/* B1, as in hit_take_snapshot(); `snapshots` is a count. */
 	atomic_fetch_xor_explicit(&inst->state->live, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&inst->state->snapshots, 1, memory_order_relaxed);
 	return 0;
@@ -307,9 +312,7 @@ void instance_cpumask_changed(struct instance *inst)
 	}
 }
 
-/*
- * Tracers of sections have to know: their programs report none meanwhile, and so swap no buffers.
- */
+/* Sections have to know it: programs report none meanwhile, and so do not swap buffers. */
 static void tell_stopped(struct instance *inst)
 {
 	if (inst->model->take_sections)
@@ -343,7 +346,7 @@ int model_source_rings(struct model *m)
 	if (m->source_runs || !m->source_bytes)
 		return 0;
 	m->source_runs = true;
-	/* Added to the buffers that there are: markers written before stay. */
+	/* Rings are added to the existing buffers: markers written before stay. */
 	list_each(inst, &m->instances, node) {
 		for (int i = 0; i < 2 && !err; i++) {
 			buffer = instance_buffer(inst, i);

@@ -41,7 +41,8 @@ bool instance_clock_in_ns(const struct instance *inst)
 void instance_set_clock(struct instance *inst, uint32_t id)
 {
 	/*
-	 * Relaxed: a hit takes it when it sees it; one on its way still records a time of the old.
+	 * Relaxed: a hit uses the value that it finds; one that is on its way still records the old
+	 * clock's time.
 	 */
 	atomic_store_explicit(&inst->state->clock, id, memory_order_relaxed);
 	session_settings_changed(inst->model->session);

@@ -21,10 +21,7 @@ static struct instance_state *state_of(struct model *m, uint32_t index)
 	return plane_instance(session_plane(m->session), index);
 }
 
-/*
- * Of those from `from` on, before `to`: one that nobody has, and that was left before all others.
- * 0: none
- */
+/* Of the places `from` .. `to` - 1, the free one that was left before all others; 0: none */
 static uint32_t find_free(struct model *m, uint32_t from, uint32_t to)
 {
 	uint32_t best = 0;
@@ -37,9 +34,9 @@ static uint32_t find_free(struct model *m, uint32_t from, uint32_t to)
 }
 
 /*
- * A place in instance_state[]; the top is 0. -1: all are taken. The one that was
- * left last comes last: a hit that is on its way may still record there. The
- * first ones are for function_graph, which has a bit for each.
+ * A place in instance_state[]; the top has 0. -1: all are taken. The place that was left last is
+ * used last, because a hit on its way may still record there. The first places are for
+ * function_graph, which has a bit for each of them.
  */
 static int find_place(struct model *m)
 {
@@ -108,10 +105,7 @@ static struct instance *instance_alloc(struct model *m, const char *name)
 	return inst;
 }
 
-/*
- * What programs use already, when the session's server died. Their sizes come with the commands
- * that set them.
- */
+/* Takes over the buffers that programs use already. The commands that set their sizes follow. */
 static int instance_restore(struct instance *inst)
 {
 	for (uint32_t i = 0; i < 2; i++) {
@@ -121,27 +115,30 @@ static int instance_restore(struct instance *inst)
 			return err;
 	}
 	/*
-	 * The old server died in instance_snapshot_free(), and a hit has taken a snapshot
-	 * meanwhile, or in rmdir. Relaxed: as above.
+	 * The old server died in instance_snapshot_free() while a hit took a snapshot, or it died
+	 * in rmdir. Relaxed: as above.
 	 */
 	if (!instance_buffer(inst, 0) && instance_buffer(inst, 1))
 		atomic_fetch_xor_explicit(&inst->state->live, 1, memory_order_relaxed);
-	/* In rmdir: it is carried out, for what else is saved of the instance is refused then. */
+	/*
+	 * The old server died in rmdir. The removal is completed: all else that is saved of the
+	 * instance is refused.
+	 */
 	if (inst->name && !instance_buffer(inst, 0))
 		return -ENOENT;
 	/*
-	 * Nobody reads yet; and the tracer is chosen again. Relaxed: each hit takes them when it
-	 * sees them.
+	 * There are no readers yet, and the tracer is chosen again. Relaxed: each hit uses the
+	 * value that it finds.
 	 */
 	atomic_fetch_and_explicit(&inst->state->flags,
 				  ~(uint32_t)(INSTANCE_MAX_USED | INSTANCE_STOPPED),
 				  memory_order_relaxed);
-	/* The old server may have died while somebody read with pause-on-trace. */
+	/* The old server may have died while a reader used pause-on-trace. */
 	instance_cpumask_changed(inst);
 	return inst->name ? instance_expand(inst) : instance_start_small(inst);
 }
 
-/* A new instance has its full size at once; the top waits for its first event. */
+/* A new instance has its full size at once. The top waits for its first event. */
 static int make_buffers(struct instance *inst)
 {
 	if (inst->name)
@@ -149,7 +146,7 @@ static int make_buffers(struct instance *inst)
 	return instance_start_small(inst);
 }
 
-/* Its place in instance_state[] is what a new server has to find again. */
+/* A new server has to find its place in instance_state[] again. */
 static int save_instance(struct instance *inst)
 {
 	const uint64_t place = inst->index;
@@ -163,7 +160,7 @@ static int save_instance(struct instance *inst)
 	return err;
 }
 
-/* A new server gives an instance its options again itself: they have saved texts of their own. */
+/* A new server sets an instance's options by itself: they have saved texts. */
 static int born_options(struct instance *inst)
 {
 	const uint64_t shared = ~0ull << OPTION_TRACER, none = 1ull << OPTION_TRACE_PRINTK_DEST;
@@ -184,7 +181,10 @@ static bool is_taken(const struct model *m, uint32_t place)
 	return false;
 }
 
-/* No instance's, or that of one that the old server was making, or removing, when it died. */
+/*
+ * The place belongs to no instance, or to one that the old server was making or removing when it
+ * died.
+ */
 static void place_leave(struct model *m, uint32_t place)
 {
 	struct instance dead = { .model = m, .index = place, .state = state_of(m, place) };
@@ -206,8 +206,8 @@ static bool watches(const struct model *m, uint32_t place)
 }
 
 /*
- * The old server died between the end of a latency tracer and that of its watch: programs would
- * report on.
+ * The old server died after a latency tracer had ended and before its watch did: programs would
+ * continue to report.
  */
 static void sections_restored(struct model *m)
 {
@@ -216,7 +216,7 @@ static void sections_restored(struct model *m)
 	struct section_control *c = &session_header(m->session)->sections;
 
 	for (int i = 0; i < SECTION_WATCHES; i++) {
-		/* Relaxed: servers alone store both. */
+		/* Relaxed: only servers store both. */
 		if (!(atomic_load_explicit(&c->kinds, memory_order_relaxed) & kinds[i]) ||
 		    watches(m, atomic_load_explicit(&c->watch[i].instance, memory_order_relaxed)))
 			continue;
@@ -235,7 +235,7 @@ void instances_restored(struct model *m)
 
 	list_each(inst, &m->instances, node) {
 		pids_restored(inst);
-		/* An option that hits know of, but the old server died before it was saved. */
+		/* Hits use an option, but the old server died before it was saved. */
 		options_publish(inst);
 	}
 	sections_restored(m);
@@ -250,7 +250,7 @@ static void drop_buffers(struct instance *inst)
 		buffer_publish(inst->model->session, inst->index, i, 0);
 }
 
-/* Where the server before had an instance of that name; 0: nowhere. */
+/* The place of the last server's instance of that name; 0: there was none. */
 static int restored_place(const struct model *m, const char *name)
 {
 	char path[512];
@@ -294,8 +294,8 @@ int instance_create(struct model *m, const char *name, struct instance **out)
 			drop_buffers(inst);
 		saved_remove(m, &inst->saved);
 		/*
-		 * What was there before is left in instances_restored(), or restored at the next
-		 * try.
+		 * Buffers of the last server are freed in instances_restored(), or restored at the
+		 * next try.
 		 */
 		if (!restored || (!name && err != -ENOMEM))
 			set_unused(inst);
@@ -305,7 +305,7 @@ int instance_create(struct model *m, const char *name, struct instance **out)
 	list_add_tail(&inst->node, &m->instances);
 	*out = inst;
 	err = name ? model_arm_internal(m, inst) : 0;
-	/* One that comes back keeps its saved texts for the next try. */
+	/* A restored instance keeps its saved texts for the next try. */
 	if (err && !m->restoring)
 		instance_remove(inst);
 	return err;
@@ -339,7 +339,7 @@ int instance_remove(struct instance *inst)
 	}
 	list_del(&inst->node);
 	instance_free(inst);
-	/* It may have been the last one with event-fork or function-fork. */
+	/* It may have been the last instance with event-fork or function-fork. */
 	if (!m->closing)
 		options_publish(m->top);
 	return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * options.c - trace options: names, defaults, where they show, what they switch
+ * options.c - trace options: their names, defaults, files and effects
  */
 #include <errno.h>
 #include <string.h>
@@ -35,11 +35,11 @@ static const uint64_t default_options =
 	BIT(OPTION_FUNCGRAPH_DURATION) | BIT(OPTION_FUNCGRAPH_IRQS) | BIT(OPTION_SLEEP_TIME) |
 	BIT(OPTION_GRAPH_TIME);
 
-/* Options that an instance other than the top has no file for. */
+/* Options without a file in other instances than the top. */
 static const uint64_t top_only =
 	BIT(OPTION_TRACE_PRINTK) | BIT(OPTION_PRINTK_MSG_ONLY) | BIT(OPTION_RECORD_CMD);
 
-/* What a hit has to know of the options. */
+/* The options that hits have to know. */
 static const struct {
 	enum trace_option option;
 	uint32_t flag;
@@ -98,7 +98,7 @@ static void tell_follow(struct model *m)
 
 	list_each(inst, &m->instances, node)
 		any |= inst->options & (BIT(OPTION_EVENT_FORK) | BIT(OPTION_FUNCTION_FORK));
-	/* What the server before has said holds until all options are back. */
+	/* The last server's value stays until all options are restored. */
 	if (any || !m->held)
 		session_follow(m->session, any != 0);
 }
@@ -115,7 +115,7 @@ static uint32_t sets_that_follow(const struct instance *inst)
 
 void options_publish(struct instance *inst)
 {
-	/* Relaxed: the server's own store, as below. */
+	/* Relaxed: only the server stores it, as below. */
 	uint32_t flags = atomic_load_explicit(&inst->state->flags, memory_order_relaxed) &
 			 INSTANCE_ABSOLUTE_TIME;
 
@@ -123,7 +123,7 @@ void options_publish(struct instance *inst)
 		if (options_test(inst->options, plane_flags[i].option))
 			flags |= plane_flags[i].flag;
 	flags |= (inst->max_used ? INSTANCE_MAX_USED : 0) | (inst->stopped ? INSTANCE_STOPPED : 0);
-	/* Relaxed: only the server stores it, hits take the new value when they see it. */
+	/* Relaxed: only the server stores it; a hit uses the value that it finds. */
 	atomic_store_explicit(&inst->state->flags, flags, memory_order_relaxed);
 	session_settings_changed(inst->model->session);
 	session_pids_follow(inst->model->session, inst->index, sets_that_follow(inst));
@@ -140,7 +140,7 @@ static void set_overwrite(struct instance *inst, bool on)
 	}
 }
 
-/* trace_printk() prints into one instance: the one that takes it takes it from the others. */
+/* trace_printk() prints into one instance: the others lose the option. */
 static void take_printk(struct instance *inst)
 {
 	struct instance *other;
@@ -150,7 +150,7 @@ static void take_printk(struct instance *inst)
 			other->options &= ~BIT(OPTION_TRACE_PRINTK_DEST);
 }
 
-/* A saved option that its tracer has set meanwhile: what was saved stays the option's. */
+/* A saved option that its tracer has set meanwhile: the saved value stays. */
 static bool is_restored(const struct instance *inst, enum trace_option o)
 {
 	char path[64];
@@ -189,7 +189,7 @@ static void set_bit(struct instance *inst, enum trace_option o, bool on)
 		inst->options &= ~BIT(o);
 }
 
-/* A tracer has its options once, whatever instance they are written in. */
+/* A tracer has its options once, whichever instance they are written in. */
 static int set_tracer_option(struct instance *inst, enum trace_option o, bool on)
 {
 	struct instance *other;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * options.h - trace_options and options/: one bit an option, in the order of the file
+ * options.h - trace_options and options/: a bit for each option, in the order of the file
  *
- * The first OPTION_TRACER ones belong to the instance; those behind it belong
- * to a tracer, have one value for all instances, and show in trace_options only
- * while that tracer is current.
+ * The options before OPTION_TRACER belong to the instance. Those behind it belong to a tracer: they
+ * have one value for all instances, and trace_options shows them only while that tracer is the
+ * current one.
  */
 #ifndef TRACEFUSE_MODEL_INSTANCE_OPTIONS_H
 #define TRACEFUSE_MODEL_INSTANCE_OPTIONS_H
@@ -35,9 +35,9 @@ enum trace_option {
 
 extern const char *const option_names[OPTION_COUNT];
 
-/* What the top has after boot. */
+/* The options of the top after boot. */
 uint64_t options_default(void);
-/* What mkdir gives to an instance: the top's, but for three. */
+/* The options of a new instance: the top's, except three. */
 uint64_t options_inherited(const struct instance *top);
 
 static inline bool options_test(uint64_t options, enum trace_option o)
@@ -45,25 +45,25 @@ static inline bool options_test(uint64_t options, enum trace_option o)
 	return options >> o & 1;
 }
 
-/* Those of the tracer nop. */
+/* The options of the tracer nop. */
 uint64_t options_of_nop(void);
 
-/* By name, with or without "no" in front: *on tells. -1: no such option. */
+/* Finds an option by its name, with or without "no" in front: *on says which. -1: there is none. */
 int option_parse(const char *text, bool *on);
 
-/* Whether the option is listed in options/ of the instance (some exist at the top only). */
+/* Whether options/ of the instance has the option (some exist only in the top). */
 bool option_in_directory(const struct instance *inst, enum trace_option o);
-/* Whether trace_options lists it and takes it: of the instance, or of its current tracer. */
+/* Whether trace_options lists and accepts it: it is the instance's, or its current tracer's. */
 bool option_applies(const struct instance *inst, enum trace_option o);
 
 /*
- * Sets one and what hangs from it, and keeps it for the next server (R4). -EINVAL where the kernel
- * refuses.
+ * Sets an option and all that depends on it, and saves it for the next server (R4). -EINVAL where
+ * the kernel refuses.
  */
 int option_set(struct instance *inst, enum trace_option o, bool on);
-/* Keeps for the next server what an instance was born with. 0, -ENOMEM */
+/* Saves an instance's first options for the next server. 0, -ENOMEM */
 int options_save(struct instance *inst);
-/* What hits look at has changed: max_used, stopped. */
+/* Something that hits look at has changed: max_used, stopped. */
 void options_publish(struct instance *inst);
 void options_print(const struct instance *inst, FILE *out);
 

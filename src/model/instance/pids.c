@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pids.c - the files of pids of an instance: parsed, saved and published to hits
+ * pids.c - the files of pids of an instance: parses, saves and publishes them
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,11 +16,11 @@
 #include "session/array.h"
 
 enum {
-	SHARED_PIDS	= sizeof(struct pid_set) * 8,	/* the highest pid of a task, and one */
+	SHARED_PIDS	= sizeof(struct pid_set) * 8,	/* the highest pid of a task, plus one */
 	PIDS_LIMIT	= 1 << 30,
 	WORD_SIZE	= 128,
 	WORDS		= SHARED_PIDS / 64,
-	/* at a time, of all sets: programs may have filled them (R2) */
+	/* At a time, for all sets: programs may have filled them (R2) */
 	MOST_ASKED	= 1 << 16,
 };
 
@@ -32,15 +32,16 @@ _Static_assert((int)PIDS_KINDS == (int)PIDS_SETS, "in the order of struct pids_f
 struct pids {
 	data_ref	ref;
 	struct pid_set	*set;
-	uint32_t	*large;		/* SHARED_PIDS and more, sorted */
+	uint32_t	*large;		/* numbers from SHARED_PIDS on, sorted */
 	unsigned int	nr_large;
-	/* no task had that number when it was written or the option set; NULL: none */
+	/* Numbers that no task had when they were written or the option was set; NULL: none */
 	struct pid_set	*idle;
 	uint64_t	saved;
-	uint32_t	next;		/* the word of `set` that is looked at next for ends */
+	/* The word of `set` where the next search for ended tasks begins */
+	uint32_t	next;
 };
 
-/* What one write asks for, before any of it is done. */
+/* The numbers of one write, before they are added. */
 struct numbers {
 	uint32_t	*values;
 	unsigned int	nr;
@@ -83,7 +84,7 @@ static int add_number(struct numbers *n, const char *word)
 
 	if (text_to_u64(word, 0, &v))
 		return -EINVAL;
-	pid = (uint32_t)v;	/* the kernel's pid_t: higher bits are lost */
+	pid = (uint32_t)v;	/* as in the kernel's pid_t, higher bits are lost */
 	if (pid >= PIDS_LIMIT)
 		return -EPERM;
 	if (array_room(&n->values, n->nr, sizeof(*n->values)))
@@ -161,9 +162,7 @@ static int add_large(struct pids *p, uint32_t pid)
 	return 0;
 }
 
-/*
- * In a restored session the bits are there, and hits may have changed them since they were written.
- */
+/* In a restored session the bits are set already, and hits may have changed them since. */
 static int add_pids(struct model *m, struct pids *p, const struct numbers *n)
 {
 	int err = 0;
@@ -181,7 +180,7 @@ static int add_pids(struct model *m, struct pids *p, const struct numbers *n)
 
 /* ---- Ends of tasks ---- */
 
-/* Each number of this word that has no task. */
+/* Handles each number of this word that has no task. */
 static void each_of_word(const struct model *m, struct pids *p, uint32_t i, uint64_t bits,
 			 void (*fn)(struct pids *p, uint32_t pid))
 {
@@ -196,8 +195,8 @@ static void each_of_word(const struct model *m, struct pids *p, uint32_t i, uint
 }
 
 /*
- * Each number below SHARED_PIDS that is listed and has no task. It asks about `most` numbers, 64 or
- * more; the next call goes on where this one stopped.
+ * Handles each listed number below SHARED_PIDS that has no task. It asks about `most` numbers, at
+ * least 64; the next call continues where this one stopped.
  */
 static void each_without_task(const struct model *m, struct pids *p, uint32_t most,
 			      void (*fn)(struct pids *p, uint32_t pid))
@@ -220,7 +219,7 @@ static void rest(struct pids *p, uint32_t pid)
 {
 	if (!p->idle)
 		p->idle = calloc(1, sizeof(*p->idle));
-	/* Without memory it leaves as if it had been there. */
+	/* If there is no memory, the number leaves as if it had had a task. */
 	if (p->idle)
 		p->idle->bits[pid / 64] |= 1ull << (pid % 64);
 }
@@ -229,7 +228,7 @@ static void remove_ended(struct pids *p, uint32_t pid)
 {
 	if (!p->idle || !(p->idle->bits[pid / 64] >> (pid % 64) & 1))
 		/*
-		 * Relaxed: a bit orders nothing, see plane/hit_pids.c; its neighbours may change
+		 * Relaxed: a bit orders nothing (plane/hit_pids.c); its neighbours may change
 		 * meanwhile.
 		 */
 		__atomic_fetch_and(&p->set->bits[pid / 64], ~(1ull << (pid % 64)),
@@ -270,7 +269,7 @@ void pids_sweep(struct model *m)
 			sweep(inst, (enum pids_kind)kind, MOST_ASKED / nr);
 }
 
-/* From here on ends count. With a new server they have counted before. */
+/* From now on ends of tasks count. For a new server they have counted before. */
 static void begin_to_follow(struct instance *inst, enum pids_kind kind)
 {
 	struct pids *p = *slot_of(inst, kind);
@@ -289,8 +288,8 @@ static void rest_new(const struct model *m, struct pids *p, const struct numbers
 /* ---- Printing ---- */
 
 /*
- * The kernel's mark for "no list at all" is the number beyond the highest pid, so
- * that this number reads as if there were none (set_ftrace_pid).
+ * The kernel's mark for "no list" is the number above the highest pid. So this number prints as if
+ * there were none (set_ftrace_pid).
  */
 static void print_large(uint32_t pid, bool marks, FILE *out)
 {
@@ -326,15 +325,16 @@ static int record(struct instance *inst, enum pids_kind kind, struct pids *p)
 	print_pids(p, false, f);
 	if (fclose(f))
 		return -ENOMEM;
-	/* In this order: a set that hits look at always has one, by which a new server finds it. */
+	/*
+	 * The order matters: a set that hits look at always has a saved text, by which a new server
+	 * finds it.
+	 */
 	err = saved_replace(inst->model, inst, file_name(kind), text, &p->ref, 1, &p->saved);
 	free(text);
 	return err;
 }
 
-/*
- * The two events of the scheduler that change the sets need a plan even when they are not enabled.
- */
+/* The two events of the scheduler that change the sets need a plan even if they are not enabled. */
 static int prepare_follow(struct instance *inst)
 {
 	static const char *const names[] = { "sched_process_fork", "sched_process_free" };
