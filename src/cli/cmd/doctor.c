@@ -182,10 +182,19 @@ static void check_attached(struct patient *p)
 	}
 	if (nr > LISTED)
 		printf("attached: %u processes in all\n", nr);
-	if (!nr)
+	if (!nr && !client_info(p->info, "kernel", 0, value, sizeof(value)))
 		complain(p, "No program is attached.",
 			 "tracefuse run --session NAME -- PROGRAM, or TRACEFUSE_SESSION=NAME for "
 			 "one that links libtracefuse");
+}
+
+/* These lines are whole sentences of the server. */
+static void check_lost(struct patient *p)
+{
+	char line[4096 + 512];
+
+	for (unsigned int i = 0; client_info(p->info, "lost", i, line, sizeof(line)); i++)
+		complain(p, line, "what found no room was refused, or is counted as missed");
 }
 
 static void check_missed(struct patient *p)
@@ -298,15 +307,6 @@ static void check_full(struct patient *p)
 		 "The session has had %s programs and libraries, and takes no more.", value);
 	complain(p, text,
 		 "Functions of new ones have no names and are not traced: use another session");
-}
-
-/* These lines are whole sentences of the server. */
-static void check_lost(struct patient *p)
-{
-	char line[4096 + 512];
-
-	for (unsigned int i = 0; client_info(p->info, "lost", i, line, sizeof(line)); i++)
-		complain(p, line, "what found no room was refused, or is counted as missed");
 }
 
 static void check_refused_sites(struct patient *p)
@@ -450,7 +450,6 @@ static void check_functions(struct patient *p)
 		return;
 	}
 	check_full(p);
-	check_lost(p);
 	check_refused_sites(p);
 	check_answers(p);
 	available = doctor_read_text(p, "available_filter_functions");
@@ -578,6 +577,8 @@ static int examine(struct access *a)
 	p.programs = p.info && client_info(p.info, "missed", 0, missed, sizeof(missed));
 	check_events(&p);
 	print_kernel(&p);
+	if (p.info)
+		check_lost(&p);
 	check_enabled(&p);
 	a->ops->list(a, "instances", look_into_instance, &p);
 	if (p.programs)

@@ -124,7 +124,10 @@ static int kernel_refuse(int err, const char *what, char *why, size_t size)
 
 /* ---- whose instance it is ---- */
 
-/* When a process began, in clock ticks; 0: there is none of that number. */
+/*
+ * When a process began, in clock ticks; 0: there is none of that number, or it has ended and nobody
+ * has waited for it yet.
+ */
 static uint64_t begin_of(unsigned int pid)
 {
 	char path[64], text[1024], *at;
@@ -141,6 +144,8 @@ static uint64_t begin_of(unsigned int pid)
 	text[n] = '\0';
 	/* Field 22; the name, field 2, may have blanks and brackets. */
 	at = strrchr(text, ')');
+	if (at && (at[2] == 'Z' || at[2] == 'X'))
+		return 0;
 	for (int field = 2; at && field < 22; field++)
 		at = strchr(at + 1, ' ');
 	if (at)

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * live_cpu.c - the cursor over the pages of one CPU of the running kernel (sources/live/cpu.h)
+ *
+ * A socket that keeps the bounds of messages stands for trace_pipe_raw: a message is a page.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "sources/live/cpu.h"
+
+enum { PAGE = 16384, TYPE = 300, FULL = PAGE - SUBBUF_HEADER };
+
+struct fixture {
+	struct live_cpu	cpu;
+	int		kernel;		/* pages are written here */
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	const int room = 8 << 20;
+	int fds[2];
+
+	if (!f || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds))
+		return -1;
+	setsockopt(fds[1], SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room));
+	f->kernel = fds[1];
+	f->cpu = (struct live_cpu){ .cpu = 3, .page_size = PAGE, .fd = fds[0] };
+	f->cpu.slots = malloc((size_t)LIVE_SLOTS * PAGE);
+	*state = f;
+	return f->cpu.slots ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	live_cpu_close(&f->cpu);
+	close(f->kernel);
+	free(f);
+	return 0;
+}
+
+/* ---- pages ---- */
+
+struct page {
+	uint8_t		bytes[PAGE];
+	uint32_t	used;
+};
+
+static void begin(struct page *p, uint64_t time)
+{
+	memset(p, 0, sizeof(*p));
+	memcpy(p->bytes, &time, sizeof(time));
+}
+
+/* A record of 8 bytes of data and `more` words, `delta` after the one before. */
+static void record(struct page *p, uint32_t delta, uint32_t pid, uint32_t more)
+{
+	const uint32_t head = delta << 5 | (2 + more);
+	const uint16_t type = TYPE;
+	uint8_t *at = p->bytes + SUBBUF_HEADER + p->used;
+
+	memcpy(at, &head, sizeof(head));
+	memcpy(at + 4, &type, sizeof(type));
+	memcpy(at + 8, &pid, sizeof(pid));
+	p->used += 12 + 4 * more;
+}
+
+static void put(struct fixture *f, struct page *p, uint32_t flags)
+{
+	const uint32_t commit = p->used | flags;
+
+	memcpy(p->bytes + 8, &commit, sizeof(commit));
+	assert_int_equal(write(f->kernel, p->bytes, PAGE), PAGE);
+}
+
+/* A page that has no room for another record. Returns the number of its records. */
+static unsigned int put_full(struct fixture *f, uint64_t time, uint32_t pid)
+{
+	struct page p;
+	unsigned int nr = 0;
+
+	begin(&p, time);
+	for (; p.used + 60 <= FULL; nr++)
+		record(&p, 1, pid, 12);
+	put(f, &p, 0);
+	return nr;
+}
+
+static uint32_t pid_of(const struct live_cpu *c)
+{
+	return subbuf_u32(c->record.data + 4);
+}
+
+/* ---- tests ---- */
+
+static void an_idle_cpu_has_no_record(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_false(live_cpu_read(&f->cpu, 1000));
+	assert_false(f->cpu.has);
+	assert_int_equal(f->cpu.complete, 1000);
+}
+
+static void records_come_with_their_times(void **state)
+{
+	struct fixture *f = *state;
+	struct subbuf_record behind;
+	struct page p;
+
+	begin(&p, 500);
+	record(&p, 0, 1, 0);
+	record(&p, 7, 2, 3);
+	put(f, &p, 0);
+	assert_false(live_cpu_read(&f->cpu, 1000));
+	assert_true(f->cpu.has);
+	assert_int_equal(f->cpu.record.time, 500);
+	assert_int_equal(pid_of(&f->cpu), 1);
+	assert_true(live_cpu_peek(&f->cpu, &behind));
+	assert_int_equal(behind.time, 507);
+	assert_int_equal(behind.size, 20);
+	live_cpu_next(&f->cpu);
+	assert_int_equal(f->cpu.record.time, 507);
+	assert_int_equal(f->cpu.record.type, TYPE);
+	assert_false(live_cpu_peek(&f->cpu, &behind));
+	live_cpu_next(&f->cpu);
+	assert_false(f->cpu.has);
+	assert_int_equal(f->cpu.records, 2);
+}
+
+static void a_partial_page_ends_the_reading(void **state)
+{
+	struct fixture *f = *state;
+	unsigned int nr = put_full(f, 100, 1);
+	struct page p;
+
+	begin(&p, 5000);
+	record(&p, 0, 2, 0);
+	put(f, &p, 0);
+	put(f, &p, 0);
+	assert_false(live_cpu_read(&f->cpu, 9000));
+	assert_int_equal(f->cpu.tail, 2);
+	assert_int_equal(f->cpu.complete, 9000);
+	for (; nr; nr--)
+		live_cpu_next(&f->cpu);
+	assert_int_equal(pid_of(&f->cpu), 2);
+	live_cpu_next(&f->cpu);
+	assert_false(f->cpu.has);
+	assert_false(live_cpu_read(&f->cpu, 9500));
+	assert_true(f->cpu.has);
+}
+
+/* More than there are slots for: what is complete ends where the last page that came begins. */
+static void without_room_it_waits(void **state)
+{
+	struct fixture *f = *state;
+	unsigned int nr = 0;
+	uint32_t last = 0;
+
+	for (uint32_t i = 0; i < LIVE_SLOTS + 5; i++)
+		nr += put_full(f, 1000 * (i + 1), i);
+	assert_true(live_cpu_read(&f->cpu, 1000000));
+	assert_int_equal(f->cpu.complete, 1000 * LIVE_SLOTS);
+	/* Into the middle of the fourth page. */
+	for (unsigned int i = 0; pid_of(&f->cpu) < 3 || i < nr / (LIVE_SLOTS + 5) * 3 + 10; i++) {
+		live_cpu_next(&f->cpu);
+		nr--;
+	}
+	assert_int_equal(pid_of(&f->cpu), 3);
+	assert_true(live_cpu_read(&f->cpu, 1000000));
+	assert_int_equal(f->cpu.complete, 1000 * (LIVE_SLOTS + 3));
+	for (; f->cpu.has; nr--) {
+		assert_in_range(pid_of(&f->cpu), last, last + 1 > 3 ? last + 1 : 3);
+		last = pid_of(&f->cpu);
+		live_cpu_next(&f->cpu);
+		if (!f->cpu.has)
+			live_cpu_read(&f->cpu, 1000000);
+	}
+	assert_int_equal(nr, 0);
+	assert_int_equal(last, LIVE_SLOTS + 4);
+}
+
+static void losses_are_counted(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t lost = 41;
+	struct page p;
+
+	begin(&p, 100);
+	record(&p, 0, 1, 0);
+	memcpy(p.bytes + SUBBUF_HEADER + p.used, &lost, sizeof(lost));
+	put(f, &p, SUBBUF_MISSED | SUBBUF_STORED);
+	live_cpu_read(&f->cpu, 1000);
+	assert_int_equal(f->cpu.lost, 41);
+	live_cpu_next(&f->cpu);
+	begin(&p, 200);
+	record(&p, 0, 1, 0);
+	put(f, &p, SUBBUF_MISSED);
+	live_cpu_read(&f->cpu, 1000);
+	assert_int_equal(f->cpu.lost, 42);
+}
+
+/* What cannot be understood ends its page, and no other. */
+static void damage_is_counted(void **state)
+{
+	struct fixture *f = *state;
+	const uint32_t wrong = 0;
+	struct page p;
+
+	begin(&p, 100);
+	p.used = PAGE;
+	put(f, &p, 0);
+	begin(&p, 200);
+	record(&p, 0, 1, 0);
+	memcpy(p.bytes + SUBBUF_HEADER + p.used, &wrong, sizeof(wrong));
+	p.used += 8;
+	put(f, &p, 0);
+	live_cpu_read(&f->cpu, 1000);
+	if (!f->cpu.has)
+		live_cpu_read(&f->cpu, 1000);
+	assert_true(f->cpu.has);
+	assert_int_equal(f->cpu.record.time, 200);
+	live_cpu_next(&f->cpu);
+	assert_false(f->cpu.has);
+	assert_int_equal(f->cpu.damaged, 2);
+}
+
+/* Any bytes: no record lies outside of the slots. */
+static void noise_stays_within_its_page(void **state)
+{
+	struct fixture *f = *state;
+	struct page p;
+
+	srand(1);
+	for (int round = 0; round < 2000; round++) {
+		for (uint32_t i = 0; i < PAGE; i++)
+			p.bytes[i] = (uint8_t)rand();
+		p.used = (uint32_t)rand() % (PAGE + 100);
+		put(f, &p, (uint32_t)rand() & (SUBBUF_MISSED | SUBBUF_STORED));
+		live_cpu_read(&f->cpu, 1000);
+		for (int left = rand() % 200; f->cpu.has && left; left--) {
+			assert_true(f->cpu.record.data >= f->cpu.slots);
+			assert_true(f->cpu.record.data + f->cpu.record.size <=
+				    f->cpu.slots + (size_t)LIVE_SLOTS * PAGE);
+			live_cpu_next(&f->cpu);
+		}
+		/* So that the socket has room for the next page. */
+		while (f->cpu.has && f->cpu.tail - f->cpu.next > LIVE_SLOTS / 2)
+			live_cpu_next(&f->cpu);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(an_idle_cpu_has_no_record, setup, teardown),
+		cmocka_unit_test_setup_teardown(records_come_with_their_times, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_partial_page_ends_the_reading, setup, teardown),
+		cmocka_unit_test_setup_teardown(without_room_it_waits, setup, teardown),
+		cmocka_unit_test_setup_teardown(losses_are_counted, setup, teardown),
+		cmocka_unit_test_setup_teardown(damage_is_counted, setup, teardown),
+		cmocka_unit_test_setup_teardown(noise_stays_within_its_page, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
