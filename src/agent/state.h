@@ -288,11 +288,6 @@ void sites_again(void);
 /* The program has entered a sandbox: nothing is switched any more. Makes no system call. */
 void sites_forbidden(void);
 
-/* ---- sites/static.c ---- */
-
-/* At load, attached or not: finds the real mcount and __fentry__. */
-void static_start(void);
-
 /* ---- events.c ---- */
 
 /* Whether there are static events that the server does not know yet. */

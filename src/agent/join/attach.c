@@ -624,7 +624,6 @@ static __attribute__((constructor)) void agent_load(int argc, char **argv, char 
 	agent.main_stack = (uintptr_t)argv;
 	agent.exe = (const char *)getauxval(AT_EXECFN);
 	agent.key = thread_key_create();
-	static_start();
 	/*
 	 * If a program has more rights than its user, the user's environment must not decide what
 	 * it maps.

@@ -184,7 +184,7 @@ static bool find_in(struct real_function *f, const struct link_map *map)
 		return false;
 	f->object = map;
 	/* Relaxed: a thread that does not see `object` yet takes it for none: REAL_SAME_OBJECT. */
-	__atomic_store_n(f->where, addr, __ATOMIC_RELAXED);
+	__atomic_store_n(&f->function, addr, __ATOMIC_RELAXED);
 	return true;
 }
 
@@ -206,7 +206,7 @@ void real_find(struct real_function *f)
 		if (find_in(f, map))
 			return;
 	/* Relaxed: another thread finds the same meanwhile. */
-	__atomic_store_n(f->where, (void *)missing, __ATOMIC_RELAXED);
+	__atomic_store_n(&f->function, (void *)missing, __ATOMIC_RELAXED);
 }
 
 void real_find_all(void)
@@ -215,7 +215,7 @@ void real_find_all(void)
 
 	for (f = __start_real_functions; f < __stop_real_functions; f++)
 		/* Relaxed: a thread that sees no address searches, and finds the same. */
-		if (!__atomic_load_n(f->where, __ATOMIC_RELAXED))
+		if (!__atomic_load_n(&f->function, __ATOMIC_RELAXED))
 			real_find(f);
 }
 

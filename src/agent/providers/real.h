@@ -2,8 +2,7 @@
 /*
  * real.h - the functions that the interposers come before
  *
- *     REAL_FUNCTION(malloc);                       at file level: the pointer, and its entry in a
- *                                                  section
+ *     REAL_FUNCTION(malloc);                       at file level: an entry in a section
  *     p = REAL(malloc)(size);                      in a function
  *
  * The first use of a pointer sets it, mostly when the program calls the interposer: a
@@ -25,30 +24,42 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/*
+ * The name is inside: an address would be a relocation, and a page that each program writes at its
+ * start.
+ */
 struct real_function {
-	const char	*name;
-	void		**where;	/* set last */
+	void		*function;	/* set last; NULL: not searched for yet */
 	const void	*object;	/* the linker's, which defines it; NULL: none */
+	char		name[32];
 };
 
 /* The section that real_find_all() walks: all entries that are used. */
 #define IN_REAL_FUNCTIONS __attribute__((unused, section("real_functions"), aligned(8)))
 
-/* REAL_FUNCTION() for names that no header declares: real_NAME has the type `pointer`. */
+/* REAL_FUNCTION() for names that no header declares: their type is `pointer`. */
 #define REAL_FUNCTION_AS(function, pointer)						\
-	static __typeof__(pointer) real_##function;					\
+	_Static_assert(sizeof(#function) <= sizeof(((struct real_function *)0)->name),	\
+		       "a longer name");						\
+	typedef __typeof__(pointer) real_##function;					\
 	static struct real_function real_entry_##function				\
-	IN_REAL_FUNCTIONS = { #function, (void **)(void *)&real_##function, NULL }
+	IN_REAL_FUNCTIONS = { .name = #function }
 
 #define REAL_FUNCTION(function) REAL_FUNCTION_AS(function, __typeof__(&function))
 
 /* The function itself, never NULL; if no object defines it, it fails with ENOSYS. */
-#define REAL(function)									\
-	(__builtin_expect(!real_##function, 0) ?					\
-	 (real_find(&real_entry_##function), real_##function) : real_##function)
+#define REAL(function) ((real_##function)real_found(&real_entry_##function))
 
 /* Sets the pointer. Several calls, also in several threads, have the same result. */
 void real_find(struct real_function *f);
+
+static inline void *real_found(struct real_function *f)
+{
+	if (__builtin_expect(!f->function, 0))
+		real_find(f);
+	return f->function;
+}
+
 /*
  * Sets all pointers that are not set. Called before an alternate stack is set: a handler may have
  * little room there, and a search needs some.

@@ -14,21 +14,22 @@
  * the function as arguments, is called instead. It has no name; count_of() finds it
  * in their code.
  */
-#include <dlfcn.h>
 #include <string.h>
 #include "agent/graph/graph.h"
+#include "agent/providers/real.h"
 #include "agent/sites/state.h"
 
 /* Whether a DSO has such functions; each call looks here first. */
 _Atomic uint32_t static_sites;
 
-/* For static.S: libc's mcount and __fentry__. Until they are known these return at once. */
+/* For static.S: libc's mcount and __fentry__; at first, what calls static_find() and goes there. */
 extern void *static_mcount_real __attribute__((visibility("hidden")));
 extern void *static_fentry_real __attribute__((visibility("hidden")));
-AGENT_API void agent_mcount(void);
-AGENT_API void agent_fentry(void);
-/* The same in libtracefuse-providers.so, which is searched before libc if this library is not. */
-AGENT_API void agent_providers_fentry(void) __attribute__((weak));
+/* What takes their place in another libc. */
+extern const char static_return[] __attribute__((visibility("hidden")));
+
+REAL_FUNCTION_AS(mcount, void (*)(void));
+REAL_FUNCTION_AS(__fentry__, void (*)(void));
 
 /* A call of one of them, as static.S writes it. */
 struct static_call {
@@ -43,13 +44,14 @@ enum { STATIC_COUNTED = 1 };
 
 uint32_t static_hit(uintptr_t after, uintptr_t *slot);
 uint32_t static_hit_slow(const struct static_call *call);
+void static_find(void);
 
 typedef void (*static_count)(uintptr_t caller, uintptr_t function);
 static static_count count;
 
 bool static_is_called(void)
 {
-	return dlsym(RTLD_DEFAULT, "__fentry__") == (void *)agent_fentry;
+	return !real_shadowed("__fentry__");
 }
 
 /*
@@ -71,17 +73,22 @@ static static_count count_of(const uint8_t *code)
 	return NULL;
 }
 
-/* Looked up by version: this library's functions have no version. */
-void static_start(void)
+/*
+ * static.S calls it when such a function is called for the first time, with the vector registers as
+ * they are: few programs have any, so a program's start does not look for them.
+ */
+void static_find(void)
 {
-	void *fentry = dlvsym(RTLD_DEFAULT, "__fentry__", "GLIBC_2.13");
-	void *mcount = dlvsym(RTLD_DEFAULT, "mcount", "GLIBC_2.2.5");
+	void *const mcount = real_found(&real_entry_mcount);
+	void *const fentry = real_found(&real_entry___fentry__);
+	const bool found = real_entry_mcount.object && real_entry___fentry__.object;
 
-	if (fentry && mcount) {
-		static_fentry_real = fentry;
-		static_mcount_real = mcount;
-		count = count_of(mcount);
-	}
+	count = found ? count_of(mcount) : NULL;
+	/* Relaxed: each thread stores the same. */
+	__atomic_store_n(&static_fentry_real, found ? fentry : (void *)static_return,
+			 __ATOMIC_RELAXED);
+	__atomic_store_n(&static_mcount_real, found ? mcount : (void *)static_return,
+			 __ATOMIC_RELAXED);
 }
 
 /* Where a site of five bytes would end: an indirect call has six. */
@@ -100,7 +107,11 @@ static const struct site_table *table_at(uintptr_t after)
 /* before: what the stack slot contained; caller: the true return address. */
 static uint32_t counted(uintptr_t after, const uintptr_t *slot, uintptr_t before, uintptr_t caller)
 {
-	if (*slot == before || !count)
+	if (*slot == before)
+		return PATCH_PASS;
+	if (!real_entry_mcount.function)
+		static_find();
+	if (!count)
 		return PATCH_PASS;
 	count(caller, after);
 	return STATIC_COUNTED;

@@ -83,6 +83,35 @@
 	function __fentry__, __fentry__, agent_fentry, 16(%rbp), static_fentry_real
 	function mcount, _mcount, agent_mcount, 8(%rax), static_mcount_real
 
+	/* The first call: static_find() changes \real. */
+	.macro	first label, real
+	.balign	16
+\label:
+	.cfi_startproc
+	endbr64
+	pushq	%rbp
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbp, 0
+	movq	%rsp, %rbp
+	.cfi_def_cfa_register %rbp
+	andq	$-16, %rsp
+	subq	$80, %rsp
+	general_save
+	cld
+	call	static_find
+	general_restore
+	leave
+	.cfi_def_cfa %rsp, 8
+	.cfi_restore %rbp
+	jmp	*\real(%rip)
+	.cfi_endproc
+	.endm
+
+	first static_fentry_first, static_fentry_real
+	first static_mcount_first, static_mcount_real
+
+	.globl	static_return
+	.hidden	static_return
 	.balign	16
 static_return:
 	endbr64
@@ -95,8 +124,8 @@ static_return:
 	.hidden	static_mcount_real
 	.balign	8
 static_fentry_real:
-	.quad	static_return
+	.quad	static_fentry_first
 static_mcount_real:
-	.quad	static_return
+	.quad	static_mcount_first
 
 	.section .note.GNU-stack, "", @progbits

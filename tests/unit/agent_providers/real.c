@@ -101,9 +101,9 @@ static void test_any_number_of_times(void **state)
 
 static void test_each_when_it_is_used(void **state)
 {
-	assert_null(real_getppid);
+	assert_null(real_entry_getppid.function);
 	assert_int_equal(REAL(getppid)(), getppid());
-	assert_non_null(real_getppid);
+	assert_non_null(real_entry_getppid.function);
 }
 
 static void test_what_is_loaded_later_is_not_found(void **state)

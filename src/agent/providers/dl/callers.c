@@ -144,7 +144,7 @@ static bool dl_finds_same(const struct dl_call *c, const struct dl_name *n, bool
 
 static void *dl_found(struct dl_call *c, const struct dl_name *n, void *found)
 {
-	if (found && found == *n->real->where)
+	if (found && found == n->real->function)
 		found = n->ours;
 	else if (found && found != n->ours)
 		agent_callers_hidden();
@@ -160,8 +160,7 @@ void *dl_sym(struct dl_call *c)
 	agent_caller_restore(&c->caller);
 	if (!n)
 		return (void *)REAL(dlsym);
-	if (!*n->real->where)
-		real_find(n->real);
+	real_found(n->real);
 	if (!dl_finds_same(c, n, false))
 		return (void *)REAL(dlsym);
 	return dl_found(c, n, REAL(dlsym)((void *)c->args[0], name));
@@ -175,8 +174,7 @@ void *dl_vsym(struct dl_call *c)
 	agent_caller_restore(&c->caller);
 	if (!n)
 		return (void *)REAL(dlvsym);
-	if (!*n->real->where)
-		real_find(n->real);
+	real_found(n->real);
 	if (!dl_finds_same(c, n, true))
 		return (void *)REAL(dlvsym);
 	return dl_found(c, n, REAL(dlvsym)((void *)c->args[0], name, version));

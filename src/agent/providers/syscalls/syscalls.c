@@ -64,11 +64,19 @@ const uint16_t call_events[ROWS] = {
 extern call_function call_functions[ROWS];
 
 #define CALL(function, call, result, ...) \
-	[ROW_##function] = { #function, (void **)(void *)&call_functions[ROW_##function], NULL },
+	[ROW_##function] = { .name = #function },
 static struct real_function call_reals[ROWS] IN_REAL_FUNCTIONS = {
 #include "agent/providers/syscalls/libc.h"
 };
 #undef CALL
+
+static void call_find(unsigned int row)
+{
+	/* Relaxed: each thread stores the same. */
+	if (!__atomic_load_n(&call_functions[row], __ATOMIC_RELAXED))
+		__atomic_store_n(&call_functions[row],
+				 (call_function)real_found(&call_reals[row]), __ATOMIC_RELAXED);
+}
 
 static uint64_t open_mode(long flags, long mode)
 {
@@ -136,8 +144,7 @@ long call_record(long a, long b, long c, long d, long e, long f, unsigned int ro
 	const struct call *call = &calls[row];
 	long r;
 
-	if (!call_functions[row])
-		real_find(&call_reals[row]);
+	call_find(row);
 	if (call_armed(index)) {
 		uint64_t kernel[6];
 
@@ -208,6 +215,8 @@ REAL_FUNCTION_AS(sigaltstack, call_function);
 static long first_sigaltstack(long a, long b, long c, long d, long e, long f)
 {
 	real_find_all();
+	for (unsigned int row = 0; row < ROWS; row++)
+		call_find(row);
 	/* Relaxed: each thread stores the same. */
 	__atomic_store_n(&call_functions[ROW_sigaltstack], REAL(sigaltstack), __ATOMIC_RELAXED);
 	return REAL(sigaltstack)(a, b, c, d, e, f);
