@@ -81,8 +81,8 @@ int buffer_keep(struct session *s, data_ref from, data_ref to);
 int buffer_swap_cpu(struct session *s, data_ref live, data_ref snapshot, uint32_t cpu);
 /*
  * Leases: private rings for threads without restartable sequences (R12). A lease stays with its
- * slot: the next thread of the slot continues with its rings. 0, -ENOSPC when RING_MAX_LEASES are
- * given, -ENOMEM.
+ * slot: the next thread of the slot continues with its rings. When RING_MAX_LEASES are given, the
+ * lease of a free slot is taken. 0, -ENOSPC when there is none, -ENOMEM.
  */
 int ring_lease_give(struct session *s, uint32_t slot);
 /* Gives leases to the slots for which hits asked. The server calls it every few milliseconds. */

@@ -4,8 +4,9 @@
  *
  * A lease is LAYOUT_HIT_LEVELS writer sets, one for the thread and one for each nested signal
  * handler, so each ring has one writer, and no handler writes into a ring whose writer it
- * interrupted. A lease belongs to a slot for good: a record that a dead thread did not commit does
- * not exist (G1), so the slot's next owner simply continues.
+ * interrupted. A lease stays with its slot: a record that a dead thread did not commit does not
+ * exist (G1), so the slot's next owner simply continues. When all leases are given, a slot takes
+ * that of a free slot in the same way.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -79,7 +80,26 @@ static int add_lease_to(struct session *s, data_ref buffer, uint32_t lease)
 	return err;
 }
 
-/* The lowest number that no slot has; 0: none is left. */
+/*
+ * The lease of a slot that nobody has: what it wrote goes on in another one. It is taken away
+ * before it is given: if the server dies in between, no slot has it. 0: there is none.
+ */
+static uint32_t lease_take_back(struct session *s)
+{
+	for (uint32_t i = 0; i < slots_end(s); i++) {
+		uint32_t lease = lease_of(s, i);
+
+		if (!lease || s->slot_process[i] != SLOT_FREE)
+			continue;
+		/* Relaxed: it is stored before the slot is given. */
+		atomic_store_explicit(&plane_slot(&s->plane, i)->lease, 0, memory_order_relaxed);
+		slot_book(s, i)->lease = 0;
+		return lease;
+	}
+	return 0;
+}
+
+/* The lowest number that no slot has, or that of a free slot; 0: none is left. */
 static uint32_t lease_free(struct session *s)
 {
 	bool given[RING_MAX_LEASES + 1] = { true };
@@ -89,7 +109,7 @@ static uint32_t lease_free(struct session *s)
 	for (uint32_t lease = 1; lease <= RING_MAX_LEASES; lease++)
 		if (!given[lease])
 			return lease;
-	return 0;
+	return lease_take_back(s);
 }
 
 int ring_lease_give(struct session *s, uint32_t index)

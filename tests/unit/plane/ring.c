@@ -371,6 +371,32 @@ static void there_are_as_many_leases_as_promised(void **state)
 	assert_int_equal(ring_lease_give(session, 3), 0);
 }
 
+/* Programs that have ended, more of them than there are leases, keep none from the next. */
+static void the_lease_of_a_free_slot_is_given_on(void **state)
+{
+	const struct session_params params = { .nr_cpus = 1, .nr_slots = RING_MAX_LEASES + 1,
+					       .memory = 64 << 20 };
+	struct slot *slots[RING_MAX_LEASES + 1];
+	struct session *s;
+	uint32_t lease;
+
+	assert_int_equal(session_create(NULL, &params, &s), 0);
+	for (uint32_t i = 0; i <= RING_MAX_LEASES; i++) {
+		slots[i] = session_slot_get(s);
+		assert_non_null(slots[i]);
+		assert_int_equal(ring_lease_give(s, slots[i]->index),
+				 i < RING_MAX_LEASES ? 0 : -ENOSPC);
+	}
+	lease = (uint32_t)slots[5]->lease;
+	session_slot_put(s, slots[5]);
+	assert_int_equal(ring_lease_give(s, slots[RING_MAX_LEASES]->index), 0);
+	assert_int_equal((uint32_t)slots[RING_MAX_LEASES]->lease, lease);
+	assert_int_equal((uint32_t)slots[5]->lease, 0);
+	assert_ptr_equal(session_slot_get(s), slots[5]);
+	assert_int_equal(ring_lease_give(s, slots[5]->index), -ENOSPC);
+	session_close(s);
+}
+
 /* Moved between the choice of a CPU and the section: nothing is stored. */
 static void a_commit_for_another_cpu_fails(void **state)
 {
@@ -568,6 +594,7 @@ int main(void)
 		TEST(one_cpu_is_swapped),
 		TEST(leases_are_given_and_stay_with_their_slot),
 		TEST(there_are_as_many_leases_as_promised),
+		TEST(the_lease_of_a_free_slot_is_given_on),
 		TEST(a_commit_for_another_cpu_fails),
 		TEST(restartable_and_lease_records_are_merged),
 		TEST(a_time_that_was_read_is_taken_unless_it_is_old),
