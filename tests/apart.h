@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * apart.h - a function that stays one: it is neither inlined nor copied for some of its callers
- */
+/* apart.h - an attribute for functions that the compiler must neither inline nor clone */
 #ifndef TRACEFUSE_TESTS_APART_H
 #define TRACEFUSE_TESTS_APART_H
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * await_sleep.h - a thread that another one waits for until it sleeps
- */
+/* await_sleep.h - waits until another thread sleeps */
 #ifndef TRACEFUSE_TESTS_AWAIT_SLEEP_H
 #define TRACEFUSE_TESTS_AWAIT_SLEEP_H
 
@@ -9,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A thread of any process. */
+/* The thread may be of any process. */
 static void await_sleep(int tid)
 {
 	char path[64], line[256], *state;

@@ -15,7 +15,7 @@
 #include "show/show.h"
 #include "fixture.h"
 
-static const char format[] = WORLD_FORMAT(
+static const char format[] = EVENT_FORMAT(
 	FIELD("const char * p", 48, 8, 0)
 	FIELD("unsigned long l[3]", 56, 24, 0));
 

@@ -14,7 +14,7 @@
 #include "plane/code.h"
 #include "fixture.h"
 
-static const char format[] = WORLD_FORMAT(
+static const char format[] = EVENT_FORMAT(
 	FIELD("__data_loc cpumask_t m", 48, 4, 0)
 	FIELD("char * p", 56, 8, 0)
 	FIELD("char e[]", 64, 0, 0));

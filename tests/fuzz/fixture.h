@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fixture.h - a session with one event of a field of each kind; for the fuzzers of texts that a
- * record then meets
+ * fixture.h - a session with one event that has a field of each kind, for fuzzers of texts that are
+ * then used on a record
  *
  *     input:  text  0  record
  */
@@ -18,8 +18,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { WORLD_CPUS = 4, WORLD_EVENT_ID = 100 };
 
-/* The event "all": the fields that all have, then `more` of them from offset 48 on. */
-#define WORLD_FORMAT(more)				\
+/*
+ * The format of an event "all": the common fields, one of each kind, and `more` fields from offset
+ * 48 on.
+ */
+#define EVENT_FORMAT(more)				\
 	"name: all\nID: 100\n" COMMON			\
 	FIELD("s8 a", 8, 1, 1)				\
 	FIELD("u16 b", 10, 2, 0)			\
@@ -37,22 +40,26 @@ struct fixture {
 	struct slot	*slot;
 };
 
-/* Made at the first input; a process of libFuzzer has no last one. */
+/*
+ * Makes the fixture at the first input. It is never freed, because libFuzzer does not tell which
+ * input is the last.
+ */
 const struct fixture *fixture(const char *system, const char *format);
-/* What the input retired is freed. */
+/* Frees everything that the input retired. */
 void fixture_reclaim(const struct fixture *w);
 
 struct input {
 	char		*text;		/* the caller frees */
 	const uint8_t	*record;
-	size_t		size;		/* of the record: at most what the fuzzer takes */
+	/* Bytes of the record, at most so many as the fuzzer takes */
+	size_t		size;
 };
 
 struct input input_split(const uint8_t *data, size_t size, size_t record_max);
 
 /*
- * Hits of the event: the record at its full and at every shorter length, from memory of just that
- * size.
+ * Makes hits of the event with the record at each length from 0 to its full one, in memory of
+ * exactly that size.
  */
 void fixture_hits(const struct fixture *w, const struct input *in);
 

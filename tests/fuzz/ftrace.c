@@ -12,7 +12,7 @@
 #include "model/ftrace/ftrace.h"
 #include "fixture.h"
 
-static const char format[] = WORLD_FORMAT("");
+static const char format[] = EVENT_FORMAT("");
 
 static const char functions[] =
 	"1000 vfs_read\n1010 vfs_write\n1020 do_sys_open\n1030 a\n1040 a\n1050 ab*c\n1060 x[y\n"

@@ -14,7 +14,7 @@
 #include "model/hist/hist.h"
 #include "fixture.h"
 
-static const char format[] = WORLD_FORMAT(
+static const char format[] = EVENT_FORMAT(
 	FIELD("__data_loc unsigned long[] stack", 48, 4, 0)
 	FIELD("char * p", 56, 8, 0)
 	FIELD("unsigned long l[3]", 64, 24, 0));

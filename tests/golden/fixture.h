@@ -2,8 +2,8 @@
 /*
  * fixture.h - a whole session inside the test: memory, model, tree, and a recording's events
  *
- * Included by the golden tests. One fixture is one booted kernel: open it, give
- * commands through its tree, close it.
+ * Included by the golden tests. A fixture is like a booted kernel: a test opens it, writes commands
+ * to the files of its tree, and closes it.
  */
 #ifndef TRACEFUSE_TESTS_GOLDEN_FIXTURE_H
 #define TRACEFUSE_TESTS_GOLDEN_FIXTURE_H
@@ -22,28 +22,36 @@ struct fixture {
 	struct tree	*tree;
 };
 
-/* Opens a private session with the events of the recordings (one window). 0 or -errno. */
+/* Opens a private session with the events of the recordings, which are merged. 0 or -errno. */
 int fixture_open(const char *const *recordings, unsigned int nr, struct fixture *out);
-/* The same; source_run() has at most so many threads. */
+/* The same, with a limit of threads for source_run(). */
 int fixture_open_threads(const char *const *recordings, unsigned int nr, unsigned int threads,
 		       struct fixture *out);
 void fixture_close(struct fixture *h);
 
-/* Functions that can be traced, from a file as available_filter_functions_addrs. 0 or -errno. */
+/*
+ * Adds functions that can be traced, from a file like available_filter_functions_addrs. 0 or
+ * -errno.
+ */
 int fixture_functions(struct fixture *h, const char *file);
 
-/* What a program's open, write until all is taken, close saw. */
+/* What a program sees that opens a file, writes until everything is taken, and closes it. */
 struct answer {
 	int	open_errno, write_errno, close_errno;
 	int	nr_writes;
 	long	writes[64];
 };
 
-/* op: "w" truncates, "a" appends, "mkdir", "rmdir", "r" reads and forgets. */
+/*
+ * Runs an operation. op: "w" truncates, "a" appends, "mkdir", "rmdir", "r" reads and drops the
+ * text.
+ */
 struct answer fixture_command(struct fixture *h, const char *op, const char *file, const char *text,
 			      size_t len);
 
-/* The whole of a file, 0-terminated (free it); *err: errno of open or read. */
+/*
+ * Reads a whole file as a 0-terminated text, which the caller frees. *err: errno of open or read.
+ */
 char *fixture_read(struct fixture *h, const char *file, size_t max, size_t *len, int *err);
 
 #endif

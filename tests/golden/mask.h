@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mask.h - takes out of a file's text what differs from one boot to the next
+ * mask.h - replaces those parts of a file's text that differ from one boot to the next
  *
- * Included by the golden tests. Both the kernel's text and ours go through it.
+ * Included by the golden tests. Both the kernel's text and ours are masked.
  */
 #ifndef TRACEFUSE_TESTS_GOLDEN_MASK_H
 #define TRACEFUSE_TESTS_GOLDEN_MASK_H
 
 #include <stdbool.h>
 
-/* The pointers that one kernel has printed so far, numbered as they came. */
+/* The pointers that a kernel has printed so far, numbered in their order. */
 struct pointers {
 	char		*seen[64];
 	unsigned int	nr;
@@ -17,26 +17,26 @@ struct pointers {
 
 void pointers_forget(struct pointers *p);
 
-/* Every function here takes the text over and returns a new one. */
+/* Each function here frees the text and returns a new one. */
 
 /* Replaces each match of an extended regular expression by `with`. */
 char *mask_all(char *text, const char *pattern, const char *with);
 
 /*
- * hist_data: the first pointer that this kernel printed becomes #1, and so on:
- * one structure has one number in all files. Before it can hash, the kernel
- * prints the same mark for every pointer: these stay.
+ * Masks pointers of hist_data: the first one that this kernel printed becomes #1, and so on, so a
+ * structure has the same number in all files. Before the kernel can hash, it prints the same mark
+ * for each pointer; these marks stay.
  */
 char *mask_pointers(struct pointers *p, char *text);
 bool mask_unhashed(const char *text);
 
-/* By the file's name: times in error_log, ids of dynamic events, now in stats. */
+/* Masks by the file's name: times in error_log, ids of dynamic events, "now" in stats. */
 char *mask_file(const char *file, char *text);
 
 /*
- * A trace of synthetic events: their time is that of their making. What is
- * determined is the order on each CPU, so the text is put in order of CPUs.
- * Lines of the events of `only` lose their time (NULL: all do).
+ * Masks times in a trace of synthetic events, which have the time when they were made. Only their
+ * order on each CPU is determined, so the text is sorted by CPU. Lines of the events in `only` lose
+ * their time; NULL: all lines do.
  */
 char *mask_synthetic_times(char *text, const char *only);
 

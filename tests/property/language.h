@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * language.h - random triggers, what they print as, and what they mean
+ * language.h - random triggers, their text, and their meaning
  *
  * A script is a set of triggers over three events and one synthetic event:
  *
@@ -9,9 +9,9 @@
  *     prop:c   on its own              the same with oc
  *     synthetic:psyn                   made by the actions of prop:b
  *
- * generate.c makes scripts and streams of events, text.c writes the commands and
- * the files `hist`, interpret.c is a plain interpreter: lists that are searched
- * from the start, one field at a time, no program, no hash.
+ * generate.c makes scripts and streams of events. text.c writes the commands and the files `hist`.
+ * interpret.c is a plain interpreter: it searches lists from the start, one field at a time,
+ * without compiled code and without a hash.
  */
 #ifndef TRACEFUSE_TESTS_PROPERTY_LANGUAGE_H
 #define TRACEFUSE_TESTS_PROPERTY_LANGUAGE_H
@@ -35,7 +35,7 @@ enum {
 	SYN_FIELDS_MAX = 4
 };
 
-/* Where a value comes from. F_SYN + i: field i of the synthetic event. */
+/* The source of a value. F_SYN + i: field i of the synthetic event. */
 enum operand { F_X, F_U, F_W, F_NAME, F_OWN, F_MATCHED, F_PID, F_CPU, F_SYN, F_HITCOUNT = 100 };
 enum modifier { PLAIN, HEX, LOG2, BUCKETS, EXECNAME };
 
@@ -51,8 +51,8 @@ struct term {
 	enum term_kind	kind;
 	enum operand	field;
 	uint64_t	value;
-	int		trigger, var;	/* TERM_VAR: whose */
-	char		op;		/* in front of it; 0 at the first */
+	int		trigger, var;	/* TERM_VAR: the variable and its trigger */
+	char		op;		/* the operator before the term; 0: the first term */
 };
 
 struct expr {
@@ -65,7 +65,7 @@ struct expr {
 struct var {
 	char		name[24];
 	struct expr	expr;
-	/* F_NAME: a text; a hidden trigger's: its field; else F_HITCOUNT */
+	/* F_NAME: a text. Of a hidden trigger: its field. Else F_HITCOUNT. */
 	enum operand	copies;
 };
 
@@ -81,7 +81,7 @@ struct argument {
 struct action {
 	enum handler	handler;
 	enum verb	verb;
-	int		var;		/* onmax, onchange: of the same trigger */
+	int		var;		/* onmax, onchange: variable of the same trigger */
 	struct argument	args[ARGS_MAX];
 	unsigned int	nr_args;
 };
@@ -94,17 +94,17 @@ struct sort {
 
 struct condition {
 	enum operand	field;		/* F_HITCOUNT: none */
-	const char	*op;		/* "~": the text is a beginning */
+	const char	*op;		/* "~": the text is the beginning of a pattern */
 	int64_t		number;
 	char		text[NAME_SIZE];
-	/* " && ", " || ": number of the other one; NULL: this one is all */
+	/* " && " or " || " and a second condition; NULL: there is only one. */
 	const char	*join;
 	int64_t		other;		/* uu > other */
 };
 
 struct rule {
 	int		event;
-	bool		hidden;		/* made by an action */
+	bool		hidden;		/* an action made it */
 	struct key	keys[KEYS_MAX];
 	unsigned int	nr_keys;
 	enum operand	vals[VALS_MAX];
@@ -116,7 +116,7 @@ struct rule {
 	struct sort	sort[SORT_MAX];
 	unsigned int	nr_sort;
 	struct condition	filter;
-	unsigned int	size;		/* 0: not said */
+	unsigned int	size;		/* 0: not given */
 	bool		paused;
 };
 
@@ -124,11 +124,11 @@ struct script {
 	uint64_t	seed;
 	struct rule	triggers[TRIGGERS_MAX];
 	unsigned int	nr;
-	struct argument	syn[SYN_FIELDS_MAX];	/* what the synthetic event's fields are like */
+	struct argument	syn[SYN_FIELDS_MAX];	/* the kinds of the synthetic event's fields */
 	unsigned int	nr_syn;			/* 0: no synthetic event */
 };
 
-/* The record as it lies in memory. */
+/* The layout of the record. */
 struct record {
 	uint16_t	type;
 	uint8_t		flags, preempt;
@@ -146,8 +146,8 @@ struct stimulus {
 	uint64_t	time;
 	unsigned int	cpu;
 	char		comm[NAME_SIZE];
-	/* in the middle of a stream: this command to that trigger, instead of a hit */
-	const char	*command;	/* "pause", "cont", "clear" or NULL */
+	/* Instead of a hit: this command for that trigger, in the middle of a stream. */
+	const char	*command;	/* "pause", "cont" or "clear"; NULL: a hit */
 	int		trigger;
 };
 
@@ -159,7 +159,7 @@ struct random {
 
 uint64_t random_next(struct random *r);
 unsigned int random_below(struct random *r, unsigned int limit);
-/* writers > 1: triggers with variables have a key that is another one for each writer. */
+/* Makes a script. writers > 1: triggers with variables have a key that differs between writers. */
 void generate_script(struct random *r, unsigned int writers, struct script *out);
 struct stimulus generate_stimulus(struct random *r, const struct script *s, unsigned int writer,
 				  unsigned int writers, uint64_t time);
@@ -170,7 +170,7 @@ const char *field_name(const struct script *s, int event, enum operand f);
 /* The type that a value has in a synthetic event's definition. */
 const char *argument_type(const struct script *s, const struct argument *a);
 void print_definition(const struct script *s, FILE *out);
-/* As typed, and as `trigger` and `hist` have it (canonical). */
+/* Prints a command as a user types it, or (`canonical`) as `trigger` and `hist` print it. */
 void print_command(const struct script *s, const struct rule *t, bool canonical, FILE *out);
 
 /* ---- interpret.c ---- */
@@ -181,14 +181,14 @@ void expected_destroy(struct expected *w);
 void expected_stimulus(struct expected *w, const struct stimulus *e);
 
 /*
- * One histogram in the order of its sort keys. What ties has no order, so each
- * entry comes with `rank`: entries of one rank may change places.
+ * An entry of a histogram, which is sorted by its sort keys. Equal entries have no order: they have
+ * the same `rank`, and may change places.
  */
 struct shown {
 	char	*text;
 	int	rank;
 };
-/* The lines of the entries; the caller frees texts and array. */
+/* Makes the lines of the entries. The caller frees the texts and the array. */
 struct shown *expected_entries(struct expected *w, int trigger, size_t *nr);
 uint64_t expected_hits(const struct expected *w, int trigger);
 bool expected_paused(const struct expected *w, int trigger);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * property_fixture.h - a session with the three events, where scripts are given and hits are made
- */
+/* property_fixture.h - a session with the three events, for scripts and hits */
 #ifndef TRACEFUSE_TESTS_PROPERTY_FIXTURE_H
 #define TRACEFUSE_TESTS_PROPERTY_FIXTURE_H
 
@@ -19,19 +17,19 @@ struct property_fixture {
 int property_open(struct property_fixture *st);
 void property_close(struct property_fixture *st);
 
-/* Gives all commands of a script; what is wrong goes to log. */
+/* Writes all commands of a script. Errors go to `log`. */
 bool property_set(struct property_fixture *st, const struct script *s, FILE *log);
-/* Takes everything back, the newest first. */
+/* Removes everything again, the newest first. */
 bool property_unset(struct property_fixture *st, const struct script *s, FILE *log);
 
-/* A hit, or the command that the stimulus is. writer: as in struct hit. */
+/* Makes the hit or runs the command of a stimulus. writer: as in struct hit. */
 void property_stimulus(struct property_fixture *st, const struct script *s, unsigned int slot,
 		       unsigned int writer, const struct stimulus *e, FILE *log);
 
-/* Path of an event's file, as "events/prop/a/hist". */
+/* Makes the path of an event's file, such as "events/prop/a/hist". */
 const char *property_path(int event, const char *file, char *buf, size_t size);
 
-/* All histograms of an event as they print: compares with the interpreter's. */
+/* Compares the printed histograms of an event with those of the interpreter. */
 bool property_compare(struct property_fixture *st, const struct script *s, struct expected *w,
 		      FILE *log);
 

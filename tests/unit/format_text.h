@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * format_text.h - a format file's parts, for tests that make events:
+ * format_text.h - the parts of a format file, for tests that make events:
  *
  *     "name: switch\nID: 100\n" COMMON FIELD("int pid", 8, 4, 1) "\nprint fmt: \"\"\n"
  */

@@ -10,7 +10,7 @@
 
 static struct pid_set *listed;
 
-/* From now on only this task is in it. */
+/* Makes a list with only this task. */
 static inline void list_only(struct session *session, pid_t pid)
 {
 	struct instance_state *inst = plane_instance(session_plane(session), 0);

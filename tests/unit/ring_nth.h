@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ring_nth.h - one record of a buffer */
+/* ring_nth.h - reads one record of a buffer */
 #ifndef TRACEFUSE_TESTS_RING_NTH_H
 #define TRACEFUSE_TESTS_RING_NTH_H
 
@@ -7,8 +7,8 @@
 #include "plane/ring/ring.h"
 
 /*
- * The n-th record of the iterator, which is closed; at most `room` bytes of it. Its size, 0: there
- * is none.
+ * Reads the n-th record of the iterator, at most `room` bytes of it, and closes the iterator.
+ * Returns the record's size; 0: there is none.
  */
 static inline uint32_t ring_nth_of(struct ring_iter *it, unsigned int n, void *out, uint32_t room)
 {

@@ -26,7 +26,7 @@ static void *serve(void *arg)
 	return NULL;
 }
 
-/* name NULL: an unnamed one. -> 0, -1 */
+/* name NULL: a session without a name. Returns 0 or -1. */
 static inline int serve_start(const char *name, const struct session_params *params)
 {
 	stop = 0;
@@ -35,7 +35,7 @@ static inline int serve_start(const char *name, const struct session_params *par
 		       : 0;
 }
 
-/* Once or more. */
+/* May be called more than once. */
 static inline void serve_stop(void)
 {
 	if (!stop) {

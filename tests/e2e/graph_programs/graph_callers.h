@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * graph_callers.h - the objects of graph_callers: program, first, second; near and far, which are
- * loaded
+ * graph_callers.h - the objects of graph_callers: program, first, second; near and far are loaded
  */
 typedef void answer(const char *part, const char *what, const char *got);
 typedef void ask_function(answer *say, int what);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * graph_fixture.h - programs in small whose functions are hooked: each returns the same number
+ * graph_fixture.h - small programs of hooked functions; each returns the same number whether it is
  * hooked or not
  */
 #ifndef TEST_GRAPH_FIXTURE_H
@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* A function that is known by its name. */
+/* A function and its name. */
 struct graph_function {
 	const char	*name;
 	const void	*at;
@@ -34,7 +34,7 @@ long run_backtrace(void);
 long run_realigned(void);
 long run_thread(void);
 
-/* Under SIGUSR1 from elsewhere. -> how often something was wrong */
+/* Runs while another thread sends SIGUSR1. Returns the number of errors. */
 long run_interrupted(long rounds);
 long run_sleeps(void);
 long run_works(void);
@@ -43,7 +43,7 @@ long run_works(void);
 long run_throw(void);
 long run_rethrow(void);
 
-/* Not hooked: what run_backtrace() saw that is no function of its own. */
+/* Without hooks: how many frames run_backtrace() saw that are not its own functions. */
 extern int frames_seen;
 
 #ifdef __cplusplus

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hist_session.h - a session with a few events of the same fields, for tests of what histograms
- * count
+ * hist_session.h - a session with a few events that have the same fields, for tests of histograms
  */
 #ifndef TRACEFUSE_TESTS_HIST_SESSION_H
 #define TRACEFUSE_TESTS_HIST_SESSION_H
@@ -56,7 +55,7 @@ struct rec {
 static struct model *model;
 static struct tree *tree;
 
-/* Of the system app; ids[i] has the one-letter name names[i]. -> 0, -1 */
+/* Makes events of the system app; ids[i] has the one-letter name names[i]. Returns 0 or -1. */
 static inline int hist_session_start(const uint32_t *ids, const char *names)
 {
 	struct event *e;
@@ -80,7 +79,7 @@ static inline void hist_session_stop(void)
 	session_close(session);
 }
 
-/* 0, -errno */
+/* Writes a text to a file. 0 or -errno */
 static inline int put(const char *path, const char *text)
 {
 	struct tree_file *f;
@@ -93,7 +92,7 @@ static inline int put(const char *path, const char *text)
 	return ret < 0 ? ret : 0;
 }
 
-/* A whole file; NULL: it cannot be opened. */
+/* Reads a whole file. NULL: it cannot be opened. */
 static inline const char *text_of(const char *path)
 {
 	static char text[1 << 20];
@@ -110,7 +109,7 @@ static inline const char *text_of(const char *path)
 	return text;
 }
 
-/* The number behind `what`; 0: it does not stand there. */
+/* The number behind `what`; 0: the text does not contain it. */
 static inline uint64_t number_in(const char *text, const char *what)
 {
 	const char *at = text ? strstr(text, what) : NULL;
@@ -118,7 +117,7 @@ static inline uint64_t number_in(const char *text, const char *what)
 	return at ? strtoull(at + strlen(what), NULL, 10) : 0;
 }
 
-/* Both texts of a record that was 0; `text` has at most 51 bytes. */
+/* Sets both texts of a record that was 0; `text` has at most 51 bytes. */
 static inline void rec_text(struct rec *r, const char *text)
 {
 	size_t size = strlen(text) + 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * own_server.h - a session whose server is a thread of the test that attaches to it, and what is in
- * such a session
+ * own_server.h - a session whose server is a thread of the test that attaches to it, with buffers
+ * and plans
  */
 #ifndef TRACEFUSE_TESTS_OWN_SERVER_H
 #define TRACEFUSE_TESTS_OWN_SERVER_H
@@ -16,7 +16,7 @@
 #include "plane/ring/ring.h"
 #include "../serve.h"
 
-/* Of cmocka, as a group's tear-down. */
+/* For cmocka, as a group's teardown. */
 static inline int server_stop(void **state)
 {
 	serve_stop();
@@ -24,7 +24,7 @@ static inline int server_stop(void **state)
 	return 0;
 }
 
-/* An entry whose plan records the event in the top instance, or none. */
+/* Gives an entry a plan that records the event in the top instance, or no plan. */
 static inline void entry_arm(uint32_t entry, uint32_t event, bool on)
 {
 	size_t size = sizeof(struct plan) + sizeof(struct arm);
@@ -51,7 +51,7 @@ static inline data_ref buffer_new(uint64_t bytes_a_cpu)
 	return out;
 }
 
-/* The top instance records: on all CPUs, into its buffer and a snapshot of these sizes. */
+/* Lets the top instance record on all CPUs, with a buffer and a snapshot of this size. */
 static inline struct instance_state *instance_start(uint64_t bytes_a_cpu)
 {
 	struct instance_state *inst = plane_instance(session_plane(session), 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * site_file.h - an ELF file in memory whose sites are looked for, whole and damaged
+ * site_file.h - an ELF file in memory, whole and damaged, for tests that look for its sites
  *
  * `fixture` is the name of the file; the test sets it.
  */
@@ -31,7 +31,7 @@ static int unload(void **state)
 	return 0;
 }
 
-/* Copies with wrong bytes, and their beginnings. */
+/* Calls look() for copies with wrong bytes, and for the beginnings of the file. */
 static void file_damage(void (*look)(const unsigned char *bytes, size_t len))
 {
 	uint32_t random = 1;
@@ -43,7 +43,7 @@ static void file_damage(void (*look)(const unsigned char *bytes, size_t len))
 			random = random * 1664525 + 1013904223;
 			copy[(random >> 8) % (i % 2 ? size : 1024)] = (unsigned char)(random >> 24);
 		}
-		memcpy(copy, file, 6);	/* it is still one of ours */
+		memcpy(copy, file, 6);	/* it still is an ELF file of this machine */
 		look(copy, size);
 		look(copy, (random >> 4) % size);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sum.h - for fixtures: a function of any number of arguments, which asks %al how many are in
- * vectors
+ * sum.h - for fixtures: a function of any number of arguments, which uses %al, the number of vector
+ * registers
  */
 #ifndef TRACEFUSE_TESTS_AGENT_SUM_H
 #define TRACEFUSE_TESTS_AGENT_SUM_H

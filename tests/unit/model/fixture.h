@@ -46,17 +46,19 @@ struct all_record {
 	uint64_t	pointer;	/* char * */
 	uint64_t	ip;
 	uint64_t	array[2];	/* unsigned long[2] */
-	char		tail[64];	/* what the __data_loc fields lead to */
+	char		tail[64];	/* data of the __data_loc fields */
 };
 
 /* cmocka's setup and teardown; *state is the fixture. */
 int fixture_setup(void **state);
 int fixture_teardown(void **state);
 
-/* A record whose texts and mask lie in the tail: dyn "dynamic", rel "relative", mask CPU 1. */
+/*
+ * Fills a record whose texts and mask are in the tail: dyn "dynamic", rel "relative", mask CPU 1.
+ */
 void fixture_record(struct all_record *r);
 
-/* What a print function prints; the caller frees. */
+/* The text that a print function prints; the caller frees it. */
 #define printed(call) __extension__ ({						\
 	char *text_ = NULL;							\
 	size_t size_;								\
@@ -66,7 +68,7 @@ void fixture_record(struct all_record *r);
 	text_;									\
 })
 
-/* The same, compared and freed. */
+/* Compares that text, and frees it. */
 #define assert_prints(call, expected) do {					\
 	char *got_ = printed(call);						\
 	assert_string_equal(got_, expected);					\

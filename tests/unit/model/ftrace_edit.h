@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* ftrace_edit.h - what a shell does to a file of functions */
+/* ftrace_edit.h - writes a file of functions as a shell does */
 #ifndef TESTS_UNIT_MODEL_FTRACE_EDIT_H
 #define TESTS_UNIT_MODEL_FTRACE_EDIT_H
 
 #include <string.h>
 #include "model/ftrace/ftrace.h"
 
-/* echo TEXT > FILE (or >>): 0, or what the write said. */
+/* echo TEXT > FILE (or >>). Returns 0 or the error of the write. */
 static inline int edit(struct instance *inst, enum ftrace_file file, bool truncate,
 		       const char *text)
 {

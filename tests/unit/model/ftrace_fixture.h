@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A model with functions, and a program that calls them: 1000 alpha, 1010 beta, 1020 gamma, 1030
- * delta, 2000 load [libone].
+ * ftrace_fixture.h - a model with functions, and a program that calls them: 1000 alpha, 1010 beta,
+ * 1020 gamma, 1030 delta, 2000 load [libone]
  */
 #ifndef TESTS_UNIT_MODEL_FTRACE_FIXTURE_H
 #define TESTS_UNIT_MODEL_FTRACE_FIXTURE_H
@@ -17,22 +17,22 @@ int functions_teardown(void **state);
 /* The tracer's ops of an instance. */
 struct ftrace_ops *functions_ops(struct instance *inst);
 
-/* How many sites the last change had; the word that the program has of one. */
+/* The number of sites in the last change. */
 size_t functions_told(void);
+/* The word that the program has of a site. */
 uint32_t functions_word(uint64_t ip);
 /*
- * The server has a new model: the program goes on with its words, and is told from now on by that
- * one.
+ * The server has a new model. The program keeps its words, and gets later changes from that model.
  */
 void functions_listen(struct model *m);
 
-/* A hit of ftrace:function. -> in which instances it was recorded */
+/* Makes a hit of ftrace:function. Returns a mask of the instances that recorded it. */
 uint64_t functions_hit(struct fixture *f, uint32_t entry, struct hit h, uint64_t ip, int32_t pid);
-/* A call of the function, as the word says. */
+/* Makes a call of the function, with the plan that its word selects. */
 uint64_t functions_call(struct fixture *f, uint64_t ip);
-/* Types of the records in the live buffer (0) or the other one (1), oldest first: "1 4 ". */
+/* The types of the records in the live buffer (0) or the snapshot (1), oldest first: "1 4 ". */
 const char *functions_ring(struct fixture *f, struct instance *inst, int snapshot);
-/* Its n-th record; its size, 0: there is none. */
+/* Reads the n-th record of it. Returns the record's size; 0: there is none. */
 uint32_t functions_nth(struct fixture *f, struct instance *inst, unsigned int n, void *out,
 		       uint32_t room);
 

@@ -373,23 +373,23 @@ static void a_full_map_drops(void **state)
 
 int main(void)
 {
-#define WORLD_TEST(fn) cmocka_unit_test_setup_teardown(fn, fixture_setup, fixture_teardown)
+#define FIXTURE_TEST(fn) cmocka_unit_test_setup_teardown(fn, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
-		WORLD_TEST(a_variable_is_found_by_its_key),
-		WORLD_TEST(a_setting_is_matched_once),
-		WORLD_TEST(references_are_read_in_order),
-		WORLD_TEST(a_short_key_is_padded),
-		WORLD_TEST(a_hist_that_is_gone_ends_the_program),
-		WORLD_TEST(own_values_are_those_of_this_hit),
-		WORLD_TEST(texts_come_from_everywhere),
-		WORLD_TEST(texts_are_cut_as_by_strscpy),
-		WORLD_TEST(stacks_are_counted_and_ended),
-		WORLD_TEST(a_reference_to_itself_is_empty),
-		WORLD_TEST(onmax_takes_what_is_greater),
-		WORLD_TEST(onchange_takes_what_differs),
-		WORLD_TEST(one_block_for_the_whole_hist),
-		WORLD_TEST(a_text_keeps_within_its_block),
-		WORLD_TEST(a_full_map_drops),
+		FIXTURE_TEST(a_variable_is_found_by_its_key),
+		FIXTURE_TEST(a_setting_is_matched_once),
+		FIXTURE_TEST(references_are_read_in_order),
+		FIXTURE_TEST(a_short_key_is_padded),
+		FIXTURE_TEST(a_hist_that_is_gone_ends_the_program),
+		FIXTURE_TEST(own_values_are_those_of_this_hit),
+		FIXTURE_TEST(texts_come_from_everywhere),
+		FIXTURE_TEST(texts_are_cut_as_by_strscpy),
+		FIXTURE_TEST(stacks_are_counted_and_ended),
+		FIXTURE_TEST(a_reference_to_itself_is_empty),
+		FIXTURE_TEST(onmax_takes_what_is_greater),
+		FIXTURE_TEST(onchange_takes_what_differs),
+		FIXTURE_TEST(one_block_for_the_whole_hist),
+		FIXTURE_TEST(a_text_keeps_within_its_block),
+		FIXTURE_TEST(a_full_map_drops),
 	};
 
 	return run_in_temp_place(tests);

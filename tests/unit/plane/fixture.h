@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * fixture.h - a session with hists, programs and plans made by hand, for tests of the plane
- */
+/* fixture.h - a session with hists, code and plans made by hand, for tests of the plane */
 #ifndef TRACEFUSE_TESTS_PLANE_FIXTURE_H
 #define TRACEFUSE_TESTS_PLANE_FIXTURE_H
 
@@ -34,7 +32,7 @@ struct hist {
 	config_ref	cell;
 };
 
-/* What the events have in common; dyn is behind it, `loc` says where. */
+/* The fields of all events. `dyn` is behind them, at the place that `loc` has. */
 struct rec {
 	struct record_common common;
 	uint32_t	a, b;
@@ -66,7 +64,7 @@ config_ref program_make(const struct hist *h, const struct op *ops, unsigned int
 		     sizeof((const struct op[]){ __VA_ARGS__, { .kind = OP_END } }) /	\
 			     sizeof(struct op),						\
 		     flags)
-/* One arm an instance; all of the same event. */
+/* Makes a plan with an arm for each instance; all arms are of the same event. */
 void plan_make(const struct plan_row *rows, unsigned int nr);
 void plan_hist(uint32_t event, uint32_t flags, config_ref program);
 
@@ -77,11 +75,9 @@ uint64_t fire_event(uint32_t event, uint32_t a, uint64_t time);
 struct event_state *state_of(uint32_t event, uint32_t instance);
 uint64_t sum_of_key(const struct hist *h, uint64_t key, uint32_t sum);
 
-/*
- * The records of an instance's live buffer (0) or its snapshot (1): "300@10 302@10 ", s: a stack.
- */
+/* The records of an instance's live buffer (0) or snapshot (1) as "300@10 302@10 "; s: a stack. */
 const char *ring_text(uint32_t instance, int snapshot);
-/* The n-th of them; its size. */
+/* Reads the n-th of them. Returns its size. */
 uint32_t ring_nth(uint32_t instance, unsigned int n, void *out, uint32_t room);
 
 #endif

@@ -560,27 +560,27 @@ static void filters_see_its_dynamic_texts(void **state)
 
 int main(void)
 {
-#define WORLD_TEST(fn) cmocka_unit_test_setup_teardown(fn, fixture_setup, fixture_teardown)
+#define FIXTURE_TEST(fn) cmocka_unit_test_setup_teardown(fn, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
-		WORLD_TEST(records_are_the_kernels),
-		WORLD_TEST(a_full_stack_is_as_long_as_the_kernels),
-		WORLD_TEST(a_record_comes_behind_its_cause),
-		WORLD_TEST(it_is_there_when_its_cause_is_not),
-		WORLD_TEST(it_waits_only_where_there_is_something_to_wait_for),
-		WORLD_TEST(it_happens_when_its_cause_does),
-		WORLD_TEST(instances_with_other_clocks_see_other_times),
-		WORLD_TEST(it_counts_though_it_is_not_recorded),
-		WORLD_TEST(its_effects_are_seen_by_later_triggers),
-		WORLD_TEST(a_record_comes_before_those_it_causes),
-		WORLD_TEST(each_instance_decides_for_itself),
-		WORLD_TEST(soft_disabled_it_fires_and_is_not_recorded),
-		WORLD_TEST(stacks_are_those_of_the_cause),
-		WORLD_TEST(post_triggers_fire_behind_the_record),
-		WORLD_TEST(a_paused_or_filtered_trigger_makes_nothing),
-		WORLD_TEST(events_nest_four_deep),
-		WORLD_TEST(a_full_arena_is_counted),
-		WORLD_TEST(snapshot_swaps_and_the_cause_is_in_it),
-		WORLD_TEST(filters_see_its_dynamic_texts),
+		FIXTURE_TEST(records_are_the_kernels),
+		FIXTURE_TEST(a_full_stack_is_as_long_as_the_kernels),
+		FIXTURE_TEST(a_record_comes_behind_its_cause),
+		FIXTURE_TEST(it_is_there_when_its_cause_is_not),
+		FIXTURE_TEST(it_waits_only_where_there_is_something_to_wait_for),
+		FIXTURE_TEST(it_happens_when_its_cause_does),
+		FIXTURE_TEST(instances_with_other_clocks_see_other_times),
+		FIXTURE_TEST(it_counts_though_it_is_not_recorded),
+		FIXTURE_TEST(its_effects_are_seen_by_later_triggers),
+		FIXTURE_TEST(a_record_comes_before_those_it_causes),
+		FIXTURE_TEST(each_instance_decides_for_itself),
+		FIXTURE_TEST(soft_disabled_it_fires_and_is_not_recorded),
+		FIXTURE_TEST(stacks_are_those_of_the_cause),
+		FIXTURE_TEST(post_triggers_fire_behind_the_record),
+		FIXTURE_TEST(a_paused_or_filtered_trigger_makes_nothing),
+		FIXTURE_TEST(events_nest_four_deep),
+		FIXTURE_TEST(a_full_arena_is_counted),
+		FIXTURE_TEST(snapshot_swaps_and_the_cause_is_in_it),
+		FIXTURE_TEST(filters_see_its_dynamic_texts),
 	};
 
 	return run_in_temp_place(tests);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * temp_place.h - a directory of its own on tmpfs for the sessions of a test program
- */
+/* temp_place.h - makes a directory on tmpfs for the sessions of a test program */
 #ifndef TRACEFUSE_TESTS_TEMP_PLACE_H
 #define TRACEFUSE_TESTS_TEMP_PLACE_H
 
@@ -22,7 +20,9 @@ static inline void temp_place_remove(void)
 	rmdir(temp_place_dir);
 }
 
-/* False: this system has no tmpfs at /dev/shm; the test has to be skipped. */
+/*
+ * Makes the directory. False: this system has no tmpfs at /dev/shm, and the test has to be skipped.
+ */
 static inline int temp_place(void)
 {
 	struct statfs st;
@@ -36,7 +36,7 @@ static inline int temp_place(void)
 	return 1;
 }
 
-/* For main() of a test program without tmpfs. */
+/* Skips the test program; for main() without tmpfs. */
 static inline int temp_place_skip(void)
 {
 	puts("TAP version 13\n1..0 # SKIP no tmpfs at /dev/shm");

@@ -33,7 +33,7 @@ struct fixture {
 	uint64_t	lost;
 };
 
-/* A record: the common fields, then what a test puts behind them. */
+/* A record: the common fields, then the data of a test. */
 struct record {
 	uint16_t	type;
 	uint8_t		flags, preempt_count;
@@ -47,7 +47,8 @@ int fixture_teardown(void **state);
 /* Adds an event; `text` is its format from the name on. */
 void fixture_event(struct fixture *f, const char *system, const char *text);
 /*
- * What trace_pipe prints of a record with `size` bytes behind the common fields, at 1.5 s on CPU 1.
+ * The text of trace_pipe for a record with `size` bytes behind the common fields, at 1.5 s on CPU
+ * 1.
  */
 const char *piped(struct fixture *f, const struct record *r, uint32_t size);
 /* Writes a record into the live buffer. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fixture.h - a session of programs with its model, tree and source, which the test serves when it
- * likes
+ * fixture.h - a session of programs with its model, tree and source; the test itself decides when
+ * to serve
  */
 #ifndef TRACEFUSE_TESTS_SOURCES_FIXTURE_H
 #define TRACEFUSE_TESTS_SOURCES_FIXTURE_H
@@ -20,7 +20,7 @@ static struct session *session;
 static struct model *model;
 static struct tree *tree;
 static struct programs *programs;
-static int conn = -1;		/* of the program that the test plays */
+static int conn = -1;		/* connection of the program that the test plays */
 
 static int fixture_make(const char *name, const struct programs_params *params)
 {
@@ -68,7 +68,7 @@ static void serve(void)
 	attach_serve(session);
 }
 
-/* Once for each program that the test plays. */
+/* Connects. Call it once for each program that the test plays. */
 static void dial(void)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };

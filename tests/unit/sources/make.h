@@ -18,15 +18,15 @@ struct made {
 	unsigned int	version;
 	const char	*algorithm;
 	unsigned int	nr_buffers;	/* named "", "foo", "bar" */
-	unsigned int	nr_records;	/* a CPU and buffer */
-	unsigned int	next[3][MADE_CPUS];	/* written so far */
+	unsigned int	nr_records;	/* for each CPU and buffer */
+	unsigned int	next[3][MADE_CPUS];	/* next number, by buffer and CPU */
 };
 
 uint64_t made_time(unsigned int b, uint32_t cpu, unsigned int n);
 /* Writes the recording to a temporary file and returns its path (free and unlink it). */
 char *made_file(struct made *m);
 
-/* A recording of just these records, which are in order of time on each CPU. */
+/* Makes a recording of exactly these records, which are in order of time on each CPU. */
 struct made_record {
 	uint32_t	cpu;
 	uint64_t	time;
@@ -35,7 +35,7 @@ struct made_record {
 };
 char *made_records(const struct made_record *records, unsigned int nr, const char *algorithm);
 
-/* The same with other bytes: writes `size` bytes to a temporary file. */
+/* Writes any `size` bytes to a temporary file and returns its path. */
 char *made_bytes(const void *bytes, size_t size);
 /* Reads a file into memory. */
 uint8_t *made_read(const char *path, size_t *size);

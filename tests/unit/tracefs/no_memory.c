@@ -318,11 +318,11 @@ static void a_text_is_whole_or_not_there(void **state)
 
 int main(void)
 {
-#define WORLD_TEST(fn) cmocka_unit_test_setup_teardown(fn, fixture_setup, fixture_teardown)
+#define FIXTURE_TEST(fn) cmocka_unit_test_setup_teardown(fn, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_event_that_is_used_first),
-		WORLD_TEST(a_right_command_is_not_called_wrong),
-		WORLD_TEST(a_text_is_whole_or_not_there),
+		FIXTURE_TEST(a_right_command_is_not_called_wrong),
+		FIXTURE_TEST(a_text_is_whole_or_not_there),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tree_fixture.h - a tree over a private session with two CPUs, and what a shell does with its
+ * tree_fixture.h - a tree over a private session with two CPUs, and a shell's operations on its
  * files
  *
  *   test:first (id 100), test:second (id 101)   int pid
@@ -32,13 +32,13 @@ struct fixture {
 /* cmocka's setup and teardown; *state is the fixture. */
 int fixture_setup(void **state);
 int fixture_teardown(void **state);
-/* The server dies, the next one brings the session back. */
+/* Lets the server die, and a new one restore the session. */
 void fixture_new_server(struct fixture *w);
 
-/* echo -n TEXT > PATH, and >> PATH: what the write returned, or what open refused. */
+/* echo -n TEXT > PATH, and >> PATH. Return the result of the write, or the error of open. */
 ssize_t fixture_write(struct fixture *w, const char *path, const char *text);
 ssize_t fixture_append(struct fixture *w, const char *path, const char *text);
-/* cat PATH; the caller frees. NULL: refused. */
+/* cat PATH. The caller frees the text. NULL: refused. */
 char *fixture_read(struct fixture *w, const char *path);
 
 #define assert_file(w, path, expected) do {					\
