@@ -23,7 +23,8 @@ traced() {
 	setup=$setups/$1
 	shift
 	rm -rf "$work/save"
-	timeout 250 "$tf" run -q --setup "$setup" --cat trace --save "$work/save" -- "$@" >"$work/traced" 2>"$work/err"
+	timeout 250 "$tf" run -q --setup "$setup" --cat trace --save "$work/save" -- "$@" \
+		>"$work/traced" 2>"$work/err"
 	result=$?
 }
 

@@ -2,7 +2,8 @@
 # tap.sh - read by the end-to-end tests: a private place for sessions, TAP, and cleaning up
 # shellcheck shell=sh
 
-# A mount name space of its own, where that may be: other tests take away stale mounts, and have some.
+# A mount name space of its own, where that may be: other tests take away stale mounts, and have
+# some.
 if [ -z "${TAP_ALONE:-}" ] && unshare -m --propagation private true 2>/dev/null; then
 	TAP_ALONE=1 exec unshare -m --propagation private "$0" "$@"
 fi
@@ -70,11 +71,13 @@ done_testing() {
 	echo "1..$nr"
 }
 
-# switched SESSION - waits until its programs have switched their functions: a write waits for 100 ms at most, which a
+# switched SESSION - waits until its programs have switched their functions: a write waits for 100
+# ms at most, which a
 # busy machine may need to let them run
 switched() {
 	switched_turns=0
-	while "$tf" doctor "$1" 2>/dev/null | grep -q 'has not switched' && [ $((switched_turns += 1)) -lt 600 ]; do
+	while "$tf" doctor "$1" 2>/dev/null | grep -q 'has not switched' &&
+		[ $((switched_turns += 1)) -lt 600 ]; do
 		sleep 0.05
 	done
 }
@@ -95,7 +98,8 @@ need_fuse() {
 	"$tf" mount --help >/dev/null || skip_all "built without FUSE"
 }
 
-# can_shell - whether setup scripts can have a real shell here, which needs FUSE and a mount name space
+# can_shell - whether setup scripts can have a real shell here, which needs FUSE and a mount name
+# space
 can_shell() {
 	echo : | "$tf" replay --setup /dev/stdin "$recording" >/dev/null 2>&1
 }
