@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attach_client.c - a process joins a session (R20), as src/agent does, but with malloc and pthread
+ * attach_client.c - lets a process join a session (R20) as src/agent does, but with malloc and
+ * pthread
  *
- * Slots come in small batches. A thread takes one by a compare-and-swap of
- * its owner word and keeps it in thread-specific data, whose destructor gives
- * it back. A page that fork() wipes tells a child that it is not attached.
+ * The server gives slots in small batches. A thread takes one by a compare-and-swap of the slot's
+ * owner word, and stores it in thread-specific data, whose destructor gives it back. fork() wipes a
+ * page in the child, so a child knows that it is not attached.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +34,7 @@ struct attachment {
 	uint32_t	*alive;		/* 1; 0 in a child of fork() */
 	pthread_key_t	key;		/* struct slot * of the thread */
 	pthread_mutex_t	lock;		/* slots[] and the connection */
-	uint32_t	*slots;		/* given by the server */
+	uint32_t	*slots;		/* slots that the server gave */
 	unsigned int	nr_slots;
 };
 
@@ -57,7 +58,10 @@ static int attach_connect(int dirfd)
 	return fd;
 }
 
-/* One request and its answer; -ETIMEDOUT when the server does not answer within the limit. */
+/*
+ * Sends a request and waits for its answer. -ETIMEDOUT: the server does not answer within the
+ * limit.
+ */
 static int attach_ask(struct attachment *a, enum attach_kind kind, bool no_membarrier,
 		      struct attach_reply *reply)
 {
@@ -141,7 +145,7 @@ static int attach_greet(struct attachment *a)
 	return err ? err : slots_take(a, &reply);
 }
 
-/* At thread exit. */
+/* Called when the thread exits. */
 static void slot_leave(void *arg)
 {
 	struct slot *slot = arg;
@@ -158,7 +162,7 @@ static int attach_prepare(struct attachment *a)
 		a->alive = NULL;
 		return -errno;
 	}
-	/* Older kernels do not know it: then a child has to be told by attach_close(). */
+	/* Older kernels do not know MADV_WIPEONFORK. Then the child has to call attach_close(). */
 	madvise(a->alive, 4096, MADV_WIPEONFORK);
 	*a->alive = 1;
 	return -pthread_key_create(&a->key, slot_leave);

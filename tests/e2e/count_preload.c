@@ -2,10 +2,10 @@
 /*
  * count_preload.c - an independent counter: how often a program calls some functions of libc
  *
- * Preloaded behind the agent, so it sees what the agent passes on. The counts
- * lie in a mapped file $COUNT_DIR/COMM.PID, one 64-bit number each in the order
- * of names[]; so they are right to the last call of the process, and whoever
- * dies leaves what it had. A child of fork() has a file of its own.
+ * It is preloaded behind the agent, so it sees the calls that the agent passes on. The counts are
+ * in a mapped file $COUNT_DIR/COMM.PID: 64-bit numbers in the order of names[]. So they are exact
+ * up to the last call of the process, even if it is killed. A child of fork() has a file of its
+ * own.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,7 +19,10 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* A mutex is taken by lock() or by a trylock() that succeeds; who traces locks may try first. */
+/*
+ * A mutex is taken by lock() or by a trylock() that succeeds. A tracer of locks may call trylock()
+ * first.
+ */
 enum { MALLOC, CALLOC, REALLOC, FREE, MUTEX_TAKEN, MUTEX_UNLOCK, READ, WRITE, CREATE, NR };
 
 static _Atomic uint64_t early[NR];
@@ -63,7 +66,8 @@ static void open_counts(int keep)
 	if (!ftruncate(fd, sizeof(early))) {
 		map = mmap(NULL, sizeof(early), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		if (map != MAP_FAILED) {
-			counts = map;	/* a program that exec'ed itself adds to its own */
+			/* A program that has executed itself adds to its own counts */
+			counts = map;
 			for (int i = 0; keep && i < NR; i++)
 				counts[i] += early[i];
 		}
@@ -79,7 +83,7 @@ static void in_child(void)
 	errno = saved;
 }
 
-/* Also called by whoever is earlier than the constructor. */
+/* Also called by functions that are called before the constructor. */
 static void resolve(void)
 {
 	next_malloc = (void *(*)(size_t))dlsym(RTLD_NEXT, "malloc");

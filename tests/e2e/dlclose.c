@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dlclose.c FIRST SECOND N - loads the two in turn, where the one lies that was there before; says
- * whether it did
+ * dlclose.c FIRST SECOND N - loads the two in turn at the same address; prints whether that worked
  */
 #include <dlfcn.h>
 #include <stdio.h>

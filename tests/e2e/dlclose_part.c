@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dlclose_part.c - compiled twice: two objects that differ by the name of a function alone */
+/* dlclose_part.c - compiled twice: two objects that differ only in the name of a function */
 #include <stdlib.h>
 
 void part(void);

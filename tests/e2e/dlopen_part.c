@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dlopen_part.c - compiled with several names: functions with sites, called when it comes, when it
- * goes and in between
+ * dlopen_part.c - compiled with several names: functions with sites, called at load, at unload and
+ * in between
  */
 int part(int times);
 int part_spin(int times);

@@ -74,7 +74,7 @@ static void *spin(void *arg)
 {
 	const struct saved *o = arg;
 
-	/* The trace has room for some. */
+	/* The trace has room for only a part of the calls. */
 	while (!stop) {
 		if (o->spin(100) != 100 * 103 / 2)
 			return "wrong";

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fork_follow.c - makes processes in all ways there are; each calls getsid(0) once
+ * fork_follow.c - makes processes in all possible ways; each calls getsid(0) once
  *
- * What is printed is the same with and without tracing; the last line is the
- * number of processes that called getsid(0), this one included. They are
- * counted in a shared page, where each leaves its number. With "vfork" it has
- * one child, which makes an event of each provider.
+ * The output is the same with and without tracing. Its last line is the number of processes that
+ * called getsid(0), this one included. They are counted in a shared page, to which each writes its
+ * number. With "vfork" the program has one child, which makes an event of each provider.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +46,7 @@ static int status_of(pid_t pid)
 	return waitpid(pid, &status, 0) == pid ? status : -1;
 }
 
-/* Uses the stack that the parent's return address would lie on. */
+/* Overwrites the part of the stack that has the parent's return address. */
 static __attribute__((noinline)) int deep(int n)
 {
 	volatile char bytes[64];
@@ -84,12 +83,12 @@ static void vforks(void)
 	if (!pid) {
 		pid = vfork();
 		here();
-		_exit(pid ? 7 : 8);	/* its parent goes on when it has gone */
+		_exit(pid ? 7 : 8);	/* its parent continues after its end */
 	}
 	printf("nested: %x\n", (unsigned int)status_of(pid));
 }
 
-/* One event or two of each provider, and no system call that is one. */
+/* Makes one or two events of each provider, and no system call that is an event. */
 static int vfork_with_all(void)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -168,7 +167,7 @@ static int cloned(void *arg)
 	return 4;
 }
 
-/* Runs beside its parent, on the same thread's control block: it is not followed. */
+/* Runs at the same time as its parent, with the same thread control block. It is not followed. */
 static int unfollowed(void *arg)
 {
 	*(volatile int *)arg = 6;
@@ -180,7 +179,7 @@ static int returns(void *arg)
 	return (int)(intptr_t)arg;
 }
 
-/* A control block of its own, in front of which there is nothing. */
+/* Clones with a thread control block of its own, without data before it. */
 static void bare_clone(char *top)
 {
 	const size_t page = 4096;
@@ -292,7 +291,7 @@ static void daemons(void)
 	printf("daemon: %d\n", atomic_load(&shared->daemons));
 }
 
-/* Shared through the file, so that programs that are executed find it as well. */
+/* The page is shared through a file, so that executed programs find it, too. */
 static void share(const char *name)
 {
 	int fd = open(name, O_RDWR | O_CREAT, 0600);

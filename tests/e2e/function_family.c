@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * function_family.c - a thread that is not the first makes tasks in many ways, each of which says
- * that it is there
+ * function_family.c - a thread that is not the first one makes tasks in many ways, and each task
+ * makes a call
  *
  *     first thread ---- maker ---- thread (goes on when the maker has ended)
  *          |              |------- child by fork(), _Fork(), vfork(), clone(), posix_spawn(),
@@ -10,9 +10,9 @@
  *          |---- another thread, which the first one makes
  *          `---- a child of the first one
  *
- * Prints the maker's number, waits for a line on its standard input, does all of it, prints the
- * number of the thread that is left, waits for a line, and ends. Whoever is there calls a function
- * of its own and getsid() with a number.
+ * Prints the maker's number, waits for a line on its standard input, makes the tasks, prints the
+ * number of the thread that is left, waits for a line, and ends. Each task calls a function of its
+ * own, and getsid() with a number.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -129,7 +129,10 @@ static void programs(void)
 		exit(1);
 }
 
-/* Its parent ends in daemon(), long before; it becomes a child of ours, whose end we wait for. */
+/*
+ * The parent ends in daemon(), much earlier. The daemon becomes a child of this process, which
+ * waits for its end.
+ */
 static void daemons(void)
 {
 	pid_t pid;

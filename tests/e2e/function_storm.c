@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * function_storm.c [LIBRARY] - four threads that call many functions and look at what they return;
- * one that loads and unloads
+ * function_storm.c [LIBRARY] - four threads call many functions and check the results; one loads
+ * and unloads a library
  *
- * Ends when its input does; says how many results were wrong. With -DLIBRARY it is the library.
+ * It ends when its input ends, and prints how many results were wrong. With -DLIBRARY it is the
+ * library.
  */
 #include <dlfcn.h>
 #include <poll.h>

@@ -3,8 +3,8 @@
  * function_tasks_program.c - prints its pid, waits for a byte on its standard input, then calls
  * functions in itself, a thread and a child
  *
- * With an argument: some threads call one function again and again, and another one now and then;
- * in the end a third one is called on each CPU.
+ * With an argument, some threads call one function again and again, and another one now and then.
+ * At the end a third one is called on each CPU.
  */
 #include <pthread.h>
 #include <sched.h>

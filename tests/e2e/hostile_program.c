@@ -55,7 +55,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "no region\n");
 		return 1;
 	}
-	/* What is in use lies at the front. */
+	/* The used part of the memory is at its start. */
 	if (size > 64 << 20)
 		size = 64 << 20;
 	while (time(NULL) < end) {
@@ -74,6 +74,6 @@ int main(int argc, char **argv)
 	}
 	if (argc > 3 && truncate(path, (off_t)(chance() % (1 << 20))))
 		perror("truncate");
-	/* Not through what was overwritten. */
+	/* Ends without code that reads overwritten data. */
 	_exit(0);
 }

@@ -2,8 +2,8 @@
 /*
  * latency_program.c - sections of known order and length, for latency_live
  *
- * Lengths are busy-waits that the program measures itself: it prints for each
- * section a line "NAME USECS", the time that it lasted at least.
+ * Sections are busy-waits whose length the program measures itself. For each section it prints a
+ * line "NAME USECS", the least time that the section took.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -23,7 +23,7 @@ TF_EVENT(lat, note, (int, step));
 static pthread_mutex_t outer = PTHREAD_MUTEX_INITIALIZER, inner = PTHREAD_MUTEX_INITIALIZER;
 static sigjmp_buf back;
 
-/* No function that is traced. */
+/* Inlined, so that it is no traced function. */
 static inline __attribute__((always_inline)) long long now_ns(void)
 {
 	struct timespec t;
@@ -32,7 +32,7 @@ static inline __attribute__((always_inline)) long long now_ns(void)
 	return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
-/* At least that long; returns how long it was. */
+/* Waits at least that long. Returns how long it waited. */
 static long long __attribute__((noinline)) busy(int usecs)
 {
 	long long start = now_ns(), end;
@@ -116,7 +116,7 @@ static long long __attribute__((noinline)) handled(int usecs, int jumps, int fil
 	return handler_ns;
 }
 
-/* It waits with no signal blocked: no part of a section. */
+/* Waits with no signal blocked, so it is not part of a section. */
 static void on_alarm(int sig)
 {
 	trace_note(12);
@@ -246,7 +246,7 @@ static void *__attribute__((noinline)) sleeper(void *arg)
 
 static void __attribute__((noinline)) waker(void)
 {
-	/* It gets the mutex, and so runs, only when we have released that. */
+	/* The woken thread runs only after it gets the mutex, which this thread releases later. */
 	pthread_cond_signal(&ready);
 	woke_ns = now_ns();
 	trace_note(11);
@@ -301,7 +301,7 @@ static void *__attribute__((noinline)) storm_thread(void *arg)
 	return NULL;
 }
 
-/* Until its input ends. */
+/* Runs until its input ends. */
 static void storm(void)
 {
 	pthread_t thread[STORM];
@@ -315,7 +315,9 @@ static void storm(void)
 		pthread_join(thread[i], NULL);
 }
 
-/* ---- one after the other, as many as there can be: the last one has the highest number ---- */
+/*
+ * ---- as many sections as possible, one after the other: the last one has the highest number ----
+ */
 
 enum { IN_TURN = 4, TURNS = 3000, TURN_USECS = 5 };
 
@@ -372,7 +374,7 @@ int main(int argc, char **argv)
 		say("handler", handled(usecs, 0, 1));
 	} else if (!strcmp(argv[1], "jump")) {
 		say("jump", handled(usecs, 1, 1));
-		busy(usecs * 4);	/* not in the section any more */
+		busy(usecs * 4);	/* behind the section */
 	} else if (!strcmp(argv[1], "unmasked")) {
 		say("unmasked", handled(usecs, 0, 0));
 	} else if (!strcmp(argv[1], "suspend")) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * provider_allocator.c - a program's own malloc: memory that libc's free() would not survive
+ * provider_allocator.c - a program's own malloc, whose memory would crash libc's free()
  *
- * Linked into a program, or preloaded. The first 8 bytes before each block say
- * that it is ours; what is not ends the program.
+ * It is linked into a program, or preloaded. The 8 bytes before each block mark it as our own. Any
+ * other block ends the program.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -56,7 +56,7 @@ void *calloc(size_t n, size_t size)
 {
 	size_t bytes;
 
-	/* Never used before, so zero. */
+	/* The memory was never used, so it is zero. */
 	return __builtin_mul_overflow(n, size, &bytes) ? NULL : give(16, bytes);
 }
 
@@ -101,7 +101,7 @@ void *valloc(size_t size)
 	return give(4096, size);
 }
 
-/* How often it was called: said in the file that ALLOCATOR_SAYS names. */
+/* The number of calls, which is written to the file that ALLOCATOR_SAYS names. */
 static _Atomic unsigned long asked;
 
 size_t malloc_usable_size(void *p);

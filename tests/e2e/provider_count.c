@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * provider_count.c - an independent counter, preloaded without the agent: who calls malloc and its
- * kin how often
+ * provider_count.c - an independent counter, preloaded without the agent: counts calls of malloc
+ * and similar functions by caller
  *
- * The program calls count_report(), if it is there, as the last thing that it
- * does; it prints a line "FUNCTION OBJECT CALLS" for each object that calls.
+ * The program calls count_report() at its end, if that function exists. It prints a line "FUNCTION
+ * OBJECT CALLS" for each calling object.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>

@@ -31,7 +31,7 @@ static const char *const names[NR] = { "malloc", "calloc", "realloc", "free",
 static _Atomic long made[NR], asked;
 static int rounds;
 
-/* No compiler knows what becomes of it. */
+/* volatile, so that the compiler cannot know how the memory is used. */
 static void *volatile sink;
 
 static unsigned int next(uint64_t *seed)
@@ -139,7 +139,7 @@ static void want(int line, int yes)
 
 static int errors(void)
 {
-	/* volatile: the compiler is to know neither what fails nor what was freed. */
+	/* volatile: the compiler must know neither which call fails nor what was freed. */
 	volatile size_t huge = SIZE_MAX / 2, three = 3;
 	void *volatile p;
 	void *q;

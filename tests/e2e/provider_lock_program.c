@@ -35,7 +35,7 @@ static pthread_spinlock_t spin;
 static sem_t sem;
 static mtx_t c11;
 static _Atomic long got[NR], gave[NR];
-static long shared[4];		/* each by one lock */
+static long shared[4];		/* each protected by one lock */
 static int rounds;
 
 static unsigned int next(uint64_t *seed)
@@ -55,7 +55,7 @@ static struct timespec in_ms(clockid_t clock, long ms)
 	return t;
 }
 
-/* -> which kind it got, NR: none */
+/* Returns the kind of lock that it got; NR: none. */
 static int take(unsigned int what)
 {
 	struct timespec real = in_ms(CLOCK_REALTIME, 10000), mono = in_ms(CLOCK_MONOTONIC, 10000);
@@ -178,7 +178,7 @@ static int contend(void)
 	for (int i = 0; i < rounds; i++) {
 		pthread_mutex_lock(&mutex);
 		turn = i + 1;
-		/* libc's mark of a mutex that somebody waits for */
+		/* libc's mark of a mutex with a waiter */
 		while (*(volatile int *)&mutex.__data.__lock != 2)
 			sched_yield();
 		pthread_mutex_unlock(&mutex);
@@ -426,7 +426,7 @@ static void *wait_for_sem(void *arg)
 	return NULL;
 }
 
-/* It need not wait, but is to be cancelled already. */
+/* The call need not wait, but a cancellation is already pending. */
 static void *sem_with_request(void *arg)
 {
 	sem_t mine;
@@ -489,7 +489,7 @@ static void leave(int sig)
 	siglongjmp(before_wait, 1);
 }
 
-/* What waited has its frame where this one is. */
+/* This frame overwrites the frame of the call that waited. */
 static __attribute__((noinline)) void overwrite(void)
 {
 	volatile char used[8192];

@@ -7,8 +7,8 @@
  *   jump N	N handlers left by siglongjmp, on both kinds of stack
  *   mask	system calls with all signals blocked, and without
  *
- * In the last three getppid() is called outside of handlers and getpgrp() inside
- * (mask: with all signals blocked); how often is printed.
+ * The last three call getppid() outside of handlers and getpgrp() inside (mask: with all signals
+ * blocked), and print how often.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -75,7 +75,7 @@ static void nested(int sig)
 	count++;
 }
 
-/* The instruction that failed gets a good address. */
+/* Gives the instruction that failed a valid address. */
 static void fault(int sig, siginfo_t *si, void *context)
 {
 	code = si->si_code;
@@ -304,7 +304,7 @@ static void bus_jump(int sig, siginfo_t *si, void *context)
 	siglongjmp(env, 1);
 }
 
-/* How a child ends that raises it, or touches what is not there. */
+/* How a child ends that raises SIGBUS, or that touches missing memory. */
 static void bus_in_child(volatile char *gone)
 {
 	int status;
@@ -324,7 +324,7 @@ static void bus_in_child(volatile char *gone)
 	printf("bus: %x\n", (unsigned int)status);
 }
 
-/* The agent has a handler of its own for it. */
+/* The agent has its own handler for SIGBUS. */
 static void bus(void)
 {
 	FILE *f = tmpfile();
@@ -353,7 +353,7 @@ static void bus(void)
 	printf("signal: %d\n", signal(SIGBUS, SIG_DFL) == SIG_IGN);
 }
 
-/* More handlers than there are entries for: they differ by their masks. */
+/* Installs more handlers than there are entries for. They differ in their masks. */
 static void many(void)
 {
 	for (unsigned long i = 0; i < 300; i++) {
@@ -369,7 +369,7 @@ static void many(void)
 	show("many");
 }
 
-/* Who may not ask for its own number still sends signals, and makes processes. */
+/* A process that may not call getpid() still sends signals and makes processes. */
 static void sandboxed(void)
 {
 	struct sock_filter code[] = {
@@ -482,7 +482,7 @@ static void mask(void)
 	outside++;
 }
 
-/* Not called before, and found at load. */
+/* Not called before, and resolved at load. */
 static pid_t (*const volatile get_session)(pid_t) = getsid;
 
 static void get_session_handler(int sig)
@@ -490,7 +490,7 @@ static void get_session_handler(int sig)
 	get_session(0);
 }
 
-/* Bytes of the alternate stack that a handler leaves as they were. */
+/* The number of bytes of the alternate stack that a handler does not change. */
 static size_t left_by_handler(void)
 {
 	size_t left = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * provider_syscalls.c - calls each function that is a system call, most of them with what the
- * kernel refuses
+ * provider_syscalls.c - calls each function that is a system call, most of them with arguments that
+ * the kernel refuses
  *
  *   show [N]	prints what they return; N names the file that is used
  *   mark	prints nothing; alarm(4242) before and after
@@ -74,7 +74,7 @@
 		if (show)							\
 			printf("%s: %ld %d\n", #call, result, errno);		\
 	} while (0)
-/* What it returns differs each time, or is nothing. */
+/* For calls whose result differs each time, or that have none. */
 #define X(call)									\
 	do {									\
 		errno = 0;							\
@@ -578,7 +578,7 @@ static uint64_t io_count(const char *what)
 	return n;
 }
 
-/* Reading the file takes as many calls each time. */
+/* Reading the file takes the same number of calls each time. */
 static void io(int reads, int writes)
 {
 	uint64_t r0 = io_count("syscr:"), w0 = io_count("syscw:"),

@@ -107,7 +107,7 @@ static void create(void)
 		one_c11(c11_returns, i);
 		one_c11(c11_exits, i);
 	}
-	/* One that cannot be. */
+	/* A thread that cannot be created. */
 	pthread_attr_init(&huge);
 	pthread_attr_setstacksize(&huge, (size_t)1 << 60);
 	error = pthread_create(&t, &huge, returns, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rights_program.c - a program that gives up rights in each way that there is, and looks whether
- * any of its threads kept some
+ * rights_program.c - a program that gives up rights in each possible way, and checks whether any of
+ * its threads kept some
  *
  *     rights_program              each way in a process of its own: prints what it would untraced
  *     rights_program switch       calls a function for each line; the second time without its
@@ -33,7 +33,7 @@
 
 int capset(struct __user_cap_header_struct *head, const struct __user_cap_data_struct *data);
 
-/* ---- Who has what ---- */
+/* ---- The rights of threads ---- */
 
 /* The line of a thread's status that begins with `what`. */
 static APART void status_of(const char *thread, const char *what, char line[256])
@@ -184,7 +184,7 @@ static void way_landlock(void)
 	if (fd >= 0)
 		syscall(SYS_landlock_restrict_self, fd, 0);
 	close(fd);
-	/* Nobody reads in /proc here any more. */
+	/* From now on the process cannot read /proc. */
 	say("landlock", fd < 0 ? 0 : open("/proc/self/status", O_RDONLY));
 }
 
@@ -229,7 +229,7 @@ static void way_limits(void)
 	say("nice", setpriority(PRIO_PROCESS, 0, 5));
 }
 
-/* By an instruction of its own: no function is called that somebody could have replaced. */
+/* Uses its own system call instruction, so it calls no function that an agent could replace. */
 static void way_instruction(void)
 {
 	long r;

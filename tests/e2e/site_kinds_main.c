@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * site_kinds_main.c N - calls the functions of tests/unit/agent/site_fixture.c N times and says
- * what they made of it
+ * site_kinds_main.c N - calls the functions of tests/unit/agent/site_fixture.c N times and prints
+ * their results
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * site_kinds_refusing.c PROGRAM ARGUMENT... - runs it where no memory can be made executable that
- * is written
+ * site_kinds_refusing.c PROGRAM ARGUMENT... - runs a program under a rule that written memory
+ * cannot be made executable
  */
 #include <stdio.h>
 #include <sys/prctl.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * untouched_program.c - a program that takes away what an agent could need; each mode prints what
- * it would untraced
+ * untouched_program.c - a program that removes things that an agent could need; each mode prints
+ * the same as untraced
  *
- * All modes make events before and after: two of them when the agent is in good order.
+ * All modes make an event before and one after. If the agent still works, both are recorded.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -56,7 +56,7 @@ static void close_all(void)
 		close(fd);
 }
 
-/* The descriptors that it then opens itself are its own: numbers and contents. */
+/* The descriptors that the program then opens have the expected numbers and contents. */
 static int mode_close(void)
 {
 	int fds[8];
@@ -78,7 +78,7 @@ static int mode_close(void)
 	return 0;
 }
 
-/* Every number below the limit is the program's own, whatever joined the session before. */
+/* Every number below the limit is free for the program, even if it joined the session before. */
 static void open_every_one(const char *when)
 {
 	int nr = 0, fd;
@@ -147,8 +147,8 @@ static int mode_limits(void)
 }
 
 /*
- * ---- Limits of memory, and memory that stays: the session's is some GiB that no program asked for
- * ----
+ * ---- Limits of memory, and locked memory: the session has some GiB that the program did not ask
+ * for ----
  */
 
 enum { MB = 1 << 20 };
@@ -172,7 +172,7 @@ static void print_room(void)
 	free(too_much);
 }
 
-/* Each has to attach. */
+/* Each child has to attach. */
 static void fork_often(void)
 {
 	int failed = 0, status;
@@ -216,7 +216,7 @@ static int mode_as_limit(void)
 	return 0;
 }
 
-/* With the limit that the program began with. */
+/* Runs with the limit that the program inherited. */
 static int mode_as_inherited(void)
 {
 	print_limit("inherited");
@@ -245,7 +245,7 @@ static int mode_as_exec(void)
 	return as_exec();
 }
 
-/* What is executed may not raise its hard limit. */
+/* The executed program may not raise its hard limit. */
 static int mode_as_exec_user(void)
 {
 	prctl(PR_CAPBSET_DROP, 24 /* CAP_SYS_RESOURCE */, 0, 0, 0);
@@ -271,7 +271,7 @@ static void open_files(void)
 		printf("no %s\n", path);
 }
 
-/* What is there of the mappings that are locked, in kB. */
+/* The resident part of locked mappings, in kB. */
 static const char *memory_locked(void)
 {
 	static char text[1 << 20];
@@ -288,7 +288,7 @@ static const char *memory_locked(void)
 	return !locked ? "none" : locked < 512 << 10 ? "some" : "far too much";
 }
 
-/* The session's memory, where there is one. */
+/* The resident part of the session's memory, if there is a session. */
 static const char *memory_filled(void)
 {
 	struct stat st;
@@ -325,7 +325,7 @@ static void try_lock(const char *name, int flags)
 	       more == MAP_FAILED ? -1 : resident(more, 16 * 4096),
 	       memory_locked(), memory_filled());
 	trace_step(2);
-	/* `before` is not given back: the next one is to be new. */
+	/* `before` is not freed, because the next memory has to be new. */
 }
 
 static int try_locks(void)
@@ -364,7 +364,7 @@ static int mode_lock_any(void)
 	return 0;
 }
 
-/* Without the right to lock whatever it likes, and with as much as that. */
+/* Drops the right to lock any amount of memory, and sets the limit to `size`. */
 static int lock_limited(size_t size)
 {
 	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
@@ -388,14 +388,14 @@ static int mode_lock_little(void)
 	return lock_limited(64 << 10);
 }
 
-/* Nobody tells what is mapped; the heap is found all the same. */
+/* /proc cannot be read, but the heap is found nevertheless. */
 static int mode_lock_blind(void)
 {
 	printf("root changed: %d\n", chroot("/usr") || chdir("/"));
 	return try_locks();
 }
 
-/* The session's memory goes, and other memory takes its place: that is not to be filled, either. */
+/* The session's memory is replaced by other memory, which must not be filled, either. */
 static int mode_lock_truncated(void)
 {
 	printf("locked: %d\n", mlockall(MCL_CURRENT | MCL_FUTURE));
@@ -407,7 +407,7 @@ static int mode_lock_truncated(void)
 	return 0;
 }
 
-/* Attaches itself when all that is mapped is filled at once. */
+/* Attaches itself when all mapped memory is locked and filled already. */
 static int mode_lock_late(void)
 {
 	int (*attach)(const char *) = (int (*)(const char *))dlsym(RTLD_DEFAULT, "tf_attach");
@@ -468,14 +468,14 @@ static int with_a_child(void)
 	return 0;
 }
 
-/* A child in there that is traced would have to join the session. */
+/* A traced child in the sandbox would have to join the session. */
 static int killed_for(const int *calls, size_t nr)
 {
 	printf("filter: %d\n", filter(SECCOMP_RET_KILL_PROCESS, calls, nr, SECCOMP_RET_ALLOW));
 	return with_a_child();
 }
 
-/* Of prctl() it asks for its name alone. */
+/* The filter allows only the call of prctl() that asks for the name. */
 static int mode_only_names(void)
 {
 	struct sock_filter code[] = {
@@ -507,7 +507,7 @@ static int mode_no_attach(void)
 	return killed_for(calls, 3);
 }
 
-/* Whoever makes another call than these is killed. */
+/* The filter kills on any other call. */
 static int mode_sandbox(void)
 {
 	static const int calls[] = {
@@ -543,7 +543,7 @@ static int mode_sandbox(void)
 	_exit(5);
 }
 
-/* ---- A filter that hands calls to the program itself: it sees none that it did not make ---- */
+/* ---- A filter that passes calls to the program itself, which sees only its own calls ---- */
 
 static volatile int trapped[64], nr_trapped;
 
@@ -629,7 +629,10 @@ static int mode_daemon(void)
 	return 0;
 }
 
-/* errno, masks and dispositions as they were; nothing new where programs look. */
+/*
+ * Checks that errno, masks and dispositions are unchanged, and that nothing new is visible to the
+ * program.
+ */
 static int mode_state(void)
 {
 	struct sigaction sa;

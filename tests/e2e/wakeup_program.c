@@ -20,7 +20,7 @@
  *   storm N, forked-storm N   4 threads, or processes, wake each other by locks, condition
  *                             variables and semaphores
  *
- * Prints for each "NAME USECS", which late() lasted at least, and who was woken.
+ * Prints for each "NAME USECS", the least time that late() took, and the woken thread.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -42,10 +42,10 @@
 #include <unistd.h>
 #include "await_sleep.h"
 
-/* A call before it is no jump. */
+/* Keeps the compiler from making the call before it a jump. */
 #define STAYS __asm__ volatile("" ::: "memory")
 
-/* In memory that a child of fork() has, too. */
+/* In memory that a child of fork() shares. */
 static struct both {
 	long long	late_ns;
 	pthread_mutex_t	mutex;
@@ -98,7 +98,7 @@ static const struct lock_kind {
 	int		forks;			/* the sleeper is another process */
 } *kind;
 
-/* A function of this program that makes the call, and is told as its caller. */
+/* A function of this program that makes the call, so that it is the caller in the trace. */
 #define CALL(name, call)						\
 static int __attribute__((noinline)) name(void)				\
 {									\
@@ -176,7 +176,7 @@ static const struct lock_kind kinds[] = {
 	{ "forked-steal", mutex_take, mutex_take, mutex_let_go, 1 },
 };
 
-/* The sleeper is woken while it is in here, and cannot have the lock before it has left. */
+/* The sleeper is woken while it is in this handler, and cannot get the lock before it leaves it. */
 static void on_signal(int sig)
 {
 	at->in_handler = 1;
@@ -229,7 +229,7 @@ static void hand_over(void)
 	while (!at->in_handler)
 		usleep(1000);
 	kind->let_go();
-	/* It was woken, but not let go: what it waits for then was none of its wakeup. */
+	/* It was woken but did not get the lock. The second wait is not part of this wakeup. */
 	if (steals) {
 		kind->take();
 		at->has_gone = 1;
@@ -239,7 +239,7 @@ static void hand_over(void)
 		kind->let_go();
 	}
 	at->has_gone = 1;
-	/* No join, which would be a wakeup, too. */
+	/* No pthread_join(), because that would be a wakeup, too. */
 	while (!at->done)
 		usleep(1000);
 	say(kind->name);
@@ -248,7 +248,7 @@ static void hand_over(void)
 		kill(child, SIGKILL);
 }
 
-/* ---- The same address in two processes, and not the same object ---- */
+/* ---- Different objects at the same address in two processes ---- */
 
 static _Atomic int *told;
 
@@ -295,7 +295,7 @@ static void apart(void)
 
 static pthread_key_t key;
 
-/* Behind the start routine, so in the time that whoever joins waits for. */
+/* Runs after the start routine, while the joining thread waits. */
 static void __attribute__((noinline)) at_end(void *value)
 {
 	late();
@@ -452,7 +452,10 @@ static void forked_gone(void)
 		passing = NULL;
 		pthread_cond_broadcast(c);
 		pthread_cond_broadcast(&at->cond);
-		/* Who waited has let go of it, but gets the mutex only when it is gone. */
+		/*
+		 * The waiter has left the condition variable, but gets the mutex only after it is
+		 * unmapped.
+		 */
 		pthread_cond_destroy(c);
 		munmap(c, page);
 		pthread_mutex_unlock(&at->mutex);
@@ -492,7 +495,7 @@ static void storm(void)
 	printf("storm %ld\n", at->total);
 }
 
-/* Only what a child of fork() gets is shared between processes. */
+/* Makes locks shared between processes only if a child of fork() uses them. */
 static void make_locks(int shared)
 {
 	pthread_mutexattr_t m;

@@ -3,7 +3,7 @@
  * xray_program.c MODE - a program with sleds of clang's XRay, which patches them itself or leaves
  * them alone
  *
- * It says what its functions return and how often XRay has called its handler.
+ * Prints the results of its functions, and how often XRay has called its handler.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -90,7 +90,7 @@ ASIDE static void patch_and_not(void)
 	say("again");
 }
 
-/* Of one function: the others stay as they are. */
+/* Patches one function; the others stay as they are. */
 ASIDE static void patch_one(void)
 {
 	say("first");
@@ -146,7 +146,7 @@ ASIDE static void beside_threads(void)
 	printf("threads: %lu %d %d\n", wrong, enters > 0, exits > 0);
 }
 
-/* A filter that lets all through. */
+/* Installs a filter that allows everything. */
 ASIDE static void in_a_sandbox(void)
 {
 	struct sock_filter allow = { BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW };
@@ -158,7 +158,7 @@ ASIDE static void in_a_sandbox(void)
 	patch_and_not();
 }
 
-/* Until somebody writes a line, and then once more. */
+/* Waits for a line, then runs once more. */
 ASIDE static void wait_for_doctor(void)
 {
 	char line[8];

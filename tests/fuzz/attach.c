@@ -2,17 +2,17 @@
 /*
  * attach.c - packets of a hostile process, with descriptors, and the server's answers
  *
- * Input: strokes of a byte each, with their operands. They open connections, close them, and
- * send packets: any bytes, or a request with some definitions of events that are nearly right;
- * with no, one or several descriptors. The server answers in between. At the end all
- * connections are closed.
+ * Input: strokes of one byte each, with their operands. They open connections, close them, and send
+ * packets: any bytes, or a request with definitions of events that are almost right, and with no,
+ * one or several descriptors. The server answers in between. At the end all connections are closed.
  *
- * Checked besides crashes: an answer is one of the protocol, no descriptor is left, no slot either.
+ * Besides crashes it checks that each answer is one of the protocol, and that no descriptor and no
+ * slot is left.
  *
  *     fuzzer: server, sends and reads  <---- connections ----  a child that only connects
  *
- * The child is the process that the server sees. It has no session mapped, so it is
- * gone for the server when its connections end.
+ * The server sees the child as its peer. The child has no session mapped, so it has ended for the
+ * server when its connections end.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -107,7 +107,10 @@ static int connect_to(const char *path)
 	return fd;
 }
 
-/* A path in, a connection out; then a word that the parent alone has it. */
+/*
+ * Receives a path, and sends a connection. Then receives a word when only the parent has the
+ * connection.
+ */
 static void connect_for_parent(int sock)
 {
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)] = "";
@@ -185,7 +188,10 @@ static void fixture_close(void)
 	w.session = NULL;
 }
 
-/* Of our own: libFuzzer and the symbolizer have pipes and /dev/null. say: lists them. */
+/*
+ * Counts our own open files: libFuzzer and the symbolizer have pipes and /dev/null. say: lists
+ * them.
+ */
 static int open_files(bool say)
 {
 	char link[64], to[256];
@@ -237,7 +243,7 @@ static void read_replies(void)
 
 /* ---- strokes ---- */
 
-/* One end of a connection, another kind of socket, no socket, our own connection. */
+/* Makes a file: one end of a connection, another kind of socket, no socket, our own connection. */
 static int some_file(uint32_t kind, int conn, int *other)
 {
 	int pair[2];
@@ -253,7 +259,7 @@ static int some_file(uint32_t kind, int conn, int *other)
 	return pair[0];
 }
 
-/* Some of the packets have descriptors with them. One that was taken is talked to, too. */
+/* Some packets have descriptors. If the server took one, the fuzzer also writes to it. */
 static void send_packet(struct input *in, int conn, const void *packet, size_t size)
 {
 	const uint32_t files = take(in, 1), nr = files % 8 <= PASSED ? files % 8 : 0;
@@ -302,7 +308,7 @@ static void send_request(struct input *in, int conn)
 	send_packet(in, conn, &q, sizeof(q));
 }
 
-/* A text up to the next 0 of the input. */
+/* Copies a text up to the next 0 of the input. */
 static size_t put_text(struct input *in, char *to, size_t room)
 {
 	size_t n = 0;
@@ -313,7 +319,7 @@ static size_t put_text(struct input *in, char *to, size_t room)
 	return n + 1;
 }
 
-/* One definition, nearly right: a bit of `wrong` each makes a size or an offset another one. */
+/* Makes a definition that is almost right: each bit of `wrong` changes a size or an offset. */
 static size_t put_definition(struct input *in, char *to, size_t room)
 {
 	struct attach_definition d;
@@ -405,7 +411,7 @@ static void end_all(void)
 		serve();
 }
 
-/* The session's files are memory. */
+/* The session's files are in memory. */
 static void finish(void)
 {
 	if (w.session)

@@ -2,9 +2,9 @@
 /*
  * commands.c - any commands to any files of a session, one after the other, with hits in between
  *
- * Input: lines. "PATH > TEXT" writes, "PATH >> TEXT" adds, "+ PATH" makes a directory,
- * "- PATH" removes one, "!" makes hits, any other line is a path that is read. At the end every
- * file is read, and all is given back. A command may be refused; nothing may crash or hang.
+ * Input: lines. "PATH > TEXT" writes, "PATH >> TEXT" appends, "+ PATH" makes a directory, "- PATH"
+ * removes one, "!" makes hits; any other line is a path that is read. At the end every file is
+ * read, and everything is freed. A command may be refused, but nothing may crash or hang.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -78,7 +78,9 @@ static void make_hits(const struct fixture *w)
 	fixture_hits(w, &in);
 }
 
-/* Instances of large rings and tables are asked for often, and are not what is looked for. */
+/*
+ * Commands that make large rings and tables are skipped: they come often, and do not find errors.
+ */
 static bool is_large(const char *text)
 {
 	return strlen(text) > 512 || strspn(text + strcspn(text, "0123456789"), "0123456789") > 4;

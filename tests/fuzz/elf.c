@@ -33,7 +33,7 @@ static void check(bool good, const char *what)
 	abort();
 }
 
-/* What a program says of its DSO, so that the file is taken for it: the span of its segments. */
+/* The description of the DSO that makes the file the right one: the span of its segments. */
 static struct elf_want span(const uint8_t *data, size_t size)
 {
 	static const uint8_t id[20] = "a build-id of a seed";

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * elf_image.c - any bytes for the reader of ELF files alone
+ * elf_image.c - any bytes for the reader of ELF files
  *
- * It reads them twice: from memory of just that size, and from memory where a byte may be looked at
- * only after the reader has asked for it, as the server's file.c has it. Both find the same.
+ * It reads them twice: from memory of exactly that size, and from memory whose bytes may be read
+ * only after the reader has asked for them, as in the server's file.c. Both must find the same.
  */
 #include <elf.h>
 #include <stdbool.h>
@@ -25,7 +25,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { MOST = 1 << 16 };	/* of each kind of thing that is looked at */
+enum { MOST = 1 << 16 };	/* most items of each kind that are read */
 
 static const uint8_t *input;
 static size_t input_size;
@@ -58,7 +58,7 @@ static void bytes_add(uint64_t *h, const void *bytes, size_t size)
 		hash_add(h, bytes, size < MOST ? size : MOST);
 }
 
-/* ---- what there is ---- */
+/* ---- what the reader finds ---- */
 
 static void symbols_add(uint64_t *h, const struct image *im, const Elf64_Shdr *table)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * eprobe.c - any bytes as a line of dynamic_events, and what follows it as a record
+ * eprobe.c - any bytes as a line of dynamic_events, and then as a record
  *
- * Input: a line, a 0, then a record. Where the line makes a probe of the event
- * all:all, that is armed; the record goes through it at its full and at every
- * shorter length, from memory of just that size; then the trace is printed and
- * the probe removed.
+ * Input: a line, a 0, then a record. If the line makes a probe of the event all:all, the probe is
+ * armed. The record goes through it at each length up to its full one, in memory of exactly that
+ * size. Then the trace is printed and the probe removed.
  */
 #include <stdio.h>
 #include <stdlib.h>

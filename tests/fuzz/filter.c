@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * filter.c - any bytes as a filter, and what follows them as a record
+ * filter.c - any bytes as a filter, and then as a record
  *
- * Input: the filter's text, a 0, then a record. The program is run on the
- * record at its full and at every shorter length, from memory of just that
- * size, so that a sanitizer sees each byte that is read behind it.
+ * Input: the filter's text, a 0, then a record. The code is run on the record at each length up to
+ * its full one, in memory of exactly that size, so that a sanitizer sees each read behind it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +18,7 @@ static const char format[] = EVENT_FORMAT(
 	FIELD("char * p", 56, 8, 0)
 	FIELD("char e[]", 64, 0, 0));
 
-/* Branches go forward and stay inside; operands lie in the program. */
+/* Branches lead forward and stay inside the code; operands are inside the code. */
 static void check_program(const struct code *code)
 {
 	for (uint32_t i = 0; i < code->nr_ops; i++) {
@@ -73,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!f)
 		abort();
-	/* A filter in error shows its text first, any other one just that. */
+	/* A filter with an error shows its text first; a valid filter shows only its text. */
 	if (strncmp(filter_text(f), in.text, len) ||
 	    (err ? filter_program_size(f) != 0 : filter_text(f)[len] != '\0'))
 		abort();

@@ -2,9 +2,9 @@
 /*
  * ftrace.c - any bytes written to the files that choose functions
  *
- * Input: a byte that chooses file, truncation and the length of each write, then
- * the text; a byte 255 begins the next command. Afterwards each site must count
- * just the ops that trace it, and an empty fixture must be left.
+ * Input: a byte that chooses file, truncation and the length of each write, then the text; a byte
+ * 255 begins the next command. Afterwards each site must count exactly the ops that trace it, and
+ * the fixture must become empty again.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hist.c - any bytes as commands of the file `trigger`, and what follows them as a record
+ * hist.c - any bytes as commands of the file `trigger`, and then as a record
  *
- * Input: lines of commands, a 0, then a record. The record goes through the
- * hists at its full and at every shorter length, from memory of just that size;
- * then all files of the event are printed and the triggers are removed.
+ * Input: lines of commands, a 0, then a record. The record goes through the hists at each length up
+ * to its full one, in memory of exactly that size. Then all files of the event are printed, and the
+ * triggers are removed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static const char format[] = EVENT_FORMAT(
 	FIELD("char * p", 56, 8, 0)
 	FIELD("unsigned long l[3]", 64, 24, 0));
 
-/* What is printed of a trigger is text, a line a trigger. */
+/* The files have only text, with one line for each trigger. */
 static void print_files(struct event_file *f)
 {
 	char *text = NULL;

@@ -2,16 +2,15 @@
 /*
  * hostile.c - a program that writes anything into the memory it shares with its server (R2)
  *
- * The input is a list of strokes: where in the data region, how, what. What is
- * written is any number, or one that looks right: nonsense that is checked goes
- * no further, so half of the strokes write references to other objects of the
- * session, sizes and powers of two, into one word or into many. After some of
- * them the server does all that it does: reads every file of the tree, takes in
- * names and DSOs, gives memory back, buries threads, lets tasks follow others,
- * carries commands out; in the end another server opens what is left. Nothing of
- * it may crash, take long (of the processor's time), or much memory.
+ * The input is a list of strokes: where in the data region, how, and what to write. The value is
+ * any number, or one that looks right. Nonsense is refused at the first check, so half of the
+ * strokes write references to other objects of the session, sizes and powers of two, into one word
+ * or into many. After some strokes the server does all its work: reads every file of the tree,
+ * reads names and DSOs, frees memory, removes threads, lets tasks follow others, runs commands. At
+ * the end another server opens the session. No step may crash, take much processor time, or take
+ * much memory.
  *
- * As a program of its own (HOSTILE_MAIN): `hostile [SECONDS [SEED]]`, inputs by chance.
+ * As a program of its own (HOSTILE_MAIN): `hostile [SECONDS [SEED]]`, with random inputs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +34,7 @@
 #include "sources/program/programs.h"
 #include "tracefs/tree.h"
 
-/* The server's own hits end at nonsense by a fault, which the sanitizer would report before it. */
+/* The server's own hits end by a fault at nonsense. The sanitizer would report that fault first. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define CHECKED
@@ -46,19 +45,19 @@
 
 enum {
 	HOT = 1024, STROKES = 64, EVENT_ID = 1000, SLOTS = 16,
-	/* milliseconds of the processor for one thing that the server does */
+	/* Milliseconds of processor time for one step of the server. */
 #ifdef CHECKED
 	BUSY_MAX = 10000,
 #else
 	BUSY_MAX = 1000,
 #endif
-	MEMORY_MAX = 8 << 20,		/* bytes of the server's own memory for it */
+	MEMORY_MAX = 8 << 20,		/* bytes of the server's own memory for a step */
 };
 
 struct stroke {
-	uint8_t		where;		/* which of the places that matter, 0: anywhere */
+	uint8_t		where;		/* which of the important places; 0: anywhere */
 	uint8_t		how;		/* enum how */
-	uint16_t	at;		/* word there */
+	uint16_t	at;		/* word in that place */
 	uint64_t	value;
 };
 
@@ -66,7 +65,7 @@ enum how {
 	SET, SET_SMALL, SET_ONES, ADD, FLIP, COPY, SIZE, FILL, REPEAT, RING, CUT, LOOK, WRITE, HOWS
 };
 
-/* A piece of the region that the server looks at a lot. */
+/* A piece of the region that the server reads often. */
 struct piece {
 	uint64_t	at, size;
 };
@@ -92,11 +91,11 @@ static const char body[] =
 
 /* ---- bounds ---- */
 
-static char doing[1024];		/* for the message */
+static char doing[1024];		/* the present step, for messages */
 static double began;
-static int64_t taken, peak;		/* bytes since then, and the most of them */
+static int64_t taken, peak;		/* bytes since its start, and their maximum */
 
-/* What took longest of all, and most memory. */
+/* The steps that took the most time and the most memory. */
 static struct cost {
 	char	doing[1024];
 	double	seconds;
@@ -133,7 +132,7 @@ static void end(void)
 	abort();
 }
 
-/* Of the server's own memory, that of libc itself aside; the threads that scribble take none. */
+/* Counts the server's own memory, without libc's. The threads that scribble allocate none. */
 #ifdef HOSTILE_MAIN
 #include <malloc.h>
 
@@ -248,7 +247,7 @@ static int walk_name(void *arg, const char *name, bool is_dir)
 	return 0;
 }
 
-/* A thread dies in a hit, and a process comes whose parent is listed, or not. */
+/* A thread dies in a hit, and a process begins whose parent is listed, or not. */
 static void tasks_come_and_go(void)
 {
 	begin("the end of a thread");
@@ -260,7 +259,7 @@ static void tasks_come_and_go(void)
 	}
 	end();
 	begin("a task that follows");
-	/* as if this process were younger than the option */
+	/* as if this process had begun after the option was set */
 	session_header(w.session)->follow_since = 0;
 	follow_child(w.session, getpid());
 	end();
@@ -389,7 +388,7 @@ static void add_hot(uint64_t at, uint64_t size)
 		w.hot[w.nr_hot++] = (struct piece){ at, size };
 }
 
-/* Maps, by way of the plan. */
+/* Adds maps, which the plan leads to. */
 static void add_maps(void)
 {
 	config_ref ref = plane_event(session_plane(w.session), EVENT_ID)->plan;
@@ -412,8 +411,8 @@ static void add_maps(void)
 }
 
 /*
- * A ring, and by themselves what describes it, its head and tails, what was read; its pages and
- * their descriptors.
+ * Adds a ring as a whole, and separately its description, its head and tails, its read position,
+ * its pages and their descriptors.
  */
 static void add_ring(data_ref ref)
 {
@@ -446,14 +445,14 @@ static void find_hot(void)
 		const struct instance_state *inst = plane_instance(session_plane(w.session), i);
 
 		add_hot(h->instances + i * sizeof(*inst), sizeof(*inst));
-		/* Once more, for they matter most: which buffers, which pids. */
+		/* Adds the numbers of buffers and pids once more, because they matter most. */
 		add_hot(h->instances + i * sizeof(*inst), offsetof(struct instance_state, cpumask));
 		for (int k = 0; k < 2; k++) {
 			data_ref b = inst->buffers[k];
 			const uint64_t *words = session_data(w.session, b, 4096);
 
 			add_hot(b, 512);
-			/* Rings are what a buffer refers to. */
+			/* A buffer refers to its rings. */
 			for (int n = 0; b && words && n < 64; n++)
 				if (words[n] % 64 == 0 && words[n] > h->data_heap &&
 				    words[n] < h->data_high)
@@ -463,7 +462,7 @@ static void find_hot(void)
 	add_maps();
 }
 
-/* A bit of everything that has memory of its own. */
+/* Makes one of each kind of object that has memory of its own. */
 static bool set_up(void)
 {
 	static const char *const commands[][2] = {
@@ -549,7 +548,7 @@ static int write_again(void *arg, const char *path, const char *text)
 	return 0;
 }
 
-/* Another server; what it finds may be refused. */
+/* Another server opens the session, and may refuse it. */
 static void restore(void)
 {
 	fixture_close();
@@ -591,7 +590,7 @@ static void cut(uint64_t value)
 		return;
 }
 
-/* Where a stroke goes to; *left: bytes from there on. */
+/* The target of a stroke; *left: the bytes from there on. */
 static char *target(const struct stroke *s, uint64_t *left)
 {
 	const struct config_header *h = session_header(w.session);
@@ -608,7 +607,7 @@ static char *target(const struct stroke *s, uint64_t *left)
 	return session_data(w.session, at, 8);
 }
 
-/* A number that a program could write there if it wanted to be believed. */
+/* A number that looks plausible. */
 static uint64_t size_like(uint64_t value)
 {
 	const struct config_header *h = session_header(w.session);
@@ -620,7 +619,7 @@ static uint64_t size_like(uint64_t value)
 		return h->data_high - (value & 0xff) * 64;
 	case 2:
 		return (1ull << (value & 31)) - 1;
-	case 3:		/* of a ring: so many pages, of so many bytes */
+	case 3:		/* of a ring: number and size of pages */
 		return (1ull << (1 + (value & 15))) | 1ull << (32 + 12 + (value >> 4 & 15) % 13);
 	case 4:
 		return 12 + (value & 15) % 13;
@@ -638,12 +637,15 @@ static void repeat(char *at, uint64_t left, uint64_t value)
 		memcpy(at + i, &ref, 8);
 }
 
-/* One that holds together, as large as can be, and a buffer has nothing else. */
+/* Makes a consistent ring of the largest size, which is the only ring of its buffer. */
 static void make_ring(data_ref ref, uint64_t value)
 {
 	const uint32_t instance = value & 1, which = value >> 1 & 1,
 		       shift = 12 + (value >> 8 & 15) % 13;
-	/* What an earlier stroke wrote there may be anything: as the ring's, it begins a line. */
+	/*
+	 * An earlier stroke may have written anything there. Like a ring, a buffer begins a cache
+	 * line.
+	 */
 	data_ref buffer =
 		plane_instance(session_plane(w.session), instance)->buffers[which] & ~63ull;
 	const size_t nr = (size_t)BUFFER_MAX_SETS * session_header(w.session)->nr_cpus;
@@ -755,8 +757,8 @@ static uint64_t hash(const uint8_t *data, size_t size)
 }
 
 /*
- * The input's own as far as it goes, then by chance: a fuzzer begins with inputs
- * of a byte or two, and what it can see of the server tells it nothing.
+ * Takes strokes from the input, then random ones: a fuzzer begins with inputs of a byte or two, and
+ * coverage of the server does not guide it.
  */
 static void take_stroke(struct stroke *s, const uint8_t **data, size_t *size, uint64_t *chance)
 {
@@ -822,7 +824,7 @@ static void *scribble(void *arg)
 	return NULL;
 }
 
-/* Numbers that are checked and used again may be others by then. */
+/* Numbers may change between their check and their use. */
 static void look_at_moving(uint64_t seed)
 {
 	pthread_t t;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * program.c - random programs, as a compiler may write them, on records of any bytes
+ * program.c - random code, as a compiler may write it, on records of any bytes
  *
- * Input: how the program is made, a 0xff, then the record. Ops, their order and
- * their operands are what the input says, within what program.h promises of a
- * program: keys inside the key, variables, blocks and references that exist
- * and have been set, jumps forward. Fields may lie anywhere. The record is run
- * at several lengths, from memory of just that size.
+ * Input: how to make the code, a 0xff, then the record. The input chooses ops, their order and
+ * their operands, within the rules of plane/code.h: keys inside the key, variables, blocks and
+ * references that exist and have been set, jumps forward. Fields may be anywhere. The record is run
+ * at several lengths, in memory of exactly that size.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -76,7 +75,7 @@ static struct map_layout layout_of(size_t i)
 		->layout;
 }
 
-/* The synthetic event is recorded, and has a hist with a key that may be anywhere in its record. */
+/* Records the synthetic event, and gives it a hist whose key may be anywhere in the record. */
 static void arm_synth(void)
 {
 	const struct op ops[] = {
@@ -180,7 +179,7 @@ static unsigned int ref_count(unsigned int kind)
 			       : PROGRAM_REFS - REF_STACKS;
 }
 
-/* A reference of a kind that has been read; false: there is none yet. */
+/* Finds a reference of that kind that has been read. False: there is none yet. */
 static bool ref_known(struct source *s, unsigned int kind, uint32_t *ref)
 {
 	*ref = ref_begin(kind) + next(s, ref_count(kind));

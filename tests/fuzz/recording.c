@@ -3,8 +3,8 @@
  * recording.c - any bytes as a trace.dat: refused or read, in bounded memory and time, never a
  * crash
  *
- * Each input is read as a whole and with --partial, with little memory. Some of
- * them, which are chosen by their bytes, go on a user's whole way as well.
+ * Each input is read without and with --partial, with little memory. Some inputs, which are chosen
+ * by their bytes, also go through all steps of a replay.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -28,7 +28,7 @@ static int each_format(void *arg, const char *system, const char *text, size_t l
 	return 0;
 }
 
-/* What lies behind the present record in memory. */
+/* Reads the records behind the present one that are in memory. */
 static void peek(const struct stream *s)
 {
 	struct subbuf_record r;
@@ -81,7 +81,7 @@ static void read_file(const char *path, bool partial)
 	window_close(&w);
 }
 
-/* One of WHOLE inputs: it takes long. */
+/* Chooses one of WHOLE inputs, because all steps take long. */
 static bool is_for_the_whole_way(const uint8_t *data, size_t size)
 {
 	unsigned int sum = 0;

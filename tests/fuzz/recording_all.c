@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recording_all.c - recordings that are cut at every place, and recordings with changed bytes
+ * recording_all.c - recordings that are cut at each offset, and recordings with changed bytes
  *
  *     recording_all STEP MUTATIONS RECORDING...
  *
- * Each prefix by steps of STEP bytes, and MUTATIONS of all recordings together, with --partial
- * and without. Only a crash (or what a sanitizer finds) fails. The number of a mutation decides
- * which bytes change.
+ * Reads prefixes in steps of STEP bytes, and MUTATIONS mutations of all recordings together, with
+ * and without --partial. Only a crash or an error of a sanitizer is a failure. The number of a
+ * mutation decides which bytes change.
  *
- * All of it takes twenty minutes under sanitizers. Where the fuzzers have only their short time
- * (FUZZ_SECONDS is not set) a run with STEP 1 does one part in PARTS, another one each second:
- * RECORDING_PART says which, as printed.
+ * All of it takes twenty minutes under sanitizers. If FUZZ_SECONDS is not set, a run with STEP 1
+ * does only one part of PARTS, which changes each second. The part is printed; RECORDING_PART
+ * chooses one.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -70,7 +70,7 @@ static uint32_t random_number(uint32_t *state)
 	return *state >> 8;
 }
 
-/* Up to four numbers of 1, 2, 4 or 8 bytes become another, which is near a limit or any. */
+/* Changes up to four numbers of 1, 2, 4 or 8 bytes to values near a limit, or to any value. */
 static void mutate(uint32_t seed)
 {
 	static const uint64_t limits[] = {
@@ -83,7 +83,10 @@ static void mutate(uint32_t seed)
 	while (n--) {
 		uint64_t value = limits[random_number(&state) % nr_limits];
 		size_t width = (size_t)1 << random_number(&state) % 4;
-		/* What describes the records is before them: more of the changes go there. */
+		/*
+		 * The descriptions of records come before the records, so more of the changes go
+		 * there.
+		 */
 		size_t end = random_number(&state) % 4 ? input.size : input.size / 16;
 		size_t at = end > width ? random_number(&state) % (end - width) : 0;
 
@@ -94,7 +97,7 @@ static void mutate(uint32_t seed)
 	}
 }
 
-/* What one of several processes does of all prefixes or mutations; a number of 0 ends neither. */
+/* Does one process's share of all prefixes or mutations. */
 static void work(const char *path, const struct work *w, unsigned int worker, unsigned int workers)
 {
 	read_input(path);
@@ -111,7 +114,7 @@ static void work(const char *path, const struct work *w, unsigned int worker, un
 	exit(0);
 }
 
-/* In processes of their own, so that one crash is one failure. */
+/* Runs in separate processes, so that a crash is only one failure. */
 static int apart(int nr, const char *what, const char *path, const struct work *w)
 {
 	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -139,7 +142,7 @@ static int apart(int nr, const char *what, const char *path, const struct work *
 	return !!failed;
 }
 
-/* Which part of all a short run does. */
+/* Chooses the part of a short run. */
 static void choose_part(struct work *w)
 {
 	const char *part = getenv("RECORDING_PART");

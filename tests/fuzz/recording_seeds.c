@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recording_seeds.c - recordings for the fuzzer to start from: small ones of each version and
+ * recording_seeds.c - recordings that the fuzzer starts from: small ones of each version and
  * compression, and the example
  *
  *     recording_seeds DIR
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The writer itself, so that this is one file to build. */
+/* Includes the writer itself, so that only this file has to be built. */
 #include "../../bench/recording_writer.c"
 
 static const struct writer_format formats[] = {

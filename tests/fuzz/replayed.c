@@ -42,7 +42,7 @@ static bool prepare(struct replay *r, const char *path, bool partial, uint64_t m
 	return r->made.access;
 }
 
-/* Not to its end: what a page of records makes in text is no concern of a fuzzer's. */
+/* Does not read to the end, because long texts of many records do not help a fuzzer. */
 static void look(struct replay *r, const char *path)
 {
 	static char buf[65536];
@@ -107,7 +107,7 @@ static void count_no_more(struct replay *r, const struct event *e)
 	put(r, path, "!hist:keys=common_pid,common_cpu:size=128");
 }
 
-/* Streams in pieces (sources/recording/tally.h), where they are small enough for all of them. */
+/* Reads streams in pieces (sources/recording/tally.h), if they are small enough for that. */
 static void run_in_any_order(struct replay *r)
 {
 	uint64_t bytes = 0;
@@ -131,7 +131,7 @@ static void look_at_hist(struct replay *r, const struct event *e)
 	look(r, path);
 }
 
-/* ---- what the exporter reads; it writes to a file in memory ---- */
+/* ---- files for the exporter, which writes to a file in memory ---- */
 
 static int read_text(void *arg, const char *path, char **text, size_t *len)
 {

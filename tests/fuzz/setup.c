@@ -47,7 +47,7 @@ static const struct access_ops ops = {
 	.open = no_open, .list = no_list, .stat = no_stat, .mkdir = no_path, .rmdir = no_path,
 };
 
-/* Files of the host are not to be written, and no programs to be run. */
+/* Refuses scripts that would write files of the host or run programs. */
 static int may_run(const uint8_t *data, size_t size)
 {
 	static const char *const never[] = {
@@ -66,7 +66,7 @@ static int may_run(const uint8_t *data, size_t size)
 	return size < 4096;
 }
 
-/* Whether a text needs a shell is looked at, but there is none. */
+/* The reader decides whether a text needs a shell, but there is none. */
 static int no_shell(void *arg, const char *name, const char *text)
 {
 	(void)arg;

@@ -3,10 +3,10 @@
  * show.c - any bytes as a record of any event of a kernel, or as a print fmt, under any trace
  * options
  *
- * Input: 8 bytes of options, whose highest bit has a record drawn by function_graph; a byte that
- * says what follows: 0 a record of the event that its first two bytes name, else a print fmt, a 0
- * and a record. Records lie in memory of just their size, so that a sanitizer sees each byte that
- * is read behind them.
+ * Input: 8 bytes of options, of which the highest bit lets function_graph draw the record. Then a
+ * byte: 0 is followed by a record of the event that its first two bytes name, any other by a print
+ * fmt, a 0 and a record. Records are in memory of exactly their size, so that a sanitizer sees each
+ * read behind them.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -54,7 +54,10 @@ static int add_event(void *arg, const char *system, const char *text, size_t len
 	return 0;
 }
 
-/* Made at the first input; a process of libFuzzer has no last one. */
+/*
+ * Makes the fixture at the first input. It is never freed, because libFuzzer does not tell which
+ * input is the last.
+ */
 static struct fixture *fixture(void)
 {
 	static struct fixture w;
@@ -103,7 +106,7 @@ static void print(struct fixture *w, struct show *show, const uint8_t *record, s
 	free(copy);
 }
 
-/* A print fmt of its own: the event lives for this input only. */
+/* Uses a print fmt of the input; the event exists only for this input. */
 static void print_with(struct fixture *w, const uint8_t *data, size_t size)
 {
 	size_t len = strnlen((const char *)data, size < TEXT_MAX ? size : TEXT_MAX);

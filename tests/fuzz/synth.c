@@ -2,8 +2,8 @@
 /*
  * synth.c - any bytes as lines of synthetic_events
  *
- * What was taken must read back as what it is: each line of the file, given
- * again to an empty one, makes the same line; and so do those of dynamic_events.
+ * Accepted definitions must read back: each line of the file, written to an empty file, makes the
+ * same line. The same holds for dynamic_events.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -15,10 +15,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* what reads back may be longer than what was written, and a line of 4096 bytes is too long */
+/* A line may read back longer than it was written, and a line of 4096 bytes is too long. */
 enum { TEXT_MAX = 2000 };
 
-/* Made at the first input; a process of libFuzzer has no last one. */
+/*
+ * Makes the fixture at the first input. It is never freed, because libFuzzer does not tell which
+ * input is the last.
+ */
 static struct model *fixture(void)
 {
 	static struct model *m;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * fixture.c - opens a session with a recording's events for the golden tests, and talks to its
- * files
- */
+/* fixture.c - opens a session with a recording's events for the golden tests, and uses its files */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

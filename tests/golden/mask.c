@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * mask.c - takes out of a file's text what differs from one boot to the next
- */
+/* mask.c - replaces those parts of a file's text that differ from one boot to the next */
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,7 +129,7 @@ static bool record_begins(const char *s, int *cpu)
 	return *s != '#' && open && sscanf(open, "[%3d%c", cpu, &close) == 2 && close == ']';
 }
 
-/* Behind the time stands ": NAME: ". */
+/* Finds the time, which ": NAME: " follows. */
 static const char *record_time(const char *s, size_t *len)
 {
 	const char *end = strchr(s, '\n');
@@ -149,7 +147,7 @@ static const char *record_time(const char *s, size_t *len)
 	return NULL;
 }
 
-/* "d.H5." in front of the time: N, a tick in between asked for another task. */
+/* Prints the flags "d.H5." before the time without N, which depends on a tick in between. */
 static void flags_print(const char *s, const char *end, FILE *out)
 {
 	const char *flags = memchr(s, ']', (size_t)(end - s));

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scenario.c - replays what a real kernel recorded through its own setup, and compares every file
+ * scenario.c - replays a recording of a real kernel with its own setup, and compares every file
  *
  * usage: scenario EXCLUDED FILES DIR...
  *
- * A scenario has trace.dat (and snapshot.dat: one window), setup.sh, phaseN.sh
- * given at the print event "phase N", trace.txt (the file `trace`), and expect/
- * (one file a tracefs file, "/" written as "__"; trace.OPT[,OPT].txt: `trace`
- * with these options). Prints TAP, one test a file of FILES: one that is
- * listed and not there is a failure, and so is one that is not listed.
+ * A scenario has trace.dat (and snapshot.dat, which is merged with it), setup.sh, phaseN.sh for the
+ * print event "phase N", trace.txt (the file `trace`), and expect/ with a file for each tracefs
+ * file ("/" is written as "__"; trace.OPT[,OPT].txt: `trace` with these options). Prints TAP with
+ * one test for each file of FILES. A listed file that does not exist is a failure, and so is a file
+ * that is not listed.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -48,10 +48,13 @@ static char *slurp(const char *path)
 	return buf;
 }
 
-/* The files to compare, "SCENARIO FILE" a line; those that are left out, and why, behind a tab. */
+/*
+ * The files to compare, with lines "SCENARIO FILE"; and the excluded ones, with the reason behind a
+ * tab.
+ */
 static char *listed_files, *excluded_list;
 
-/* What follows the line's "SCENARIO NAME" and `end`; NULL: there is no such line. */
+/* The text behind "SCENARIO NAME" and `end` in a line; NULL: there is no such line. */
 static const char *list_find(const char *list, const char *scenario, const char *name, char end)
 {
 	char line[512];
@@ -77,7 +80,7 @@ static void command(struct fixture *h, const char *file, const char *text)
 	fixture_command(h, "w", file, text, strlen(text));
 }
 
-/* ---- Histograms: the kernel leaves entries that tie in any order ---- */
+/* ---- Histograms: the kernel prints equal entries in any order ---- */
 
 static size_t line_length(const char *s)
 {
@@ -87,8 +90,8 @@ static size_t line_length(const char *s)
 }
 
 /*
- * One entry: "{ key } values" with the lines of a stack trace in it, and those of what an action
- * kept below it.
+ * The length of an entry: "{ key } values" with the lines of a stack trace, and the lines of an
+ * action's saved values.
  */
 static size_t entry_length(const char *s)
 {
@@ -102,7 +105,7 @@ static size_t entry_length(const char *s)
 	return (size_t)(end - s);
 }
 
-/* The text of the sort fields of an entry: what has to be in order. */
+/* Prints the sort fields of an entry, which have to be in order. */
 static void sort_text(const char *entry, size_t len, const char *fields, FILE *out)
 {
 	char name[80];
@@ -129,7 +132,7 @@ static int compare_text(const void *a, const void *b)
 }
 
 /*
- * The order of the sort fields of one histogram's entries, then the entries in order of their text.
+ * Prints the sort fields of a histogram's entries in their order, then the entries sorted by text.
  */
 static const char *normalize_entries(const char *s, const char *fields, FILE *out)
 {
@@ -178,7 +181,7 @@ static char *normalize_hist(char *text)
 	return out;
 }
 
-/* ---- What differs from one boot to the next ---- */
+/* ---- Differences between two boots ---- */
 
 /* Both kernels of one scenario, and how its recording was made. */
 struct scenario {
@@ -189,9 +192,8 @@ struct scenario {
 };
 
 /*
- * A synthetic event that nobody records is reserved inside its cause's record
- * and given up, after which the kernel's next record carries its whole time:
- * how many bytes its ring holds depends on that.
+ * A synthetic event that is not recorded is reserved inside its cause's record and discarded. The
+ * kernel's next record then has its whole time, so the number of bytes in the ring depends on that.
  */
 static char *mask_stats(char *text, bool all)
 {
@@ -199,7 +201,10 @@ static char *mask_stats(char *text, bool all)
 	return all ? mask_all(text, "^oldest event ts: *[0-9.]+$", "oldest event ts: TIME") : text;
 }
 
-/* "FILE:WHAT" in the list: the file is compared, but for what a recording cannot tell. */
+/*
+ * Whether the list has "FILE:WHAT": then the file is compared without the part that a recording
+ * does not contain.
+ */
 static bool excluded_in(const struct scenario *scenario, const char *name, const char *what)
 {
 	char key[160];
@@ -208,7 +213,7 @@ static bool excluded_in(const struct scenario *scenario, const char *name, const
 	return excluded(scenario->name, key);
 }
 
-/* Without the histograms whose keys are `keys`. */
+/* Removes the histograms whose keys are `keys`. */
 static char *cut_histogram(char *text, const char *keys)
 {
 	static const char head[] = "# event histogram\n";
@@ -239,7 +244,7 @@ static char *normalize_hist_file(const struct scenario *scenario, const char *na
 	return normalize_hist(text);
 }
 
-/* Which functions are traced, and how often: by which of its own functions is the kernel's. */
+/* Keeps the traced functions and their numbers, and removes the kernel's own callbacks. */
 static char *normalize_functions(const struct scenario *scenario, const char *name, char *text)
 {
 	if (!strcmp(name, "enabled_functions"))
@@ -321,7 +326,7 @@ static void verdict(const char *scenario, const char *name, const char *want, co
 	fflush(stdout);
 }
 
-/* True: the list leaves it out, and the test that does not run is named. */
+/* True: the list excludes the file, and a skipped test is printed. */
 static bool left_out(const char *scenario, const char *name)
 {
 	const char *reason = list_find(excluded_list, scenario, name, '\t');
@@ -332,7 +337,7 @@ static bool left_out(const char *scenario, const char *name)
 	return reason != NULL;
 }
 
-/* The text at `path`; NULL: it cannot be read, which is a failure. */
+/* Reads the text at `path`. NULL: it cannot be read, which is a failure. */
 static char *wanted_text(const char *scenario, const char *path, const char *name)
 {
 	char *want = slurp(path);
@@ -417,7 +422,7 @@ static void compare_file(struct scenario *scenario, const char *dir, const char 
 		compare(scenario, path, name, file);
 }
 
-/* What is there and is not in the list would never be compared. */
+/* Reports files that are not in the list, because they would never be compared. */
 static void compare_listing(const char *scenario, const char *dir)
 {
 	struct dirent **names;
@@ -456,7 +461,7 @@ static void compare_all(struct scenario *scenario, const char *dir)
 	}
 }
 
-/* What the recording machine's window was made of, before setup.sh. */
+/* Makes the setup of the recording machine from before setup.sh. */
 static void open_window(struct fixture *h, const char *dir)
 {
 	char path[1024], *meta;
@@ -487,7 +492,7 @@ static void load_symbols(struct fixture *h, const char *path)
 		fclose(in);
 }
 
-/* A recording that has no kallsyms gets those of the kernel that made all of them. */
+/* A recording without kallsyms gets those of the kernel that made all recordings. */
 static void add_symbols(struct fixture *h, const char *dir)
 {
 	char path[1024], *meta;
@@ -503,7 +508,7 @@ static void add_symbols(struct fixture *h, const char *dir)
 	free(meta);
 }
 
-/* A recording does not tell which functions its kernel had. */
+/* Adds the kernel's functions, which a recording does not contain. */
 static void add_functions(struct fixture *h, const char *dir)
 {
 	char path[1024];
@@ -523,8 +528,8 @@ static void run_script(struct fixture *h, const char *path, FILE *out)
 }
 
 /*
- * bash said less: the reader adds to each refused line what error_log got by it. /host was the
- * recorder's.
+ * Removes lines that bash did not print: the reader prints the new entries of error_log for each
+ * refused line. /host was the recorder's directory.
  */
 static char *shell_lines(char *said)
 {
@@ -541,8 +546,8 @@ static char *shell_lines(char *said)
 }
 
 /*
- * The gate of a recording whose window was made by set_event_pid is in the
- * recording already: the line that left it closed at the end is given last.
+ * If set_event_pid limited a recording, the recording has only those events already. So the setup's
+ * line that closes the filter runs last.
  */
 static bool run_setup(struct fixture *h, const char *dir, FILE *out)
 {
@@ -584,7 +589,7 @@ static bool run_setup(struct fixture *h, const char *dir, FILE *out)
 	return true;
 }
 
-/* `said` is given away. */
+/* Frees `said`. */
 static void compare_setup(const char *scenario, const char *dir, char *said)
 {
 	char path[1024], *want;

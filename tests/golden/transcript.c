@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * transcript.c - runs what a real kernel was told, and compares what it answered
+ * transcript.c - runs commands that were given to a real kernel, and compares the answers
  *
  * usage: transcript EMPTY.dat FUNCTIONS EXCLUDED FILE.jsonl...
  *
- * Each line of a file is one command given from a clean state, with the errno
- * of open, write and close, what each write returned, the error_log and the
- * files read back. Prints TAP, one test an entry.
+ * Each line of a file is one command in a clean state, with the errno of open, write and close, the
+ * results of the writes, the error_log and the files read back. Prints TAP with one test for each
+ * entry.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -23,7 +23,7 @@ enum { READ_MAX = 32768 };
 struct excluded {
 	char	*key;		/* "T0123", or "read FILE" */
 	char	*reason;
-	unsigned int	files;		/* read by the recorder, and not compared here */
+	unsigned int	files;		/* files that the recorder read and that are not compared */
 	struct excluded *next;
 };
 
@@ -74,7 +74,7 @@ static struct excluded *excluded_find(struct excluded *x, const char *key)
 	return x;
 }
 
-/* Files that are not compared are one skipped test for each line of the list. */
+/* Prints one skipped test for each line of the list. */
 static void excluded_report(const struct excluded *x, int *nr)
 {
 	for (; x; x = x->next)
@@ -83,7 +83,7 @@ static void excluded_report(const struct excluded *x, int *nr)
 			       x->reason);
 }
 
-/* The recorder wrote each byte as one code point below 256. */
+/* Decodes a text: the recorder wrote each byte as one code point below 256. */
 static char *text_bytes(const char *utf8, size_t *len)
 {
 	char *out = malloc(strlen(utf8) + 1), *o = out;
@@ -108,7 +108,7 @@ static bool has_suffix(const char *s, const char *suffix)
 	return n >= k && !strcmp(s + n - k, suffix);
 }
 
-/* The histograms of these events counted the recorder's own doings. */
+/* Whether the histograms of these events counted the recorder's own actions. */
 static bool fires_by_itself(const char *file)
 {
 	return strstr(file, "/sched_switch/") || strstr(file, "/sched_waking/") ||
@@ -130,7 +130,8 @@ static char *keep_comments(char *text)
 }
 
 /*
- * Only what the entry's own write made: the recorder's buffer kept the records of earlier entries.
+ * Keeps only the record of the entry's own write, because the recorder's buffer also had records of
+ * earlier entries.
  */
 static char *last_record(char *text)
 {
@@ -155,7 +156,7 @@ static char *normalize(const char *file, char *text)
 	return text;
 }
 
-/* The two that talk to each other, each with the pointers that it has printed. */
+/* The kernel and the session, each with the pointers that it has printed. */
 struct sides {
 	struct pointers kernel, ours;
 };
@@ -192,7 +193,7 @@ static bool compare_file(struct fixture *h, struct sides *sides, const char *fil
 
 	for (size_t i = 0; i < got_len; i++)
 		if (!got[i])
-			got[i] = 1;	/* as the recorder wrote them */
+			got[i] = 1;	/* as the recorder wrote it */
 	want = normalize(file, want);
 	got = normalize(file, got);
 	if (has_suffix(file, "/hist_debug"))
@@ -276,9 +277,9 @@ static void inherit(struct fixture *h, json_t *entry, const char *line)
 }
 
 /*
- * The recorder's clean-up reached only the options of the tracer that was current then, nop: those
- * of other tracers stayed as the entries before had left them. What the entry itself does not name
- * is as it was read.
+ * The recorder's clean-up reset only the options of the current tracer, nop. Options of other
+ * tracers stayed as earlier entries had set them. So an option that the entry itself does not name
+ * is set as it was read.
  */
 static void inherit_tracer_options(struct fixture *h, json_t *entry)
 {
@@ -290,8 +291,8 @@ static void inherit_tracer_options(struct fixture *h, json_t *entry)
 	json_array_foreach(json_object_get(entry, "read"), i, item)
 		if (!strcmp(json_string_value(json_object_get(item, "file")), "trace_options"))
 			at = json_string_value(json_object_get(item, "text"));
-	at = at ? strstr(at, "stacktrace\n") : NULL;	/* of the user's */
-	/* the last one of the instance's own */
+	at = at ? strstr(at, "stacktrace\n") : NULL;	/* the user's option */
+	/* the last one of the instance's own options */
 	at = at ? strstr(at + 1, "stacktrace\n") : NULL;
 	while (at && (at = strchr(at, '\n')) && *++at) {
 		snprintf(line, sizeof(line), "%.*s", (int)strcspn(at, "\n"), at);

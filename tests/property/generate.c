@@ -45,7 +45,7 @@ static bool has_field(const struct rule *t, enum operand f)
 	return false;
 }
 
-/* log2 and buckets only of what is never 0 or negative. */
+/* Uses log2 and buckets only for values that are never 0 or negative. */
 static struct key random_key(struct random *r)
 {
 	static const enum operand fields[] = { F_X, F_U, F_W, F_NAME, F_OWN, F_PID, F_CPU };
@@ -132,7 +132,10 @@ static struct term field_term(struct random *r)
 	return (struct term){ .kind = TERM_FIELD, .field = number_field(r) };
 }
 
-/* The kernel takes a minus anywhere for that of the whole, which then is none of one operand. */
+/*
+ * The kernel takes any minus as the operator of the whole expression, which then has more than one
+ * operand.
+ */
 static bool subtracts(const struct expr *e)
 {
 	for (unsigned int i = 0; i < e->nr; i++)
@@ -141,7 +144,7 @@ static bool subtracts(const struct expr *e)
 	return false;
 }
 
-/* One constant at most: the kernel folds two. */
+/* Uses at most one constant, because the kernel folds two. */
 static void random_terms(struct random *r, struct expr *e, unsigned int nr)
 {
 	bool constant = false;
@@ -195,8 +198,8 @@ static void save_fields(struct random *r, struct action *a)
 }
 
 /*
- * Where the kernel finds the matched event's fields for it: its own way to print buckets is
- * refused.
+ * Whether the kernel can copy the keys for the matched event's fields. It refuses the form in which
+ * it prints buckets itself.
  */
 static bool copies_keys(const struct rule *t)
 {
@@ -206,7 +209,7 @@ static bool copies_keys(const struct rule *t)
 	return t->event == EVENT_B;
 }
 
-/* The first trace() says what the synthetic event is like; others give the same. */
+/* The first trace() decides the fields of the synthetic event; others have the same. */
 static void trace_fields(struct random *r, struct script *s, struct action *a, int trigger)
 {
 	static const enum operand fields[] = { F_NAME, F_X, F_U, F_W, F_OWN };
@@ -229,8 +232,8 @@ static void trace_fields(struct random *r, struct script *s, struct action *a, i
 }
 
 /*
- * Only an onmatch() can make the synthetic event: of the matched event it takes a field, or its
- * text variable.
+ * Whether only an onmatch() can make the synthetic event: it uses a field or the text variable of
+ * the matched event.
  */
 static bool uses_matched(const struct script *s)
 {
@@ -255,7 +258,7 @@ static void random_actions(struct random *r, struct script *s, int trigger, bool
 					      : one_in(r, 2)	      ? ONMAX
 								      : ONCHANGE };
 
-		/* The kernel refuses a second onmatch where references are not qualified. */
+		/* The kernel refuses a second onmatch if references are not qualified. */
 		if (a.handler == ONMATCH && t->nr_actions && t->actions[0].handler == ONMATCH)
 			continue;
 		if (a.handler == ONMATCH && t->nr_actions)
@@ -294,7 +297,7 @@ static void plain_trigger(struct random *r, struct script *s, bool crowded)
 		t->size = one_in(r, 2) ? 128 : 1000;
 }
 
-/* On its own: an expression, and what was largest or changed. */
+/* A trigger without references: an expression, and onmax or onchange. */
 static void tracking_trigger(struct random *r, struct script *s, int event, bool apart)
 {
 	int index = (int)s->nr;
@@ -314,7 +317,7 @@ static void reference(struct expr *e, int trigger, int var, char op)
 		(struct term){ .kind = TERM_VAR, .trigger = trigger, .var = var, .op = op };
 }
 
-/* d=common_timestamp-$t, d=...$v..., or d=$v, which leaves the variable set. */
+/* Makes d=common_timestamp-$t, d=...$v..., or d=$v, which does not use the variable up. */
 static void random_reference(struct random *r, struct rule *t, const struct rule *setter)
 {
 	struct expr *e = &add_var(t, "d")->expr;
@@ -360,12 +363,12 @@ static void pair(struct random *r, struct script *s, bool apart)
 		time_var(setter, "t", one_in(r, 2));
 	else
 		random_terms(r, &add_var(setter, "v")->expr, 1 + random_below(r, 3));
-	/* A constant would be folded into what references it. */
+	/* The kernel would fold a constant into its references. */
 	if (setter->vars[0].expr.nr == 1 && setter->vars[0].expr.terms[0].kind == TERM_CONST)
 		setter->vars[0].expr.terms[0] = field_term(r);
 	if (one_in(r, 3))
 		add_var(setter, "text")->copies = F_NAME;
-	/* the kernel takes both, so that both are read */
+	/* The kernel accepts both, and both are tested. */
 	t = add_trigger(s, one_in(r, 6) ? EVENT_A : EVENT_B);
 	t->nr_keys = setter->nr_keys;
 	memcpy(t->keys, setter->keys, sizeof(t->keys));
@@ -404,7 +407,10 @@ static bool same_trigger(const struct rule *a, const struct rule *b)
 	return same;
 }
 
-/* What is too much like another trigger of its event exists already, says the kernel. */
+/*
+ * Drops triggers that the kernel refuses as existing, because they are too similar to another one
+ * of the event.
+ */
 static void drop_doubles(struct script *s)
 {
 	for (unsigned int i = 1; i < s->nr; i++)
@@ -450,7 +456,7 @@ static bool random_command(struct random *r, const struct script *s, struct stim
 	if (!one_in(r, 40))
 		return false;
 	e->trigger = (int)random_below(r, s->nr);
-	/* With variables the kernel takes it for a second definition of them. */
+	/* With variables the kernel takes the command as a second definition of them. */
 	if (s->triggers[e->trigger].nr_vars)
 		return false;
 	e->command = commands[random_below(r, 3)];

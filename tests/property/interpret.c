@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * interpret.c - what a script's triggers do, said as plainly as it can be
+ * interpret.c - a simple implementation of a script's triggers
  *
- * Entries of a histogram are a list, searched from its start; a hit goes
- * through a trigger in the order that the kernel's documentation tells:
+ * The entries of a histogram are a list, which is searched from its start. A hit goes through a
+ * trigger in the order of the kernel's documentation:
  *
  *     filter; key; read the other histograms' variables under that key (one
  *     that is not set ends it; one in an expression is unset by it); entry;
@@ -43,7 +43,7 @@ struct expected {
 	struct table	tables[TRIGGERS_MAX];
 };
 
-/* An event at the time that it happens: a record, or the values of the synthetic event. */
+/* An event when it happens: a record, or the values of the synthetic event. */
 struct moment {
 	int		event;
 	const struct stimulus *of;
@@ -244,10 +244,10 @@ static struct entry *find_or_add(struct table *t, const struct value *keys, unsi
 
 /* ---- Triggers ---- */
 
-/* The one reference that an expression has, and the one that arguments may have. */
+/* The one reference of an expression, and the one that arguments may have. */
 struct references {
 	struct value	in_expr;	/* the value that the expression's reference had */
-	/* of the hidden trigger's variable, or of the setter's text */
+	/* Value of the hidden trigger's variable, or of the setter's text. */
 	struct value	matched;
 };
 
@@ -259,7 +259,7 @@ static int hidden_of(const struct script *s)
 	return -1;
 }
 
-/* What this argument takes from the matched event: a trigger and its variable. */
+/* Finds the trigger and variable from which an argument takes a value of the matched event. */
 static bool of_matched(const struct script *s, const struct argument *a, int *trigger, int *var)
 {
 	*trigger = a->is_var ? 0 : hidden_of(s);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * property.c - random triggers over random events say what a plain interpreter says
+ * property.c - compares random triggers over random events with a simple interpreter
  *
  * usage: property [CASES]
  *
- * One writer: the files `hist` of all events, byte for byte. Several threads or
- * processes, each with keys of its own or with what commutes: the same. Each
- * case has a seed; SEED=N runs that one alone. What fails is printed as the
- * commands and as few events as make it fail.
+ * With one writer, the files `hist` of all events are compared byte for byte. So they are with
+ * several threads or processes, which have keys of their own or operations that commute. Each case
+ * has a seed; SEED=N runs only that case. A failure is printed as its commands and as few events as
+ * possible.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -160,7 +160,7 @@ static bool fails(struct play *p)
 	return !ok;
 }
 
-/* Leaves out what is not needed to fail: runs of events, ever shorter. */
+/* Removes runs of events that are not needed for the failure, from long to short ones. */
 static void shrink(struct play *p)
 {
 	struct play *smaller = malloc(sizeof(*smaller));
@@ -257,7 +257,7 @@ static bool run_seed(struct property_fixture *st, uint64_t seed, struct play *p)
 	return ok;
 }
 
-/* How many of a batch's cases had something to say. */
+/* The numbers of a batch's cases that tested anything. */
 struct tally {
 	unsigned int	matched, made;
 };
@@ -308,7 +308,7 @@ int main(int argc, char **argv)
 		fflush(stdout);
 		failed += bad;
 	}
-	/* Cases in which nothing matches anything prove little. */
+	/* Cases without a match prove little. */
 	if (!failed && (tally.matched < cases / 5 || tally.made < cases / 5))
 		failed++;
 	printf("%sok %u - %u cases with matched variables, %u with synthetic events\n",

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * property_fixture.c - a session with the three events, where scripts are given and hits are made
- */
+/* property_fixture.c - a session with the three events, for scripts and hits */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +8,10 @@
 #include "property_fixture.h"
 #include "tracefs/tree.h"
 
-/* Names of one letter are no parameters of an action. */
+/*
+ * The fields have longer names, because the kernel does not accept names of one letter as
+ * parameters of an action.
+ */
 static const char format[] =
 	"name: %c\nID: %d\nformat:\n"
 	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
@@ -90,7 +91,7 @@ static bool give(struct property_fixture *st, const char *file, const char *text
 	return true;
 }
 
-/* `more`, as ":pause", stands in front of the filter. */
+/* `more`, such as ":pause", is put before the filter. */
 static bool give_trigger(struct property_fixture *st, const struct script *s, const struct rule *t,
 			 const char *sign, const char *more, FILE *log)
 {
@@ -164,14 +165,14 @@ void property_stimulus(struct property_fixture *st, const struct script *s, unsi
 	give_trigger(st, s, &s->triggers[e->trigger], "", more, log);
 }
 
-/* ---- Comparing: entries that tie in the order may change places ---- */
+/* ---- Comparing: equal entries may change places ---- */
 
 static int compare_lines(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* An entry and what its actions say below it. */
+/* The length of an entry with the lines of its actions. */
 static size_t entry_length(const char *s)
 {
 	const char *end = s;
@@ -183,7 +184,7 @@ static size_t entry_length(const char *s)
 	return (size_t)(end - s);
 }
 
-/* Puts the entries of each rank in the order of their text. */
+/* Sorts the entries of each rank by their text. */
 static void print_ranks(char **entries, const struct shown *ranks, size_t nr, FILE *out)
 {
 	for (size_t i = 0, end; i < nr; i = end) {
@@ -210,7 +211,7 @@ static void print_expected(const struct script *s, struct expected *w, int trigg
 	free(entries);
 }
 
-/* Copies one histogram of the file, its entries in the order of the text within their ranks. */
+/* Copies one histogram of the file, with the entries of each rank sorted by text. */
 static const char *print_found(const char *text, const struct shown *ranks, size_t nr, FILE *out)
 {
 	static const char head[] = "\n\n# event histogram";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * race.c - what holds however writers race
+ * race.c - properties that hold however writers race
  *
  *     a: hist:keys=oa:v=ww              every writer sets one variable
  *     b: hist:keys=ob:d=ww-$v           and takes it: each setting is matched at most once
@@ -24,10 +24,10 @@
 
 enum { HITS = 200000 };
 
-/* In memory that processes share. */
+/* Memory that the processes share. */
 struct shared {
 	_Atomic uint64_t number;	/* relaxed: only its value matters */
-	/* released by a writer at its end, acquired by the reader */
+	/* Released by a writer at its end, acquired by the reader. */
 	_Atomic unsigned int done;
 };
 
@@ -67,7 +67,7 @@ static void *race(void *arg)
 		if (n % 3 == 0)
 			hit_event(w, EVENT_B, n);
 	}
-	/* pairs with the reader's acquire */
+	/* Release: pairs with the reader's acquire. */
 	atomic_fetch_add_explicit(&w->shared->done, 1, memory_order_release);
 	return NULL;
 }
@@ -83,7 +83,7 @@ static bool whole(uint64_t tracked, const char *name, uint64_t xx, uint64_t uu, 
 	       uu == (uint32_t)(ww * 3);
 }
 
-/* How many rows the text has that are whole; -1: one is torn. */
+/* The number of consistent rows of the text; -1: a row is torn. */
 static int count_rows(const char *text)
 {
 	int rows = 0;
@@ -98,7 +98,7 @@ static int count_rows(const char *text)
 			   &tracked, name, &xx, &uu, &ww) != 5)
 			return -1;
 		if (!strcmp(name, "(null)") && !tracked && !xx && !uu && !ww)
-			continue;	/* nothing was saved yet */
+			continue;	/* no values are saved yet */
 		if (!whole(tracked, name, xx, uu, ww)) {
 			printf("# torn:%.*s\n", (int)strcspn(s + 1, "\n"), s + 1);
 			return -1;
@@ -119,7 +119,7 @@ static bool read_while_racing(struct property_fixture *st, struct shared *shared
 		int err;
 		char *text;
 
-		/* pairs with a writer's end */
+		/* Acquire: pairs with the release at a writer's end. */
 		last = atomic_load_explicit(&shared->done, memory_order_acquire) == writers;
 		text = fixture_read(&st->fixture, "events/prop/c/hist", 1 << 20, &len, &err);
 		rows = count_rows(text);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * replays.c - random histograms over recordings: in any order and in order the files are the same
+ * replays.c - random histograms over recordings: the files are the same in order and in any order
  *
  * usage: replays CASES RECORDING...
  *
- * Each case gives random triggers to events of a recording and lets it pass once in order and
- * then with 1, 2, 4 and 8 threads. The files `hist` of these events, the rings, and where the
- * recording stands are compared, byte for byte. SEED=N runs that case alone.
+ * Each case gives random triggers to events of a recording, and replays it once in order and then
+ * with 1, 2, 4 and 8 threads. It compares the files `hist` of these events, the rings and the
+ * recording's position, byte for byte. SEED=N runs only that case.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 
 enum { FILES_MAX = 16, EVENTS_MAX = 256, COMMANDS_MAX = 4, FILE_MAX = 8 << 20 };
 
-/* Events that a recording has records of, as their model numbers them. */
+/* The events of a recording's records, by their ids in the model. */
 struct recording {
 	const char	*path;
 	unsigned int	nr;
@@ -36,9 +36,9 @@ struct trial {
 	struct command	commands[COMMANDS_MAX];
 };
 
-/* What a replay left. */
+/* The results of a replay. */
 struct outcome {
-	bool		any_order;	/* and that it passed so */
+	bool		any_order;	/* the records passed in any order */
 	int		ret;
 	struct source_position position;
 	char		*hists[COMMANDS_MAX];
@@ -168,7 +168,7 @@ static void random_hist(struct random *r, struct event *e, char *text, size_t si
 		add_condition(r, e, text, size);
 }
 
-/* Mostly histograms; else what can be seen to be in order. */
+/* Makes histograms, and sometimes a command whose result depends on the order. */
 static void random_command(struct random *r, struct event *e, struct command *c)
 {
 	static const char *const others[] = { "traceoff:3", "snapshot:1", "stacktrace:5" };
@@ -184,7 +184,10 @@ static void random_command(struct random *r, struct event *e, struct command *c)
 	}
 }
 
-/* Of events that the recording has; what the session does not take it refuses each time. */
+/*
+ * Makes commands for events of the recording. A command that the session refuses is refused in each
+ * replay.
+ */
 static void random_trial(struct random *r, const struct recording *rec, struct trial *t)
 {
 	unsigned int nr_fields;
@@ -238,7 +241,7 @@ static bool replay(const struct trial *t, unsigned int threads, struct outcome *
 		fixture_command(&h, "a", t->commands[i].path, t->commands[i].text,
 			      strlen(t->commands[i].text));
 	if (threads) {
-		/* The rings first: tally_run() does not make them. */
+		/* Makes the rings first, because tally_run() does not. */
 		o->ret = source_seek(h.source, 0);
 		o->any_order = !o->ret && !tally_run(h.source, threads, NULL, NULL);
 		if (!o->ret && !o->any_order)
@@ -341,7 +344,7 @@ int main(int argc, char **argv)
 		printf("%sok %u - up to seed %" PRIu64 "\n", bad ? "not " : "", ++tests, seed);
 		fflush(stdout);
 	}
-	/* Where all pass in order nothing was compared. */
+	/* If all cases passed in order, nothing was compared. */
 	bad += any_order < cases / 2;
 	printf("%sok %u - %u of %" PRIu64 " replays passed in any order\n", bad ? "not " : "",
 	       ++tests, any_order, 4 * cases);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shell.c - random setup scripts: what the reader takes for its own it does as bash does
+ * shell.c - random setup scripts: a script that the built-in reader accepts has the same effect as
+ * in bash
  *
  * usage: shell [SCRIPTS [SEED]]
  *
- * Each script is run twice, in directories of its own: what it printed, its errors and the files
- * must be the same. Scripts that the reader leaves to a shell are counted, and nothing else.
+ * Each script is run twice, in two directories. The output, the errors and the files must be the
+ * same. Scripts that the reader leaves to a shell are only counted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +22,7 @@
 #include "language.h"
 #include "setup/setup.h"
 
-/* ---- a session without files: all that scripts do is in a directory of the host ---- */
+/* ---- a session without files: scripts only use a directory of the host ---- */
 
 static int no_open(struct access *a, const char *path, int flags, struct access_file **out)
 {
@@ -44,7 +45,7 @@ static const char *pick(struct random *r, const char *const *list, unsigned int 
 
 #define PICK(r, list) pick(r, list, sizeof(list) / sizeof(list[0]))
 
-/* None of them leads out of the directory. */
+/* No word leads out of the directory. */
 static void put_word(struct random *r, FILE *out)
 {
 	static const char *const parts[] = {
@@ -164,13 +165,13 @@ static void put_list(struct random *r, FILE *out, unsigned int depth)
 /* ---- running them ---- */
 
 struct result {
-	char		*printed;	/* and the files that it left */
+	char		*printed;	/* the output, and the resulting files */
 	size_t		len;
 };
 
 static FILE *tree_text;
 
-/* Errors of the real cat, mkdir and rmdir quote names, some versions only where they must. */
+/* Errors of the real cat, mkdir and rmdir quote names; some versions only if they must. */
 static void add_printed(FILE *in)
 {
 	char *line = NULL;
@@ -208,7 +209,10 @@ static int remove_file(const char *path, const struct stat *st, int type, struct
 	return strcmp(path, ".") ? remove(path) : 0;
 }
 
-/* A child, so that no script changes where we are. Returns its exit status. */
+/*
+ * Runs a script in a child, so that it does not change this process's directory. Returns the exit
+ * status.
+ */
 static int run(const char *dir, const char *script, int (*fn)(const char *script),
 	       struct result *result)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shortcuts_off.c - shortcuts_off SESSION_DIR [MASK]: hits of this session take no shortcuts
+ * shortcuts_off.c - shortcuts_off SESSION_DIR [MASK]: switches off the shortcuts of a session
  *
- * MASK: enum shortcuts_off, all of them where it is not given. The session must not yet have a
- * trigger or a program.
+ * MASK: bits of enum shortcuts_off; without it all of them. The session must not have a trigger or
+ * a program yet.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * text.c - what a script's triggers are typed as, and how the files print them
- */
+/* text.c - the text of a script's triggers, as typed and as printed */
 #include <inttypes.h>
 #include <string.h>
 
@@ -31,7 +29,7 @@ static const char *field_type(enum operand f)
 	return f == F_U ? "unsigned int" : f == F_W ? "u64" : f == F_NAME ? "char" : "int";
 }
 
-/* An expression has the type of what stands first in it. */
+/* An expression has the type of its first operand. */
 static const char *expr_type(const struct script *s, const struct expr *e)
 {
 	const struct term *t = &e->terms[0];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * seeds.c - examples of documents, pasted as they stand into a session with the kernel's events
+ * seeds.c - pastes examples of documents, unchanged, into a session with the kernel's events
  *
  * usage: seeds EMPTY.dat EXAMPLE...
  *
@@ -14,8 +14,8 @@
  *     === events           hits made to order: MICROSECONDS SYSTEM:EVENT FIELD=VALUE...
  *     === file PATH        what the file says then
  *
- * Prints TAP, one test a comparison. What the events make of the histograms is
- * worked out by hand; canonical triggers, hist_debug and errors are a kernel's.
+ * Prints TAP with one test for each comparison. The expected histograms are worked out by hand;
+ * canonical triggers, hist_debug and errors come from a kernel.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -37,7 +37,7 @@ struct reading {
 	const char	*recording;
 	struct fixture	fixture;
 	struct slot	*slot;
-	/* since the last paste, not yet compared; NULL: nothing was pasted */
+	/* Output since the last paste that is not compared yet; NULL: nothing was pasted. */
 	char		*said;
 	int		nr, failed;
 };
@@ -59,7 +59,7 @@ static void report(struct reading *r, const char *what, const char *want, const 
 	fflush(stdout);
 }
 
-/* Compares what was said so far. */
+/* Compares the output so far. */
 static void hear(struct reading *r, const char *want)
 {
 	if (!r->said)
@@ -114,7 +114,7 @@ static void fill_field(const struct field *f, const char *value, char *record)
 		memcpy(record + f->offset, &number, f->size);
 }
 
-/* "1000 sched:sched_waking comm=cyclictest pid=19"; `line` is cut up. */
+/* Makes a hit from "1000 sched:sched_waking comm=cyclictest pid=19". Changes `line`. */
 static bool make_event(struct reading *r, char *line)
 {
 	char record[512] = "", *save, *at = strtok_r(line, " ", &save),
@@ -177,7 +177,7 @@ static void compare_file(struct reading *r, const char *file, char *want)
 
 /* ---- Sections ---- */
 
-/* Paths as they were before tracefs had a place of its own. */
+/* Replaces paths by those from before tracefs had its own directory. */
 static char *with_debugfs(const char *text, size_t len)
 {
 	char *copy = strndup(text, len);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * player.c - a traced program that makes hits as its input says, the same for the same input
+ * player.c - a traced program that makes hits by commands of its input, the same for the same input
  *
  *     hits N SEED       hits of all events, one after the other, with numbers of the seed
  *     threads N SEED    the same in two threads at the same time, each with a seed of its own
@@ -8,8 +8,8 @@
  *     calls N           of functions
  *     taken             how often each shortcut of the first thread was taken
  *
- * Each is answered with "done"; `threads` says the threads' numbers before that, and `taken` prints
- * a line "COUNT NAME" for each shortcut.
+ * It answers each command with "done". `threads` prints the threads' numbers before that, and
+ * `taken` a line "COUNT NAME" for each shortcut.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -25,7 +25,7 @@
 	(signed char, s8), (unsigned char, u8), (short, s16), (unsigned short, u16), (int, s32), \
 		(unsigned int, u32), (long, s64), (unsigned long, u64)
 
-/* One that expands the list first. */
+/* A macro that expands the list first. */
 #define EVENT(...) TF_EVENT(__VA_ARGS__)
 
 EVENT(prop, i0, INTEGERS);
@@ -59,7 +59,7 @@ static uint64_t next(struct numbers *r)
 	return r->state * 0x2545f4914f6cdd1d;
 }
 
-/* Few numbers are met often, some are large, some at the ends of their types. */
+/* Few numbers occur often, some are large, some at the limits of their types. */
 static uint64_t number(struct numbers *r)
 {
 	/* clang-format off */
@@ -141,7 +141,7 @@ static void one_hit(struct numbers *r)
 	}
 }
 
-/* ---- what a line of the input asks for ---- */
+/* ---- the commands of the input ---- */
 
 static struct numbers in_handler;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * program.c - program HIT [neighbour | free]: a traced program that says in front of each hit that
- * it comes, and behind it that it is over
+ * program.c - program HIT [neighbour | free]: a traced program that announces each hit before it,
+ * and its end after it
  *
- * HIT names a row of `hits`. Before each one that is announced there are some that are not, so
- * that the thread remembers the way. The neighbour makes hits all the time and announces none;
- * nor does one that is free, which nobody asks to pause.
+ * HIT is a row of `hits`. Before each announced hit the program makes some that are not announced,
+ * so that the thread remembers the way. The neighbour makes hits all the time without announcing
+ * them. So does a free program, which is never asked to pause.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -30,9 +30,9 @@ TF_EVENT(way, end, (int, n), (unsigned long, big));
 TF_EVENT(way, other, (int, n));
 
 /*
- * As many as a thread remembers, one behind the other: each place that something is remembered in
- * is that of one of the `kept` events, which another instance records, and of one of the `summed`,
- * which have a histogram.
+ * As many events as a thread remembers, with numbers in sequence. So they use all places of the
+ * thread's memory: each place once for one of the `kept` events, which another instance records,
+ * and once for one of the `summed` events, which have a histogram.
  */
 #define CROWD(EACH) \
 	EACH(0) EACH(1) EACH(2) EACH(3) EACH(4) EACH(5) EACH(6) EACH(7) EACH(8) EACH(9) EACH(10) \
@@ -45,10 +45,10 @@ CROWD(SUMMED)
 static struct journal *journal;
 static sigjmp_buf back;
 static volatile int in_handler;
-/* The neighbour: 2, so that no variable is taken from the other. */
+/* The neighbour has 2, so that it uses up no variable of the other program. */
 static int who = 1;
 
-/* ---- what is hit ---- */
+/* ---- the hits ---- */
 
 #ifdef __clang__
 #define SITE __attribute__((noinline, patchable_function_entry(5)))
@@ -68,7 +68,7 @@ SITE static int way_jumps(int x)
 	return way_leaf(x);
 }
 
-/* As gcc writes a function with a return site, which it does with -pg alone. */
+/* A function with a return site as gcc writes it, which it does only with -pg. */
 int way_returns(int x);
 __asm__(".text\n"
 	".type way_returns, @function\n"
@@ -95,7 +95,9 @@ static void hit_tick(void)
 	trace_tick(who, 1000, "some text");
 }
 
-/* A handler's pair has a key of its own: it would take the time from the pair that it comes into.
+/*
+ * A handler's pair has its own key, because it would otherwise use up the time of the interrupted
+ * pair.
  */
 static void hit_pair(void)
 {
@@ -211,8 +213,8 @@ static void stay(unsigned int cpu)
 }
 
 /*
- * On another CPU. While the stepper hides the sections of the program from the kernel nobody else
- * may add to what is that CPU's.
+ * Runs on another CPU: while the stepper hides the program's sections from the kernel, no other
+ * thread may add to that CPU's data.
  */
 static int neighbour(void)
 {
@@ -228,7 +230,7 @@ static int neighbour(void)
 	return 0;
 }
 
-/* On all CPUs, that of the neighbour, too. */
+/* Runs on all CPUs, also on the neighbour's. */
 static _Noreturn void hit_for_ever(void)
 {
 	cpu_set_t all;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * step.c - a traced program that is stopped behind any instruction of a hit
- */
+/* step.c - stops a traced program after any instruction of a hit */
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
@@ -32,7 +30,7 @@ static void section_hide(struct stepped *s)
 		ptrace(PTRACE_POKEDATA, s->pid, section_address(s), 0);
 }
 
-/* As long as the program stores none itself the one that was hidden is its own. */
+/* The hidden section stays the program's until the program stores another one. */
 static void section_see(struct stepped *s)
 {
 	uint64_t hidden = s->section;
@@ -49,7 +47,7 @@ static void section_show(struct stepped *s)
 	s->section = 0;
 }
 
-/* Until a breakpoint of its own; other signals are its own. */
+/* Waits for a breakpoint of the program. Other signals are passed to the program. */
 static bool wait_for_break(struct stepped *s)
 {
 	int status;
@@ -88,7 +86,7 @@ bool step_start(struct stepped *s, char *const argv[])
 	s->pid = step_fork(s, argv, true);
 	if (s->pid < 0)
 		return false;
-	/* That of exec is the first. */
+	/* The first breakpoint is that of exec. */
 	return wait_for_break(s) && step_next(s);
 }
 
@@ -99,7 +97,7 @@ bool step_next(struct stepped *s)
 	return wait_for_break(s);
 }
 
-/* Whether the instruction that it stands at is the breakpoint behind the hit. */
+/* Whether the next instruction is the breakpoint behind the hit. */
 static bool is_break(const struct stepped *s, uint64_t ip)
 {
 	return (ptrace(PTRACE_PEEKTEXT, s->pid, ip, 0) & 0xff) == 0xcc;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * steps.c - steps MODES PER SETUP SUM PROGRAM HIT: a hit that is disturbed behind its instructions
+ * steps.c - steps MODES PER SETUP SUM PROGRAM HIT: disturbs a hit after its instructions
  *
  *     kill:N      the program is killed; each time another one
  *     random:N    the program is killed while it hits all the time, N times at any moment
@@ -9,13 +9,12 @@
  *     crowd:N     the same, and the handler hits so many others that nothing is remembered any more
  *     preempt:N   the thread has lost its CPU for a moment
  *
- * MODES is a list with commas. Of each the hit is stopped at N instructions, 0: at all of them, and
- * which ones that are differs from run to run. In front of all that the functions are printed that
- * the hit goes through.
+ * MODES is a list with commas. In each mode the hit is stopped at N instructions, which differ from
+ * run to run; 0: at all of them. First the functions of the hit are printed.
  *
- * PER: what a hit adds to the sum. SETUP: a command that arms what is hit. SUM: one that prints two
- * numbers: the sum of the event, and that of way:other. A hit that was under way counts or not; all
- * others count exactly. A neighbour hits the same meanwhile.
+ * PER: the number that a hit adds to the sum. SETUP: a command that arms the event. SUM: a command
+ * that prints two numbers: the sum of the event, and the sum of way:other. An interrupted hit may
+ * count or not; all others count exactly. A neighbour hits the same event meanwhile.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,8 +46,8 @@ static struct {
 } job;
 
 static struct stepped program, neighbour;
-static uint32_t cpus[2]; /* of the program, of the neighbour */
-/* The hit as it goes when nothing happens: where it is behind each instruction. */
+static uint32_t cpus[2]; /* the program's and the neighbour's */
+/* The addresses behind each instruction of an undisturbed hit. */
 static uint64_t way[STEPS_MAX];
 static unsigned int nr_way, elsewhere, stops, failures;
 
@@ -87,7 +86,7 @@ static void wait_for(const volatile uint32_t *word, uint32_t value, const char *
 		die(what);
 }
 
-/* What the sums are without the neighbour's hits. */
+/* The sums without the neighbour's hits. */
 static struct sums sums_now(void)
 {
 	struct journal *j = neighbour.journal;
@@ -107,7 +106,7 @@ static struct sums sums_now(void)
 
 /* ---- names ---- */
 
-/* Where the program has a file mapped: the first address, 0: nowhere. */
+/* The first address of a file's mapping in the program; 0: not mapped. */
 static uint64_t mapped_at(uint64_t addr, char *path, size_t size)
 {
 	char name[64], line[4600], file[4096];
@@ -164,7 +163,7 @@ static void *map_file(const char *path, size_t *size)
 	return at;
 }
 
-/* The last symbol before the address; labels of the assembly count. "": none is known */
+/* The last symbol before the address, also a label of assembly; "": not known. */
 static void name_of(uint64_t addr, char *out, size_t size)
 {
 	struct nearest best = {0};
@@ -215,7 +214,7 @@ static void start(void)
 		die("the program does not start");
 }
 
-/* Two hits that go the same way are as it is: the first may still learn. */
+/* The way counts when two hits take it, because earlier hits may still learn. */
 static void find_way(void)
 {
 	uint64_t ip;
@@ -231,19 +230,19 @@ static void find_way(void)
 		die("the hit was not stepped through");
 }
 
-/* Goes behind the step-th instruction. False: this hit is over, and went another way. */
+/* Runs to behind instruction number `step`. False: the hit is over and took another way. */
 static bool go_behind(unsigned int step)
 {
 	uint64_t ip = way[step - 1];
 
-	/* Of a loop the round that is meant. */
+	/* In a loop, runs to the right round. */
 	for (unsigned int i = 0; i < step - 1; i++)
 		if (way[i] == ip && (!step_to(&program, ip) || !step_once(&program)))
 			return false;
 	return step_to(&program, ip);
 }
 
-/* ---- what happens ---- */
+/* ---- disturbing a hit ---- */
 
 static void kill_at(unsigned int step, struct sums *before)
 {
@@ -261,7 +260,7 @@ static void kill_at(unsigned int step, struct sums *before)
 	stops++;
 }
 
-/* It shares a CPU with the neighbour now and then. */
+/* Kills the program at random moments. It sometimes shares a CPU with the neighbour. */
 static void kill_at_random(struct sums *before)
 {
 	char *argv[] = {job.program[0], job.program[1], "free", NULL};
@@ -281,7 +280,7 @@ static void kill_at_random(struct sums *before)
 	stops++;
 }
 
-/* The next instruction that is to be stopped at. */
+/* The next instruction to stop at. */
 static unsigned int step_after(unsigned int step)
 {
 	unsigned int stride = job.wanted && job.wanted < nr_way ? nr_way / job.wanted : 1;
@@ -299,7 +298,7 @@ static void disturb_at(unsigned int step)
 {
 	bool there = go_behind(step);
 
-	/* Elsewhere it stands behind the hit already. */
+	/* If it took another way, it is behind the hit already. */
 	if ((there && !step_go_on(&program, job.mode == PREEMPT ? 0 : SIGUSR1)) ||
 	    !step_next(&program))
 		die("the program ended");
@@ -341,7 +340,7 @@ static void journals_make(void)
 	neighbour = (struct stepped){.journal = &j[JOURNAL_NEIGHBOUR], .journal_fd = fd};
 }
 
-/* It makes no hit before all is armed. */
+/* The neighbour makes no hit before everything is armed. */
 static void neighbour_start(void)
 {
 	char *argv[] = {job.program[0], job.program[1], "neighbour", NULL};
@@ -355,7 +354,7 @@ static void neighbour_start(void)
 	neighbour.journal->pause = cpus[0] == cpus[1];
 }
 
-/* With one CPU the neighbour only attaches. */
+/* Chooses CPUs. With only one CPU the neighbour only attaches. */
 static void choose_cpus(void)
 {
 	cpu_set_t may;
@@ -367,7 +366,7 @@ static void choose_cpus(void)
 			cpus[nr++] = (uint32_t)i;
 	if (nr < 2)
 		cpus[1] = cpus[0];
-	/* Where the program is: it and the stepper take turns. */
+	/* The stepper uses the program's CPU; the two take turns. */
 	CPU_ZERO(&may);
 	CPU_SET(cpus[0], &may);
 	sched_setaffinity(0, sizeof(may), &may);
@@ -388,7 +387,7 @@ static void run_mode(void)
 	before = sums_now();
 	check("sum of the neighbour", 0, before.same, after.same, after.same);
 	printf("# %s: %u stops, %u of them elsewhere\n", modes[job.mode], stops, elsewhere);
-	/* Of few they may all be where the hit seldom comes. */
+	/* With few stops, all of them may be at rarely used instructions. */
 	if (stops >= 20 && elsewhere * 2 > stops) {
 		printf("# most hits went another way\n");
 		failures++;

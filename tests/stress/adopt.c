@@ -3,13 +3,12 @@
  * adopt.c - rings and histograms that live writers use while their server is killed and restored
  * (R4)
  *
- * Programs make hits of an event that is recorded and has a histogram; their
- * server is killed again and again, also while it restores, and programs are
- * killed too. Each record carries a lane and a number that is taken before the
- * hit and noted after it; a number that a killed program took and did not note
- * is in doubt: it may be there, once. At the end all others are there, once,
- * whole and in order, but for what was overwritten, and `stats` and the
- * histogram's hits say how many there were.
+ * Programs make hits of an event that is recorded and has a histogram. Their server is killed again
+ * and again, also while it restores, and programs are killed, too. Each record has a lane and a
+ * number, which is taken before the hit and noted after it. If a killed program took a number and
+ * did not note it, the record may or may not exist. At the end all other records exist once,
+ * complete and in order, except overwritten ones. `stats` and the histogram's hits have their
+ * number.
  */
 #include <errno.h>
 #include <signal.h>
@@ -56,10 +55,10 @@ static const char format[] = "name: hit\nID: 300\nformat:\n"
 	"\tfield:unsigned int number;\toffset:12;\tsize:4;\tsigned:0;\n"
 	"\tfield:unsigned long check;\toffset:16;\tsize:8;\tsigned:0;\n\nprint fmt: \"\"\n";
 
-/* What the programs of one lane, one after another, tell of themselves. */
+/* The journal of a lane's programs, which run one after the other. */
 struct lane {
 	volatile uint32_t taken, noted;		/* numbers */
-	volatile uint32_t dropped;		/* hits whose record was not kept */
+	volatile uint32_t dropped;		/* hits whose record was dropped */
 	volatile uint32_t at_start;		/* taken when the last program began */
 	uint32_t	doubt[DOUBTS], nr_doubts;
 };
@@ -97,7 +96,7 @@ static void make_hit(struct attachment *a, struct slot *slot, uint32_t lane)
 	l->noted = l->taken;
 }
 
-/* `limit`: so many that nothing is overwritten; 0: none. */
+/* `limit`: a number of hits that overwrites nothing; 0: no limit. */
 static _Noreturn void program(const char *name, uint32_t lane, uint32_t limit)
 {
 	struct attachment *a;
@@ -109,8 +108,8 @@ static _Noreturn void program(const char *name, uint32_t lane, uint32_t limit)
 	if (!slot)
 		_exit(1);
 	/*
-	 * The server may be dead: the next one gives a ring, where this system or a setting asks
-	 * for one of its own.
+	 * If this system or a setting requires a ring of its own, the slot gets one. The server may
+	 * be dead; then the next one gives it.
 	 */
 	while (slot->lease & RING_LEASE_WANTED && !(uint32_t)slot->lease)
 		ring_lease_await(slot);
@@ -179,7 +178,10 @@ static int make_session(const char *name)
 	return 0;
 }
 
-/* Commands that change the event's plan, so that old ones are in limbo when the end comes. */
+/*
+ * Runs commands that change the event's plan, so that old plans are in limbo when the server is
+ * killed.
+ */
 static _Noreturn void serve(const char *name)
 {
 	struct session *s;
@@ -250,7 +252,7 @@ static void kill_server(pid_t pid)
 	check(WIFSIGNALED(status), "a server ended by itself", (uint64_t)status, 0);
 }
 
-/* Until all programs have attached and go on, or have nothing more to do. */
+/* Waits until all programs have attached and run, or have no work left. */
 static void wait_for_programs(uint32_t limit)
 {
 	uint32_t n = 0;
@@ -272,7 +274,7 @@ static void wait_for_server(uint32_t before)
 	check(shared->ready != before, "a server did not open the session", before, 0);
 }
 
-/* FEW fit the rings, MANY do not. */
+/* FEW hits fit into the rings, MANY do not. */
 static void wait_for_end(uint32_t enough)
 {
 	uint32_t n = 0;
@@ -294,7 +296,7 @@ static void run_killed(const char *name, uint32_t limit)
 	for (uint32_t i = 0; i < PROGRAMS; i++)
 		programs[i] = start_program(name, i, limit);
 	for (uint32_t i = 0; i < SERVERS; i++) {
-		/* Every other one is killed whatever it is at. */
+		/* Every other server is killed at any point. */
 		if (i % 2)
 			wait_for_server(before);
 		if (i % 8 == 7)
@@ -316,7 +318,7 @@ static void run_killed(const char *name, uint32_t limit)
 	kill_server(server);
 }
 
-/* ---- what is there at the end ---- */
+/* ---- checks at the end ---- */
 
 static bool in_doubt(const struct lane *l, uint32_t number)
 {
@@ -326,7 +328,7 @@ static bool in_doubt(const struct lane *l, uint32_t number)
 	return false;
 }
 
-/* From `next` to `number` all that is missing was in doubt. */
+/* Checks that all missing numbers from `next` to `number` were in doubt. */
 static void check_gap(const struct lane *l, uint32_t next, uint32_t number)
 {
 	for (; next < number; next++)

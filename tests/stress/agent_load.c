@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * agent_load.c - a traced program that does what programs do to a tracer: dies, forks, jumps, is
- * interrupted
+ * agent_load.c - a traced program that is hard to trace: it dies, forks, jumps, is interrupted
  *
  *     agent_load MODE N        prints "MIN MAX": how many stress:tick it has made, at least and at
  *                              most
  *     calls_load MODE N        the same of calls of its function called()
  *
- * Between two stores of a journal lies one hit; so of a process that was killed,
- * of a thread that was cancelled and of a hit that was left by siglongjmp one
- * hit is in doubt. All others count exactly.
+ * There is one hit between two stores of a journal. So one hit is in doubt for each killed process,
+ * each cancelled thread and each hit that was left by siglongjmp. All others count exactly.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -53,7 +51,7 @@ TF_EVENT(stress, tick, (int, who), (unsigned long, n));
 
 static struct shared {
 	_Atomic uint64_t done;		/* hits that are over */
-	_Atomic uint64_t doubtful;	/* begun, and nobody can tell */
+	_Atomic uint64_t doubtful;	/* hits that have begun and may be over */
 } *shared;
 
 static void tick(int who, unsigned long n)
@@ -199,7 +197,7 @@ static void mode_threads(unsigned long nr)
 	}
 }
 
-/* fork() while other threads hit: the child has one thread and attaches anew. */
+/* fork() while other threads hit: the child has one thread and attaches again. */
 static _Atomic int stop;
 
 static void *hit_until_stopped(void *arg)
@@ -266,7 +264,7 @@ static void on_alarm_jump(int sig)
 		siglongjmp(back, 1);
 }
 
-/* Each jump leaves a hit, or what is around it, at any instruction. */
+/* Each jump leaves a hit or the code around it, at any instruction. */
 static void mode_jumps(unsigned long nr)
 {
 	volatile unsigned long left = nr, n = 0;
@@ -371,7 +369,7 @@ static void mode_plain(unsigned long nr)
 		tick(1, n);
 }
 
-/* For as long as the file "$STRESS_STOP" is not there: servers come and go meanwhile. */
+/* Runs until the file "$STRESS_STOP" exists. Servers are killed and restored meanwhile. */
 static void mode_long(unsigned long nr)
 {
 	const char *file = getenv("STRESS_STOP");

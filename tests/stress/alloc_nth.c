@@ -2,14 +2,14 @@
 /*
  * alloc_nth.c - a library to be loaded first, by which one allocation of tracefuse fails
  *
- * Of all calls of malloc(), calloc(), realloc() and their kin that the command and its server make
- * together, from where main() begins, the call number $ALLOC_NTH returns NULL; with 0 none does.
- * The C library's own (strdup(), asprintf(), open_memstream() ...) come by here too. In other
- * programs, the traced one among them, nothing is counted and nothing fails.
+ * Counts all calls of malloc(), calloc(), realloc() and similar functions that the command and its
+ * server make from main() on. Call number $ALLOC_NTH returns NULL; with 0 none does. Calls by the C
+ * library (strdup(), asprintf(), open_memstream() ...) count, too. In other programs, such as the
+ * traced one, nothing is counted and nothing fails.
  *
- * $ALLOC_NTH_STATE is a file of eight bytes at least, which the processes share: it holds the
- * number of calls so far. $ALLOC_NTH_LOG gets the stack of the call that failed, and "killed" with
- * the stack of a process that a fault of its own ends.
+ * $ALLOC_NTH_STATE is a file of at least eight bytes, which the processes share. It has the number
+ * of calls so far. $ALLOC_NTH_LOG gets the stack of the call that failed, and "killed" with the
+ * stack of a process that ends by its own fault.
  */
 #include <errno.h>
 #include <execinfo.h>
@@ -29,7 +29,7 @@ void *__libc_calloc(size_t nr, size_t size);
 void *__libc_realloc(void *old, size_t size);
 void *__libc_memalign(size_t align, size_t size);
 
-/* NULL: nothing is counted here. */
+/* NULL: this process does not count. */
 static uint64_t *calls;
 static uint64_t nth;
 static int log_fd = -1;
@@ -91,7 +91,8 @@ int posix_memalign(void **out, size_t align, size_t size)
 }
 
 /*
- * The signal ends the process, also when a handler of the session's calls this one as the former.
+ * Lets the signal end the process, also if a handler of the session calls this one as the previous
+ * handler.
  */
 static void on_fault(int sig)
 {
@@ -133,7 +134,7 @@ __attribute__((constructor)) static void begin(void)
 	if (shared == MAP_FAILED || log_fd < 0)
 		return;
 	nth = strtoull(number, NULL, 10);
-	/* What the unwinder loads, it loads now: a stack is taken without an allocation. */
+	/* Lets the unwinder load its libraries now, so that taking a stack allocates nothing. */
 	backtrace(frames, FRAMES);
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
 		sigaction(faults[i], &sa, NULL);

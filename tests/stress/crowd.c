@@ -5,10 +5,10 @@
  *     crowd CHILDREN THREADS EVENTS            prints how many crowd:tick it has made
  *     crowd CHILDREN THREADS EVENTS exec       the same; each child executes this program anew
  *
- * With CROWD_WAIT=FILE it makes FILE.waits and waits until FILE is there.
+ * With CROWD_WAIT=FILE it makes FILE.waits and waits until FILE exists.
  *
- * All children begin at once, and none ends before the last has made its
- * events: each thread needs a slot of its own at the same time.
+ * All children begin at the same time, and none ends before the last one has made its events. So
+ * all threads need a slot at the same time.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -26,9 +26,9 @@ static int nr_events;
 /* No thread of a child ends before the others have made their events. */
 static pthread_barrier_t all_made;
 
-/* What the parent tells its children by closing the other ends. */
+/* The parent signals its children by closing the other ends. */
 static int begin[2], end[2];
-/* Where a child tells that it has made its events. */
+/* A child writes here when it has made its events. */
 static int done[2];
 
 static void die(const char *what)
@@ -37,7 +37,7 @@ static void die(const char *what)
 	exit(1);
 }
 
-/* Returns when nobody has the other end any more. */
+/* Returns when all copies of the other end are closed. */
 static void await_close(int fd)
 {
 	char byte;
@@ -71,7 +71,7 @@ static void make_threads(int nr)
 	free(threads);
 }
 
-/* The descriptors are those of the parent's pipes, in the numbers that it had. */
+/* The descriptors of the parent's pipes have the same numbers as in the parent. */
 static int child(int nr_threads)
 {
 	await_close(begin[0]);
@@ -115,7 +115,7 @@ static void start(char **argv, bool exec)
 	exit(child(atoi(argv[2])));
 }
 
-/* How many have made theirs: the others were killed, or did not begin. */
+/* The number of children that have made their events. The others were killed, or did not begin. */
 static unsigned long count_done(unsigned long most)
 {
 	unsigned long nr = 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dlopen.c - DSOs come and go in four threads, and children of fork(), while their sites are
+ * dlopen.c - four threads and children of fork() load and unload DSOs while their sites are
  * switched a thousand times a second
  *
  *     stress-dlopen LIBTRACEFUSE MODULE...        is the server of its own child:
  *     stress-dlopen - MODULE...                   which has the agent preloaded
  *
- * The child looks only at what functions return. That calls are seen the server
- * finds by the plan of the only group, which counts them.
+ * The child only checks the results of functions. The server checks that calls are traced: the plan
+ * of the only group counts them.
  */
 #include <dlfcn.h>
 #include <linux/futex.h>
@@ -71,7 +71,10 @@ static void *come_and_go(void *arg)
 	return NULL;
 }
 
-/* Of a module that stays. A child does not load: another thread may have been in the linker. */
+/*
+ * Uses a module that stays loaded. A child does not load any, because another thread may have been
+ * in the linker at the fork.
+ */
 static void child_check(long (*run)(long))
 {
 	pid_t pid = fork();
@@ -128,7 +131,10 @@ static void *serve(void *arg)
 	return NULL;
 }
 
-/* What fires in each hit and does nothing, for there is no snapshot, but is counted. */
+/*
+ * Makes a plan with a trigger that fires at each hit and is counted. It does nothing, because there
+ * is no snapshot.
+ */
 static struct trigger_state *group_make(void)
 {
 	size_t size = sizeof(struct plan) + sizeof(struct arm) + sizeof(struct trigger_arm);
@@ -177,7 +183,7 @@ static pid_t program_start(const char *self, const char *agent, char **names)
 	_exit(127);
 }
 
-/* Until the program has ended. -> how often they were switched */
+/* Switches sites until the program has ended. Returns how often. */
 static unsigned long switch_sites(uint32_t *words, pid_t pid, int *status)
 {
 	unsigned long round = 0;

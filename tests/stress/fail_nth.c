@@ -4,13 +4,13 @@
  *
  *     fail_nth KIND N LOG COMMAND ARGUMENTS...
  *
- * Of all calls of a kind that tracefuse makes, in the command, in its server and in the programs
- * where its agent is, the Nth one fails; with N 0 none does. The calls of the traced program
- * itself, of the dynamic linker and of other programs are left alone. LOG gets a line for the call
+ * Counts all system calls of a kind that tracefuse makes: in the command, in its server, and in
+ * programs with its agent. The Nth one fails; with N 0 none does. Calls of the traced program
+ * itself, of the dynamic linker and of other programs do not count. LOG gets a line for the call
  * that failed, "calls NUMBER" at the end, and a line for each process that a signal killed.
  *
- * Ends with the command's exit status (128 + signal) when every process that it began is gone, or
- * some seconds behind it: a server that stays goes on by itself.
+ * Ends with the command's exit status (128 + signal) when every process that it began has ended, or
+ * some seconds later: a server may stay.
  */
 #include <elf.h>
 #include <errno.h>
@@ -51,7 +51,7 @@ static const struct kind kinds[] = {
 	{ "process", EAGAIN, { SYS_clone, SYS_clone3, SYS_fork, SYS_vfork } },
 };
 
-/* Tasks whose call has been taken away: at its end the error is put in its place. */
+/* The task whose call was replaced. At the call's end the error becomes its result. */
 static pid_t failing;
 static const struct kind *kind;
 static unsigned long nth, nr;
@@ -109,7 +109,7 @@ static void program_of(pid_t pid, char *out, size_t size)
 	base_name(target, out, size);
 }
 
-/* A call that tracefuse makes: its own program's, or its library's in another program. */
+/* Whether tracefuse makes the call: its own program, or its library in another program. */
 static bool is_ours(pid_t pid, uint64_t ip)
 {
 	char program[256], file[256];
@@ -122,7 +122,7 @@ static bool is_ours(pid_t pid, uint64_t ip)
 }
 
 /*
- * Not what is said to descriptor 2, for nobody could know; fcntl() only where it makes a
+ * Excludes writes to descriptor 2, whose failure nobody could see, and fcntl() unless it makes a
  * descriptor.
  */
 static bool may_fail(const struct ptrace_syscall_info *i)
@@ -180,7 +180,7 @@ static void call_stopped(pid_t pid)
 		call_ends(pid);
 }
 
-/* A task that has stopped goes on; a signal is delivered. */
+/* Continues a stopped task, and delivers its signal. */
 static void go_on(pid_t pid, int status)
 {
 	int sig = WSTOPSIG(status), event = status >> 16;

@@ -2,10 +2,10 @@
 /*
  * grace.c - no hit sees memory that was freed (R5)
  *
- * A server publishes new plans all the time, retires the old ones and fills
- * whatever it gets back with poison, while threads of other processes hit; they
- * are stopped, continued and killed. The histogram's code of each plan carries a
- * pattern that its fold checks at both ends of a hit and in between.
+ * A server publishes new plans all the time, retires the old ones, and fills reclaimed memory with
+ * poison. Meanwhile threads of other processes hit; they are stopped, continued and killed. The
+ * histogram's code of each plan has a pattern, which the fold checks at both ends of a hit and in
+ * between.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -144,7 +144,7 @@ static config_ref plan_make(struct session *s, config_ref *prog_ref, data_ref st
 	return ref;
 }
 
-/* What was given back is overwritten before it may be used again. */
+/* Overwrites freed memory before it is used again. */
 static void poison(struct session *s)
 {
 	config_ref refs[8];
@@ -199,7 +199,7 @@ static void disturb(const char *name, pid_t *pids, unsigned int round)
 	}
 }
 
-/* Reclaims until nothing is left or a second has passed. */
+/* Reclaims until limbo is empty or a second has passed. */
 static size_t drain(struct session *s)
 {
 	size_t left = 1;

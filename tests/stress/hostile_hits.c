@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hostile_hits.c - hits while somebody writes anything into the memory that they share (R38)
+ * hostile_hits.c - hits while another process writes anything into the shared memory (R38)
  *
- * The regions are mapped as in a program, the data region with spare addresses
- * behind it, in the middle of a terabyte in which nothing can be touched. A hit
- * may fault in the spare addresses, where a program is detached (agent/thread/guard.c),
- * and is left then. A fault anywhere else is a failure, and so is a change of
- * the pages next to the regions.
+ * The regions are mapped as in a program, with spare addresses behind the data region, in the
+ * middle of an inaccessible terabyte. A hit may fault in the spare addresses and is left then: in a
+ * program that detaches the agent (agent/thread/guard.c). A fault anywhere else is a failure, and
+ * so is a change of the pages next to the regions.
  *
  *     | wall | canary | config, read-only | wall | canary | data | spare | canary | wall |
  *
- * Hits go to hit(), and to the agent: from its short ways, which are assembly, to the shortcuts of
+ * Hits go to hit() and to the agent, from its short ways in assembly to the shortcuts of
  * histograms.
  *
- * First each word of each object in turn gets each of a list of values, and
- * each event is hit once. Then hits are stopped behind each of their
- * instructions, and find another value in a word for the next few: so what is
- * loaded twice is found out. Then threads hit while another one scribbles.
+ * First each word of each object gets each of a list of values, and each event is hit once. Then
+ * hits are stopped after each instruction, and a word has another value for the next few
+ * instructions; this finds values that are loaded twice. Then threads hit while another one
+ * scribbles.
  *
  *     hostile_hits [SECONDS [SEED]]
  */
@@ -69,13 +68,13 @@ static struct fixture {
 	struct session *session;
 	struct model *model;
 	struct tree *tree;
-	struct plane plane; /* as a program has it */
-	char *scribble;	    /* the data region, mapped once more */
+	struct plane plane; /* as in a program */
+	char *scribble;	    /* a second mapping of the data region */
 	char *canary[3];
 	struct slot *slot[HITTERS + 1];
 	struct piece piece[PIECES];
 	unsigned int nr_pieces;
-	char *kept; /* what is in them, one after the other */
+	char *kept; /* their contents, one after the other */
 } w;
 
 /* ---- faults ---- */
@@ -85,7 +84,7 @@ static __thread volatile bool in_hit;
 static __thread const char *doing = "nothing";
 static _Atomic uint64_t nr_hits, nr_left, nr_strokes;
 static uint64_t seed;
-static volatile uint64_t last_at, last_value; /* for the message */
+static volatile uint64_t last_at, last_value; /* for messages */
 
 static _Noreturn void fail(const char *what, uint64_t at)
 {
@@ -184,8 +183,8 @@ static int put(const char *path, const char *text)
 }
 
 /*
- * Event a is only recorded, b has a filter, c and d one hist; e and f have everything. Those behind
- * have a histogram each, for which threads have shortcuts.
+ * Event a is only recorded, b has a filter, c and d have one hist; e and f have everything. The
+ * others have a histogram each, for which threads have shortcuts.
  */
 static const char *const commands[][2] = {
 	{ "buffer_size_kb", "8" },
@@ -224,7 +223,7 @@ static const char *const commands[][2] = {
 	{ "events/app/j/trigger", "hist:keys=name:size=128" },
 	{ "events/app/k/trigger", "hist:keys=size:k0=common_timestamp:size=128" },
 	{ "events/app/l/trigger", "hist:keys=size:l0=common_timestamp-$k0:size=128" },
-	/* Where no stack is wanted. */
+	/* In an instance that wants no stack. */
 	{ "instances/j/events/app/m/trigger",
 	 "hist:keys=size,name:m0=call_site:size=128:onmax($m0).save(flags,task)" },
 	{ "events/app/n/trigger", "hist:keys=task:size=128" },
@@ -246,8 +245,10 @@ static bool command_all(void)
 	return true;
 }
 
-/* A group of functions whose ops want all that functions can have; no command makes one without a
- * program. */
+/*
+ * Makes a group of functions whose ops want everything that functions can have. No command makes
+ * one without a program.
+ */
 static bool functions_arm(void)
 {
 	struct session *s = w.session;
@@ -301,7 +302,7 @@ static bool fixture_open(void)
 			return false;
 	if (!command_all() || !functions_arm())
 		return false;
-	/* Rings of a source and of a lease. */
+	/* Makes rings of a source and of a lease. */
 	for (int i = 0; i < LAYOUT_MAX_CPUS; i++)
 		bytes[i] = 8192;
 	if (buffer_add_set(w.session, plane_instance(session_plane(w.session), 0)->buffers[0], 1,
@@ -313,7 +314,7 @@ static bool fixture_open(void)
 	return !ring_lease_give(w.session, w.slot[HITTERS]->index) && map_as_program();
 }
 
-/* ---- what can be written to ---- */
+/* ---- places to write to ---- */
 
 static void add(uint64_t at, uint64_t size)
 {
@@ -353,8 +354,10 @@ static void add_instance(uint32_t index)
 	add(inst->func_pids, 64);
 }
 
-/* All that a plan leads to: states, counts, maps. Of a map its head, table, owners, elts, sums and
- * blocks, in samples. */
+/*
+ * Adds everything that a plan leads to: states, counts, maps. Of a map it adds samples of its head,
+ * table, owners, elts, sums and blocks.
+ */
 static void add_plan(uint32_t entry)
 {
 	config_ref ref = plane_event(session_plane(w.session), entry)->plan;
@@ -490,13 +493,13 @@ static void hit_plainly(struct slot *slot, unsigned int n)
 	hit_plain(&w.plane, slot, &r, sizeof(r), hit_where(n % plane_header(&w.plane)->nr_cpus, 0));
 }
 
-/* The slots as this process sees them. */
+/* The slots in this process's mapping. */
 static struct slot *slot_of(int i)
 {
 	return (struct slot *)(w.plane.data + ((char *)w.slot[i] - w.session->data.base));
 }
 
-/* Where libc keeps the thread's CPU. */
+/* The place where libc has the thread's CPU. */
 static const volatile int32_t *cpu_word(void)
 {
 	static const volatile int32_t none = -1;
@@ -504,7 +507,7 @@ static const volatile int32_t *cpu_word(void)
 	return &__rseq_offset ? &rseq_area()->cpu_id : &none;
 }
 
-/* As in a program: the thread of the slot. */
+/* Hits as the thread of the slot, as in a program. */
 static void hit_shortly(struct slot *slot, unsigned int n)
 {
 	struct agent_thread *t = &agent.here->threads[slot - plane_slot(&w.plane, 0)];
@@ -517,14 +520,14 @@ static void hit_shortly(struct slot *slot, unsigned int n)
 	agent_emit(t, r.common.type, &r, sizeof(r), NULL);
 }
 
-/* Each of them, where this machine has any. */
+/* Whether each shortcut was taken, if this machine can have any. */
 static bool shortcuts_taken(void)
 {
 	const struct agent_thread *t = agent_self.thread;
 	bool all = true;
 
 	for (unsigned int i = 0; agent_shortcut_name(i); i++) {
-		/* Functions have sites, and there are none here. */
+		/* The shortcut of functions needs sites, and there are none here. */
 		if (i == SHORTCUT_FUNCTION || agent_shortcut_taken(t, i) || *t->cpu < 0 ||
 		    plane_header(&w.plane)->fence)
 			continue;
@@ -573,7 +576,7 @@ static const char *const names[KINDS] = { "recorded", "filtered", "one key",
 
 static volatile bool stepping;
 
-/* One of the kinds; left by a fault in the spare addresses. */
+/* Makes a hit of a kind. A fault in the spare addresses leaves it. */
 static void one(struct slot *slot, unsigned int kind, unsigned int n, uint32_t writer)
 {
 	doing = names[kind];
@@ -636,7 +639,7 @@ static void each_word(void)
 			volatile uint64_t *word = (volatile uint64_t *)(w.scribble + at);
 
 			for (size_t v = 0; v < sizeof(values) / sizeof(values[0]); v++, n++) {
-				/* The slot with a lease has its own turns. */
+				/* The slot with a lease has its turn, too. */
 				struct slot *slot = slot_of(n % 4 == 3 ? HITTERS : 0);
 
 				last_at = at;
@@ -679,7 +682,7 @@ static uint64_t nonsense(uint64_t *x)
 		return r & 0xffff;
 	case 6:
 	case 7:
-		/* Where the canaries are, seen from the data region. */
+		/* The canaries' places relative to the data region. */
 		return (uint64_t)(w.canary[r % 3] - w.plane.data) + (r & 0xff8);
 	case 8:
 	case 9:
@@ -689,12 +692,12 @@ static uint64_t nonsense(uint64_t *x)
 	}
 }
 
-static uint64_t *stepped;	  /* the generator of a thread that is stepped through */
-static volatile uint32_t *target; /* what is another now, NULL: nothing */
+static uint64_t *stepped;	  /* the generator of the stepped thread */
+static volatile uint32_t *target; /* the changed word; NULL: none */
 static uint32_t was, is;
-static int until; /* so many instructions more */
+static int until; /* number of remaining instructions */
 
-/* A piece of the thread's scratch memory, mostly: nobody else writes there. */
+/* Chooses a piece; mostly one of the thread's scratch memory, where no other thread writes. */
 static const struct piece *piece_any(uint64_t *x)
 {
 	const uint64_t scratch = w.slot[0]->scratch;
@@ -713,7 +716,7 @@ static void put_right(void)
 	target = NULL;
 }
 
-/* Behind each instruction: a word is another for the next one, or the next few. */
+/* Called after each instruction: changes a word for the next one, or the next few. */
 static void on_step(int sig, siginfo_t *info, void *context)
 {
 	const struct piece *p;
@@ -731,14 +734,14 @@ static void on_step(int sig, siginfo_t *info, void *context)
 	nr_strokes++;
 }
 
-/* As a source's: a restartable sequence would begin again at each step. */
+/* Hits as a source, because a restartable sequence would begin again at each step. */
 static void one_stepped(uint64_t *x)
 {
 	const unsigned int kind = (unsigned int)(next(x) % 4 ? 4 + next(x) % 2 : next(x) % EVENTS);
 	const unsigned int n = (unsigned int)next(x) % 100;
 
 	stepped = x;
-	/* What the actions refer to. */
+	/* First sets the variables that the actions refer to. */
 	if (kind == 5)
 		one(slot_of(0), 4, n, 1);
 	stepping = true;
@@ -771,7 +774,7 @@ static void *hits(void *arg)
 	return NULL;
 }
 
-/* Some words are put right again at once, so that hits go on getting far. */
+/* Restores some words at once, so that hits still get far. */
 static void scribble(uint64_t *x, uint64_t until)
 {
 	struct timespec t;
@@ -857,9 +860,7 @@ int main(int argc, char **argv)
 	       (unsigned long long)nr_hits, (unsigned long long)nr_left,
 	       (unsigned long long)nr_strokes, w.nr_pieces, (unsigned long long)seed);
 	printf("ok 1 - hits stay in the session's memory whatever it says\n");
-	/*
-	 * Of the model nothing is taken down: what is left of the session's memory makes no sense.
-	 */
+	/* The model is not destroyed, because the session's memory is nonsense now. */
 	fflush(stdout);
 	session_destroy(w.session);
 	temp_place_remove();

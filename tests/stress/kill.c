@@ -2,10 +2,10 @@
 /*
  * kill.c - servers and programs that are killed at any moment; the session goes on (R4, R5)
  *
- * Programs count into a histogram. Their server is killed again and again and
- * another opens the session; programs are killed too and new ones attach.
- * Afterwards the histogram has what the programs' journals say, an addition
- * that a killed program was about to note apart, and no memory has leaked.
+ * Programs count into a histogram. Their server is killed again and again, and another one opens
+ * the session. Programs are killed, too, and new ones attach. Afterwards the histogram equals the
+ * programs' journals, except for an addition that a killed program had not noted yet. No memory has
+ * leaked.
  */
 #include <errno.h>
 #include <signal.h>
@@ -220,8 +220,8 @@ static pid_t start_program(const char *name, uint32_t index)
 }
 
 /*
- * Until each program has attached: a slow one (a sanitizer's) is not done with
- * that in the time that servers are given to live.
+ * Waits until each program has attached. A slow program (with a sanitizer) takes longer for that
+ * than a server lives.
  */
 static void wait_for_programs(void)
 {
@@ -283,7 +283,7 @@ static void check_all(const char *name)
 		done += shared->journal[i].done;
 	check(hits >= done && hits <= done + shared->doubtful, "hits", (long)hits, (long)done);
 	check(!map_drops(m, &shape), "drops", (long)map_drops(m, &shape), 0);
-	/* The object, one plan, one program. */
+	/* The saved text, one plan, one code. */
 	used = s->config_heap.used;
 	check(used <= 64 * 16 + sizeof(struct code), "bytes in use in the config region",
 	      (long)used, 0);

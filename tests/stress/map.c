@@ -2,10 +2,9 @@
 /*
  * map.c - the tracing map under threads, signals and killed processes
  *
- * Every writer keeps a journal of what it has added. Afterwards the map has
- * each key once, with the journals' sums; a writer that was killed may have
- * one addition more than its journal, the one that it was about to note. And
- * all places of the map can still be used.
+ * Each writer has a journal of its additions. Afterwards the map has each key once, with the
+ * journals' sums. A killed writer may have made one addition that it had not noted yet. All places
+ * of the map can still be used.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -33,7 +32,8 @@ static const struct map_shape shape = {
 static struct map_layout layout;
 static struct map_view map;
 static struct slot *slots;
-static struct journal *journals;	/* [2 * WRITERS]: the thread's, its handler's */
+/* [2 * WRITERS]: those of threads, then those of handlers */
+static struct journal *journals;
 static uint64_t *doubtful;		/* by key: additions that a killed writer may have made */
 static int failures;
 
@@ -86,7 +86,7 @@ static void add_one(struct slot *slot, struct journal *j, uint32_t k)
 	elt = map_insert(map, slot, key);
 	if (elt) {
 		map_add(map, elt, 1, k, 0, 0);
-		/* some by way of the atomic column */
+		/* Some use the atomic column. */
 		map_add(map, elt, 0, 1, 0, k % 5 ? 0 : 1);
 		j->done[k]++;
 	} else {
@@ -95,7 +95,7 @@ static void add_one(struct slot *slot, struct journal *j, uint32_t k)
 	j->next = 0;
 }
 
-/* ---- what is in the map afterwards ---- */
+/* ---- checks of the map ---- */
 
 static uint64_t seen[KEYS];
 static unsigned int nr_seen;
@@ -109,7 +109,7 @@ static int see(void *arg, uint32_t elt, const void *key, const uint64_t *sums)
 	if (k[0] >= KEYS)
 		return 0;
 	check(!seen[k[0]], "key twice", (long)k[0], 0);
-	/* Killed between insert and add: an elt with sum 0 is in order. */
+	/* A writer may be killed between insert and add, so an elt with sum 0 is valid. */
 	seen[k[0]] = sums[0] + 1;
 	check(sums[1] >= sums[0] * k[0] && sums[1] <= (sums[0] + doubtful[k[0]]) * k[0],
 	      "second sum", (long)sums[1], (long)(sums[0] * k[0]));
@@ -152,7 +152,7 @@ static void check_all_places(void)
 
 static __thread unsigned int me;
 static __thread uint64_t handler_seed;
-/* `me` is set: before that the slot would be another thread's */
+/* `me` is set. Before that the slot would be another thread's. */
 static __thread volatile bool ready;
 static _Atomic bool stop;
 
@@ -198,7 +198,7 @@ static void run_threads(void)
 	for (uintptr_t i = 0; i < WRITERS; i++)
 		pthread_create(&t[i], NULL, thread_writes, (void *)i);
 	pthread_create(&pest, NULL, thread_disturbs, t);
-	/* The pest may signal threads until they are joined. */
+	/* The signalling thread may signal threads until they are joined. */
 	usleep(20000);
 	stop = true;
 	pthread_join(pest, NULL);
@@ -250,7 +250,7 @@ static void run_killed(unsigned int round)
 
 		nanosleep(&wait, NULL);
 		kill_one(pids[at], at);
-		/* The same slot goes to the next process, as the server would give it. */
+		/* The next process gets the same slot, as from the server. */
 		pids[at] = start(at, seed + i);
 	}
 	kill_one(pids[0], 0);

@@ -2,10 +2,10 @@
 /*
  * map_block.c - blocks and variables under several processes, signals and kills
  *
- * A block's words are made of its first, so a reader tells a torn one at once.
- * Writers note in journals what they have published; a maximum must be the
- * greatest of what was noted, or the one that a killed writer was about to
- * note. In the end every record is in one place: no kill has lost one.
+ * A block's words depend on its first one, so a reader detects a torn block. Writers note in
+ * journals what they have published. A maximum must be the greatest noted value, or one that a
+ * killed writer had not noted yet. At the end every record is in exactly one place: no kill has
+ * lost one.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -136,7 +136,7 @@ static void write_one(struct slot *slot, struct journal *j, uint64_t *seed)
 	if (random_next(seed) % 2)
 		track(slot, j, elt, blocks_change, random_next(seed) % 4 + 1);
 	else
-		/* Rises slowly, so that many are taken. */
+		/* The value rises slowly, so that many are published. */
 		track(slot, j, elt, blocks_max,
 		      map_block_value(map, elt, blocks_max) + random_next(seed) % 3);
 }
@@ -166,10 +166,10 @@ static void read_all(void)
 
 static void forget_reads(void)
 {
-	read_all();	/* of an empty map */
+	read_all();	/* reads an empty map */
 }
 
-/* B1: published once, or the spare of one. */
+/* B1: each record is published once, or is the spare of one owner. */
 static void check_records(void)
 {
 	uint32_t nr = map.layout->nr_elts + map.layout->nr_spares;
@@ -215,7 +215,7 @@ static __thread unsigned int me;
 static __thread uint64_t handler_seed;
 static _Atomic unsigned int running;
 
-/* `me` is set: before that the slot would be another thread's */
+/* `me` is set. Before that the slot would be another thread's. */
 static __thread volatile bool ready;
 
 static void in_handler(int sig)
@@ -298,7 +298,7 @@ static void run_killed(unsigned int round)
 		read_all();
 		kill(pids[at], SIGKILL);
 		waitpid(pids[at], NULL, 0);
-		slots[at].depth = 1;	/* as the server gives it to the next */
+		slots[at].depth = 1;	/* as the server gives it to the next process */
 		if (i % 2)
 			map_recover(map, at);
 		pids[at] = start(at, seed + i);
@@ -325,11 +325,13 @@ static _Noreturn void match_all(void)
 		if (map_var_read_once(map, 1, 0, &v))
 			__atomic_fetch_add(&matched[v], 1, __ATOMIC_RELAXED);
 		else if (++idle % 1000 == 0)
-			sched_yield();	/* where there are fewer processors than processes */
+			sched_yield();	/* if there are fewer processors than processes */
 	}
 }
 
-/* Two readers race for settings, of which each but the last may be overwritten by the next. */
+/*
+ * Two readers race for settings. Each setting except the last may be overwritten by the next one.
+ */
 static void run_once(void)
 {
 	uint64_t total = 0;
@@ -343,7 +345,9 @@ static void run_once(void)
 	}
 	for (uint64_t i = 1; i < SETTINGS; i++) {
 		map_var_set(map, 1, 0, i);
-		/* Half of them wait until they are matched: then none may be lost. */
+		/*
+		 * Half of the writers wait until a setting is matched. None of these may be lost.
+		 */
 		while (i % 2 && __atomic_load_n(&matched[i], __ATOMIC_RELAXED) == 0)
 			sched_yield();
 	}

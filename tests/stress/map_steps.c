@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * map_steps.c - an insert that is disturbed at its instructions in turn
+ * map_steps.c - disturbs an insert at each of its instructions
  *
- * The processor's trap flag stops the insert behind every instruction. At the
- * n-th the handler lets something happen: an insert of the same thread (as a
- * signal handler's hit), one of another thread, or the end of the process.
- * Then the map must be whole: the key once, and all places of it usable.
+ * The processor's trap flag stops the insert after each instruction. At the n-th one the handler
+ * makes an insert of the same thread (like a signal handler's hit), one of another thread, or the
+ * end of the process. Afterwards the map must be consistent: it has the key once, and all its
+ * places can be used.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -85,7 +85,7 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 	if (++steps < stop_at)
 		return;
 	disturb();
-	uc->uc_mcontext.gregs[REG_EFL] &= ~0x100;	/* the rest at full speed */
+	uc->uc_mcontext.gregs[REG_EFL] &= ~0x100;	/* the rest runs at full speed */
 }
 
 /* The red zone below the stack pointer belongs to the function: step over it. */
@@ -109,7 +109,7 @@ static void set_up(void)
 	memset(map.data, 0, map_size(&shape));
 	for (uint32_t i = 0; i < SLOTS; i++)
 		slots[i] = (struct slot){ .index = i, .depth = 1 };
-	insert(0, 1);	/* an owner that has worked before */
+	insert(0, 1);	/* an owner that has inserted before */
 }
 
 static unsigned int nr_seen, nr_key;
@@ -188,13 +188,16 @@ int main(void)
 	for (what = 0; what < DISTURBANCES; what++) {
 		int before = failures, step = 1;
 
-		/* Each instruction takes as many stops as there are before it: not all for all. */
+		/*
+		 * A step takes as many stops as there are instructions before it, so not all steps
+		 * are tried in each case.
+		 */
 		int stride = what == NESTED_SAME_KEY || what >= KILLED ? 1 : 3;
 
 		while (step < MAX_STEPS && disturbed_at(step))
 			step += stride;
 		if (step < 50)
-			failures++;	/* it was not stepped through */
+			failures++;	/* no instruction was stepped */
 		printf("%sok %d - %s at %s of %d instructions\n", failures > before ? "not " : "",
 		       what + 1, names[what], stride == 1 ? "each" : "every third", step - 1);
 	}

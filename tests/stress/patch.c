@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * patch.c - threads run through functions whose sites are switched a thousand times a second
+ * patch.c - threads run functions whose sites are switched a thousand times a second
  *
  *     stress-patch MODULE SECOND-MODULE LARGE-MODULE
  *
- * A part of the calls is hooked, as for function_graph.
- * Beside them the second module is loaded, prepared, switched and unloaded, and
- * children of fork() run through the first. What the functions return is all
- * that is looked at, and that each switch has the effect that it should.
+ * A part of the calls is hooked, as for function_graph. Meanwhile the second module is loaded,
+ * prepared, switched and unloaded, and children of fork() run the first one. The test checks the
+ * results of the functions, and that each switch has its effect.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -51,16 +50,13 @@ static void die(const char *what)
 	exit(1);
 }
 
-/*
- * Return addresses of what is hooked, the innermost last: nobody leaves in another way than by
- * returning.
- */
+/* Return addresses of hooked calls, the innermost last. All functions end by returning. */
 static __thread uintptr_t returns[64];
 static __thread unsigned int nr_returns;
 
 /*
- * Of eight calls three are hooked, one of them with the extended state saved, and one more is
- * passed in that way.
+ * Of eight calls three are hooked, one of them with the extended state saved. One more is passed
+ * with the extended state saved.
  */
 uint32_t patch_hit(struct site_dso *d, uintptr_t after, uintptr_t *slot)
 {
@@ -105,7 +101,7 @@ void graph_left(uintptr_t *slot, uint64_t retval)
 	atomic_fetch_add_explicit(&left, 1, memory_order_relaxed);
 }
 
-/* No call is short here. */
+/* This test has no short way of calls. */
 void graph_tail(uintptr_t *slot, uint64_t func, uint64_t time, uint64_t mask)
 {
 	abort();
@@ -168,7 +164,7 @@ static void module_close(struct module *m)
 	free(m->dso.sites);
 }
 
-/* ---- What is switched ---- */
+/* ---- Switching ---- */
 
 static bool want_some(void *arg, size_t index)
 {
@@ -187,7 +183,7 @@ static bool want_none(void *arg, size_t index)
 	return false;
 }
 
-/* ---- Who runs ---- */
+/* ---- Threads ---- */
 
 static void *run_through(void *arg)
 {
@@ -197,7 +193,7 @@ static void *run_through(void *arg)
 	return NULL;
 }
 
-/* All of it in one thread: load, switch, run, unload. */
+/* Loads, switches, runs and unloads a module in one thread. */
 static void *come_and_go(void *arg)
 {
 	while (!stop) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * patch_functions.c - a thousand functions with sites, and fifty thousand that are nothing else
+ * patch_functions.c - a thousand functions with sites, and fifty thousand that consist only of a
+ * site
  */
 long patch_run(long seed);
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring.c - writers that are interrupted, moved, nested and killed; readers in another process
+ * ring.c - interrupts, moves, nests and kills writers; readers are in another process
  *
- * Every record carries its writer, a number, the time before it was written and
- * a check word. The thread sanitizer cannot see into restartable sections, so
- * the records themselves are what is checked here.
+ * Each record has its writer, a number, the time before it was written and a check word. The thread
+ * sanitizer cannot see into restartable sections, so the test checks the records themselves.
  */
 #include <sched.h>
 #include <signal.h>
@@ -38,7 +37,7 @@ struct record {
 	struct record_common common;
 	uint32_t	lane;		/* writer and level */
 	uint32_t	number;
-	uint64_t	before;		/* the clock, before it was written */
+	uint64_t	before;		/* time before it was written */
 	uint64_t	check;
 	uint32_t	more[8];
 };
@@ -95,7 +94,7 @@ static bool put_record(uint32_t lane)
 	return !ring_write(plane, own, buffer, 0, me % nr_cpus, 0, &r, size_of(r.number));
 }
 
-/* A handler that comes while the depth is raised writes in another lane. */
+/* A handler that runs while the depth is raised writes into another lane. */
 static void put(uint32_t limit)
 {
 	uint32_t depth = atomic_load_explicit(&own->depth, memory_order_relaxed);
@@ -117,7 +116,10 @@ static void on_signal(int sig)
 		put(per_handler);
 }
 
-/* Two signals that may interrupt each other, at a pace that is prime to everything. */
+/*
+ * Starts two signals that may interrupt each other, with periods that have no common factor with
+ * others.
+ */
 static void start_timers(timer_t t[2])
 {
 	for (int i = 0; i < 2; i++) {
@@ -144,7 +146,8 @@ static void wander(uint32_t i)
 		return;
 	CPU_ZERO(&set);
 	CPU_SET(chance(nr_cpus), &set);
-	sched_setaffinity(0, sizeof(set), &set);	/* a CPU that is not ours is refused */
+	/* A CPU that this process may not use is refused */
+	sched_setaffinity(0, sizeof(set), &set);
 }
 
 static void *thread(void *arg)
@@ -232,7 +235,7 @@ static void make_session(void)
 
 /* ---- readers ---- */
 
-/* A copy, because records lie on multiples of 4. Valid until the next call. */
+/* Copies a record, because records are aligned to 4 only. Valid until the next call. */
 static const struct record *valid(const struct ring_record *r)
 {
 	static struct record rec;
@@ -252,8 +255,8 @@ static const struct record *valid(const struct ring_record *r)
 }
 
 /*
- * All that was written is there, once, in order; a record's time lies before the next one was
- * begun.
+ * Checks that all written records exist once and in order, and that a record's time is before the
+ * beginning of the next one.
  */
 static void read_all(void)
 {
@@ -304,7 +307,7 @@ static void interrupted_and_moved(void)
 	read_all();
 }
 
-/* A clock so fast that most deltas are beyond 27 bits. */
+/* Uses a clock so fast that most deltas exceed 27 bits. */
 static void large_deltas(void)
 {
 	struct clock_scale *scale = &session_header(session)->tsc, saved = *scale;
@@ -314,7 +317,10 @@ static void large_deltas(void)
 	*scale = saved;
 }
 
-/* A clock that is a system call: threads are moved between the choice of a CPU and the commit. */
+/*
+ * Uses a clock that makes a system call, so threads are moved between the choice of a CPU and the
+ * commit.
+ */
 static void moved_before_the_commit(void)
 {
 	struct instance_state *inst = plane_instance(plane, 0);
@@ -331,7 +337,7 @@ static bool running(void)
 	return !waitid(P_ALL, 0, &info, WEXITED | WNOWAIT | WNOHANG) && !info.si_pid;
 }
 
-/* Copies of pages while writers go round: whatever is given out is whole. */
+/* Copies pages while writers overwrite the ring: each copied page is consistent. */
 static void read_under_the_writer(void)
 {
 	pid_t pids[PROCESSES];
@@ -359,7 +365,7 @@ static uint64_t written(void)
 	return n;
 }
 
-/* What a slow reader gets is whole, and what it does not get is counted. */
+/* A slow reader gets consistent records, and the lost ones are counted. */
 static void slow_reader(void)
 {
 	pid_t pids[PROCESSES];
@@ -420,7 +426,9 @@ static void killed_at_random(void)
 
 		me = (uint32_t)i % WRITERS;
 		atomic_store(&slots[me]->depth, 0);
-		/* What the dead one committed but did not note is not written again. */
+		/*
+		 * A record that the killed writer committed but did not note is not written again.
+		 */
 		shared->written[me * LAYOUT_HIT_LEVELS] = next[me * LAYOUT_HIT_LEVELS];
 		pid = fork();
 		if (!pid)

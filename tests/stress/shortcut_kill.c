@@ -4,10 +4,9 @@
  *
  *     shortcut_kill [TIMES]
  *
- * For each kind of shortcut programs attach one after the other, hit an event and are killed. Each
- * notes when a hit begins and when it is over. Afterwards the histogram has what was noted: each
- * sum lacks at most the hit that a killed program was in. Its keys are all there, once, and the
- * next program goes on.
+ * For each kind of shortcut, programs attach one after the other, hit an event and are killed. Each
+ * notes when a hit begins and ends. Afterwards the histogram equals the notes; each sum lacks at
+ * most the last hit of a killed program. All keys exist once, and the next program can count.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -67,7 +66,7 @@ static void hit_event(const struct kind *k, uint64_t i)
 	r.s16 = (int16_t)(i % KEYS);
 	snprintf(text, sizeof(text), "a text %u", (unsigned int)(i % KEYS));
 	rec_text(&r, text);
-	/* A variable is good for one match. */
+	/* A variable can be matched only once. */
 	if (k->begin)
 		agent_emit(agent_thread(), BEGIN, &r, sizeof(r), NULL);
 	journal->begun++;
@@ -87,7 +86,7 @@ static _Noreturn void program(const struct kind *k, uint64_t first)
 	}
 }
 
-/* -> whether it took shortcuts; -1: it did not attach */
+/* Returns whether the program took shortcuts; -1: it did not attach. */
 static int kill_one(const struct kind *k, uint64_t turn)
 {
 	const struct timespec nap = {0, 200000};

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * graph_calls.c - arguments, results and registers of every kind that a call has
+ * graph_calls.c - arguments, results and registers of every kind of call
  *
- * Each function has a site. What a tracer there changes in a register or on the stack changes the
- * sums.
+ * Each function has a site. If a tracer changes a register or the stack there, the sums change.
  */
 #include <complex.h>
 #include <fenv.h>
@@ -80,7 +79,7 @@ APART static struct large large(struct large l, int n)
 	return n ? large(l, n - 1) : l;
 }
 
-/* al says how many vector registers there are. */
+/* al has the number of vector registers. */
 APART static double variadic(const char *kinds, ...)
 {
 	double sum = 0;
@@ -96,7 +95,7 @@ APART static double variadic(const char *kinds, ...)
 	return sum;
 }
 
-/* Leaves keep what they need below the stack pointer. */
+/* Leaf functions store data below the stack pointer. */
 APART static long red_zone(long a)
 {
 	volatile long t[14];
@@ -106,7 +105,7 @@ APART static long red_zone(long a)
 	return t[0] + t[7] * 3 + t[13];
 }
 
-/* The static chain comes in r10. */
+/* r10 has the static chain. */
 APART static long nested(long a)
 {
 #if defined(__GNUC__) && !defined(__clang__)
@@ -121,7 +120,7 @@ APART static long nested(long a)
 #endif
 }
 
-/* Stacks that are aligned anew, with and without alloca (there r10 is the argument pointer). */
+/* Functions that align the stack, with and without alloca (where r10 is the argument pointer). */
 APART static long aligned(long a, long b, long c, long d, long e, long f, long on_stack)
 {
 	_Alignas(64) volatile long v[8] = { a, b, c, d, e, f, on_stack };
@@ -170,7 +169,7 @@ __attribute__((target("avx512f"))) APART static double vectors_512(int n)
 	return _mm512_reduce_add_pd(v);
 }
 
-/* Other registers are kept by the function that is called: rdi, rsi, xmm6 to xmm15. */
+/* With this ABI the called function preserves other registers: rdi, rsi, xmm6 to xmm15. */
 __attribute__((ms_abi)) APART static double windows(long a, double b, long c, double d, long e)
 {
 	return (double)a + b * 2 + (double)c * 3 + d * 4 + (double)e * 5 + (double)zero;
@@ -182,8 +181,8 @@ __attribute__((ms_abi)) APART static double windows_twice(long a, double b)
 }
 
 /*
- * Functions that keep all registers, and callers that rely on it. (gcc's -fipa-ra would do so for
- * any function, but not for those that have a site.)
+ * Functions that preserve all registers, and callers that rely on it. (gcc's -fipa-ra would do that
+ * for any function, but not for one with a site.)
  */
 #ifdef __clang__
 #define KEEPS_ALL __attribute__((preserve_most))
@@ -246,7 +245,7 @@ APART static long tail_indirect(long n)
 	return indirect(n, 5);
 }
 
-/* What belongs to the thread: rounding, the x87's precision. */
+/* State of the thread: rounding, the x87's precision. */
 APART static int modes(int n)
 {
 	unsigned short control;
@@ -256,7 +255,8 @@ APART static int modes(int n)
 }
 
 /*
- * What the x87 holds across a call is in memory; what a tracer leaves on its stack would be found.
+ * Across a call, x87 values are in memory. A value that a tracer leaves on the x87's stack would
+ * show.
  */
 APART static double registers(double a)
 {

@@ -30,7 +30,7 @@ struct guard {
 	APART ~guard() { count(n + 1000); }
 };
 
-/* A destructor that throws and catches while another exception is under way. */
+/* A destructor that throws and catches during another exception. */
 struct busy {
 	APART ~busy()
 	{
@@ -83,7 +83,7 @@ static void run_throw()
 	printf("throw %ld\n", sum);
 }
 
-/* Through frames of C: qsort's comparison throws. */
+/* An exception through frames of C: qsort's comparison throws. */
 APART static int compare(const void *a, const void *b)
 {
 	if (*static_cast<const int *>(a) == 13)
@@ -137,7 +137,7 @@ static void run_objects()
 	printf("objects %ld\n", sum);
 }
 
-/* From one thread to another. */
+/* Passes an exception from one thread to another. */
 static void run_threads()
 {
 	std::exception_ptr errors[8];
@@ -202,8 +202,8 @@ static void run_terminate()
 }
 
 /*
- * For as long as there is input, in threads, while others switch tracers (function_storm): each
- * time the same.
+ * Repeats the same in threads until the input ends, while other processes switch tracers
+ * (function_storm).
  */
 static thread_local long mine;
 

@@ -20,7 +20,7 @@
 #include <unistd.h>
 #include "../../apart.h"
 
-/* Each line that begins with `what` in the status of each task, once. */
+/* Prints each line that begins with `what` in the status of any task, once. */
 static APART void who_am_i(const char *what)
 {
 	char seen[256] = "", path[300], line[256];
@@ -90,7 +90,7 @@ static void less_rights(void)
 	who_am_i("Uid");
 }
 
-/* The child is no process of its own memory. */
+/* The child has no memory of its own. */
 static void less_rights_in_a_vfork(void)
 {
 	int status;
@@ -105,7 +105,10 @@ static void less_rights_in_a_vfork(void)
 	who_am_i("Uid");
 }
 
-/* For all threads, though there is only this one: what another one might do is not allowed. */
+/*
+ * Installs a filter for all threads, though there is only this one: it forbids calls that another
+ * thread might make.
+ */
 static void no_waiting(void)
 {
 	struct sock_filter code[] = {

@@ -48,7 +48,7 @@ static void run_longjmp(void)
 	printf("longjmp %ld after %d\n", sum, round);
 }
 
-/* A jump into the middle: some traced frames go, some stay. */
+/* A jump into the middle: some traced frames end, some stay. */
 APART static long outer(int n)
 {
 	jmp_buf mine, old;
@@ -108,7 +108,7 @@ static void run_alternate(void)
 	printf("alternate %ld\n", sum);
 }
 
-/* A stack that is full: handled on the other one. */
+/* Fills the stack; the signal is handled on the other stack. */
 APART static long endless(long n)
 {
 	volatile char room[200];
@@ -147,7 +147,10 @@ APART static long raise_between(int depth)
 	return before + work(3);
 }
 
-/* A stack in a frame of the thread's own, above all that its handlers interrupt. */
+/*
+ * The alternate stack is in a frame of the thread itself, above everything that its handlers
+ * interrupt.
+ */
 APART static void run_local(void)
 {
 	char local[64 * 1024];
@@ -159,7 +162,7 @@ APART static void run_local(void)
 	printf("local %ld %d\n", sum, (int)ticks);
 }
 
-/* Interrupted wherever it is, in the tracer as well. */
+/* The timer interrupts the thread anywhere, also in the tracer. */
 static void run_timer(void)
 {
 	struct sigaction act = { .sa_handler = tick, .sa_flags = SA_RESTART };
@@ -229,7 +232,7 @@ static void run_coroutines(void)
 		given = 0;
 		swapcontext(&main_context, &contexts[i]);
 		sum = (sum * 7 + given) % 1000003;
-		/* it is over: begin a new one at its place, so that all turns are the same */
+		/* It has ended: begin a new one in its place, so that all rounds are the same. */
 		if (nr_done > before) {
 			makecontext(&contexts[i], (void (*)(void))(void *)body, 1, i);
 		}
@@ -239,8 +242,8 @@ static void run_coroutines(void)
 }
 
 /*
- * A coroutine that goes on in another thread, in the middle of its functions; its stack is used
- * anew by the next.
+ * A coroutine that continues in another thread, in the middle of its functions. The next one uses
+ * its stack again.
  */
 static void *resume(void *arg)
 {

@@ -139,7 +139,8 @@ static void run_cancel(void)
 		nr += result == PTHREAD_CANCELED;
 	}
 	/*
-	 * One that is cancelled before it is deep has fewer to clean up: the number alone is sure.
+	 * A thread that is cancelled early has fewer frames to clean up, so only the number of
+	 * threads is certain.
 	 */
 	printf("cancel %d\n", nr);
 }
@@ -187,7 +188,7 @@ static void run_many(void)
 
 /* ---- Children ---- */
 
-/* Parent and child both return through all that was open. */
+/* Parent and child both return through all open functions. */
 APART static long fork_at(int depth, pid_t *child)
 {
 	if (!depth) {
@@ -220,7 +221,7 @@ APART static void run_self(const char *what)
 	execl(self, self, what, (char *)NULL);
 }
 
-/* The child has the parent's memory and its stack, and goes deeper on it. */
+/* The child uses the parent's memory and stack, and calls deeper functions on it. */
 APART static int vfork_at(int depth, int how)
 {
 	volatile pid_t child;
@@ -287,10 +288,7 @@ static void run_clone(void)
 	printf("clone %d %ld\n", total, sum);
 }
 
-/*
- * ---- The last thread ends by SYS_exit: then the process has ended, with the first one's status
- * ----
- */
+/* ---- The last thread ends by SYS_exit: the process ends with the first thread's status ---- */
 
 APART static void *ends_last(void *arg)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * graph_unwind.c MODE - who looks at the stack from inside and outside: backtrace(),
+ * graph_unwind.c MODE - readers of the stack from inside and outside: backtrace(),
  * _Unwind_Backtrace(), a debugger, a core dump
  *
- * The callers are the program's own functions (linked with -rdynamic, so that they have names);
- * what is not, is not printed.
+ * Prints only callers that are the program's own functions. It is linked with -rdynamic, so that
+ * they have names.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sites_program.c - functions that can be traced, which count their calls themselves; what it does
- * is told on its input
+ * sites_program.c - functions that can be traced and that count their calls themselves; its input
+ * has commands:
  *
  *     N           N rounds; prints how often each function of its own and of its library was called
  *                 so far
@@ -90,7 +90,7 @@ static void in_child(int n)
 
 static void obey(char *line);
 
-/* What may be done with the page of a function. */
+/* Prints the permissions of a function's page. */
 static void tell_text(void)
 {
 	FILE *f = fopen("/proc/self/maps", "re");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * static_disabled.c - compiled with TRACEFUSE_DISABLED: only main() and what it calls in libc may
- * be left
+ * static_disabled.c - compiled with TRACEFUSE_DISABLED: only main() and its calls of libc may
+ * remain
  */
 #include <stdio.h>
 #include <string.h>

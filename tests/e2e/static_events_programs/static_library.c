@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* static_library.c - a shared library with events of its own, one of which its program has too */
+/* static_library.c - a shared library with events of its own; its program has one of them, too */
 #include <tracefuse/tracefuse.h>
 #include "static_library.h"
 

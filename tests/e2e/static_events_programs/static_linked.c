@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * static_linked.c - linked with libtracefuse: attaches by itself, by $TRACEFUSE_SESSION or by
+ * static_linked.c - linked with libtracefuse: attaches itself, by $TRACEFUSE_SESSION or by
  * tf_attach()
  */
 #include <errno.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * static_plugin.c - comes by dlopen(); one of its events is another than the program's of that name
+ * static_plugin.c - loaded by dlopen(); one of its events differs from the program's event of the
+ * same name
  */
 #include <tracefuse/tracefuse.h>
 

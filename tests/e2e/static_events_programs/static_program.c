@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * static_program.c - a program with static events; its first argument says what it does
- */
+/* static_program.c - a program with static events; its first argument chooses what it does */
 #include <dlfcn.h>
 #include <errno.h>
 #include <printf.h>
@@ -45,7 +43,7 @@ static void *run_thread(void *arg)
 	return NULL;
 }
 
-/* Many threads, one after the other: they use slots again. */
+/* Many threads, one after the other, which reuse slots. */
 static void run_threads(void)
 {
 	for (intptr_t i = 0; i < 200; i++) {
@@ -132,7 +130,7 @@ static void handler(int sig)
 		siglongjmp(back, 1);
 }
 
-/* Signals at any moment of an event; every third handler leaves by siglongjmp. */
+/* Signals at any point of an event; every third handler leaves by siglongjmp. */
 static void run_signals(void)
 {
 	struct sigaction sa = { .sa_handler = handler };
@@ -150,9 +148,9 @@ static void run_signals(void)
 	}
 	timer_delete(timer);
 	signal(SIGALRM, SIG_IGN);
-	/* All levels are free again: this one is recorded. */
+	/* All levels are free again, so this event is recorded. */
 	trace_number(4242);
-	/* Another handler may have run between the last look and SIG_IGN. */
+	/* Another handler may have run between the last check and SIG_IGN. */
 	printf("made %ld\nhandled %d\n", made, handled);
 }
 
@@ -186,7 +184,7 @@ static __attribute__((noinline)) void run_stacks(void)
 	raise(SIGUSR1);
 }
 
-/* What a text's %Y calls, in the middle of a record that is being filled. */
+/* The conversion %Y calls this in the middle of filling a record. */
 static int print_signal(FILE *out, const struct printf_info *info, const void *const *args)
 {
 	return raise(SIGUSR1);
@@ -202,7 +200,10 @@ static void on_local_stack(int sig)
 	tf_printk("inner");
 }
 
-/* An alternate stack in a frame of the thread's own: it lies above what its handlers interrupt. */
+/*
+ * The alternate stack is in a frame of the thread itself, above everything that its handlers
+ * interrupt.
+ */
 static __attribute__((noinline)) void run_local_stack(void)
 {
 	const char *volatile format = "outer 0123456789%Y %d";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * damage.c - the session's memory is cut off while a process attaches: it goes on, attached or not
- * (R2)
+ * damage.c - truncates the session's memory while a process attaches: the process continues,
+ * attached or not (R2)
  */
 #include <errno.h>
 #include <signal.h>
@@ -24,7 +24,7 @@ static void handlers(void *out[NR_SIGNALS])
 	}
 }
 
-/* Until the process ends: the server makes the file longer again. */
+/* Truncates until the process ends, because the server makes the file longer again. */
 static void *cut(void *path)
 {
 	while (!truncate(path, 0))
@@ -32,7 +32,7 @@ static void *cut(void *path)
 	return NULL;
 }
 
-/* -> 0, or what is wrong */
+/* Returns 0 or the number of an error. */
 static int attach_while_cut(void)
 {
 	void *before[NR_SIGNALS], *after[NR_SIGNALS];
@@ -46,7 +46,7 @@ static int attach_while_cut(void)
 		return 1;
 	err = attach_start(session_dir(session), NULL);
 	handlers(after);
-	/* The first hit finds out, if nothing did before. */
+	/* The first hit finds out, if nothing has before. */
 	if (agent_thread() && agent_thread() != agent_thread_known())
 		return 2;
 	if (agent.state == AGENT_OFF)
@@ -59,7 +59,7 @@ static int attached_at_all(void)
 	return attach_start(session_dir(session), NULL) || !agent_thread();
 }
 
-/* -> how a child ended that attaches */
+/* Returns the status of a child that attaches. */
 static int child_of(int (*attach)(void))
 {
 	static const struct session_params params = {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * format.c - the format text of static events, and the note that tells where they are
- */
+/* format.c - the format text of static events, and the note with their places */
 #include <elf.h>
 #include <link.h>
 #include <setjmp.h>
@@ -18,8 +16,8 @@ TF_EVENT(one, line, (int, nr), (const char *, text), (void *, ptr), (unsigned lo
 	 (long long, ll));
 
 /*
- * sched_switch's fields as Linux 6.12 describes them: what its format file says is what is expected
- * below.
+ * The fields of sched_switch as in Linux 6.12. The expected text below is that kernel's format
+ * file.
  */
 static const struct tf_field switch_fields[] = {
 	{ "char[16]", "prev_comm", 1, 16, 0, 0 }, { "pid_t", "prev_pid", 4, 4, 1, 0 },
@@ -53,7 +51,7 @@ static const char *body(const struct tf_event *ev)
 	return out;
 }
 
-/* The print format alone. */
+/* Returns only the print format. */
 static const char *print_of(const char *print)
 {
 	static const struct tf_class none = { NULL, 0 };

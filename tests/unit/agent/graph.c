@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * graph.c - functions whose returns are caught do what they did, and what is recorded of them
+ * graph.c - functions whose returns are caught have the same results; checks the records of them
  *
- * This process is its own server, as in sites_live.c.
+ * The test process is its own server, as in sites_live.c.
  */
 #include <linux/futex.h>
 #include <pthread.h>
@@ -95,7 +95,7 @@ static bool answered(uint32_t command)
 	return false;
 }
 
-/* All functions have that word. */
+/* Sets the word of all functions. */
 static void words_set(uint32_t word)
 {
 	config_ref ref = session_config_alloc(session, SITES * sizeof(uint32_t));
@@ -121,7 +121,7 @@ static const void *address_of(const char *name)
 	return NULL;
 }
 
-/* The word of the site in the first bytes of a function. */
+/* Adds bits to the word of the site in the first bytes of a function. */
 static void word_add(const char *name, uint32_t bits)
 {
 	uintptr_t at = (uintptr_t)address_of(name);
@@ -177,7 +177,7 @@ static const char *name_of(uint64_t func)
 	return best;
 }
 
-/* "a{b{}}" of what this thread has recorded; depths are looked at. */
+/* Makes "a{b{}}" of this thread's records, and checks their depths. */
 static void shape_read(char *text)
 {
 	int depth = 0;
@@ -239,9 +239,9 @@ static void calls_and_returns_are_recorded(void **state)
 }
 
 /*
- * What the records of run_calls() say: each time lies between that of the record before and its
- * own record's. Two readings of the counter may be the same nanosecond, so a short call may take
- * none.
+ * Checks the records of run_calls(): each time lies between those of the previous record and its
+ * own record. Two readings of the counter may be the same nanosecond, so a short call may take 0
+ * ns.
  */
 static void times_are_in_order(void)
 {
@@ -319,15 +319,18 @@ static uint32_t word_at(const char *name)
 }
 
 /*
- * Where the compiler has made them no return address is replaced; a function that ends by a jump
- * lasts longer.
+ * In functions with return sites no return address is replaced. A function that ends by a jump
+ * lasts until the jump's target returns.
  */
 static void return_sites_are_used(void **state)
 {
 	unsigned int nr = 0;
 
 	words_set(GROUP | SITE_HOOKED);
-	/* Not all: code is running, so one whose first bytes lie in two words is left alone. */
+	/*
+	 * Not all functions: the code is running, so a site whose first bytes lie in two words is
+	 * not switched.
+	 */
 	for (const struct graph_function *f = graph_functions; f->name; f++)
 		nr += !!(word_at(f->name) & SITE_RETURNS);
 	assert_true(has_return_sites ? nr > 5 : !nr);
@@ -344,7 +347,7 @@ static void what_was_left_is_forgotten(void **state)
 	int functions = 0;
 
 	/*
-	 * Behind the return of jump_over() leaf() has the same depth, whatever was left open
+	 * After the return of jump_over(), leaf() has the same depth, whatever calls were left open
 	 * before.
 	 */
 	for (const char *at = shape; (at = strstr(at, "leaf")); at++) {
@@ -470,7 +473,7 @@ static void sleep_counts_or_not(void **state)
 
 enum { PROFILE_TYPE = LAYOUT_FUNCTION_ID };	/* that of all entries but two: emit_type() */
 
-/* ns of all returns from one function, as the profile has them; NULL: from all functions. */
+/* The profile's time of all returns from a function, in ns; NULL: from all functions. */
 static uint64_t profiled(const char *name)
 {
 	struct ring_record r;
@@ -497,7 +500,7 @@ static uint64_t now(clockid_t clock)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* -> how long the thread took by its own clock, and on the processor */
+/* Returns the time that the thread took by its own clock, and on the processor. */
 static void profile_works(uint32_t flags, uint64_t *took, uint64_t *ran)
 {
 	config_set((struct graph_config){ .flags = GRAPH_PROFILE | flags });
@@ -511,8 +514,8 @@ static void profile_works(uint32_t flags, uint64_t *took, uint64_t *ran)
 }
 
 /*
- * graph-time and sleep-time: each of the four. What is a function's own cannot be more in all than
- * there was.
+ * Checks all four combinations of graph-time and sleep-time. The sum of the functions' own times
+ * cannot exceed the whole time.
  */
 static void the_profile_counts_what_is_asked_for(void **state)
 {
@@ -546,7 +549,7 @@ static const struct map_shape profile_shape = {
 };
 static data_ref folded;		/* the map */
 
-/* An entry whose plan folds records by one op into an empty map. */
+/* Gives an entry a plan that folds records by one op into an empty map. */
 static void fold_arm(uint32_t entry, uint32_t event, struct op op, const struct map_shape *shape)
 {
 	const size_t size = sizeof(struct plan) + sizeof(struct arm) + sizeof(struct trigger_arm);
@@ -583,7 +586,7 @@ static void folded_each(const struct map_shape *shape,
 	assert_int_equal(map_each(session_data(session, folded, size), size, shape, fn, arg), 0);
 }
 
-/* What a map has of a function, of all CPUs. */
+/* The sums of a function in a map, for all CPUs. */
 struct profile_sums {
 	const char	*name;
 	uint64_t	sum[PROFILE_SUMS];
@@ -646,7 +649,7 @@ static void profile_ends(void)
 	entry_arm(GROUP + GROUP_GRAPH, LAYOUT_GRAPH_ENTRY_ID, true);
 }
 
-/* The thread's way of the profile, made by calls; where there can be none the test is left. */
+/* Makes calls until the thread has its way of the profile. If there can be none, the test ends. */
 static struct agent_profile *profile_way(void)
 {
 	struct agent_profile *w = &agent_thread()->profiles[PROFILE % AGENT_PROFILES];
@@ -655,7 +658,7 @@ static struct agent_profile *profile_way(void)
 		profile_ends();
 		skip();
 	}
-	/* It may be put off its CPU in between. */
+	/* The thread may lose its CPU in between. */
 	for (int i = 0; i < 100; i++) {
 		run_calls();
 		if (w->event == PROFILE && w->cpu == (uint32_t)*agent_thread()->cpu)
@@ -689,7 +692,7 @@ static void a_profiled_call_goes_the_short_way(void **state)
 	words_set(GROUP | SITE_HOOKED);
 	profile_begins(0, true);
 	w = profile_way();
-	/* What goes the short way is counted elsewhere. */
+	/* Calls that take the short way are counted elsewhere. */
 	for (int i = 0; i < ROUNDS; i++) {
 		uint64_t before = profile_sum("leaf", PROFILE_CALLS);
 		char *at = w->sums;
@@ -710,7 +713,8 @@ static void a_profiled_call_goes_the_short_way(void **state)
 }
 
 /*
- * One call: its square is that of its time. The same holds for ways that are found again for each.
+ * For one call, the sum of squares is the square of its time. The same holds if the way is found
+ * again for each call.
  */
 static void a_profiled_call_has_a_time_and_its_square(void **state)
 {
@@ -760,7 +764,7 @@ static void same_profile(int program, uint32_t flags)
 	assert_int_equal(profile_read()->nr, by_long.nr);
 }
 
-/* Each way that functions leave and are left, with each of the profile's options. */
+/* All kinds of calls and returns, with each of the profile's options. */
 static void profiles_are_the_same_by_the_short_way(void **state)
 {
 	static const uint32_t flags[] = {
@@ -808,7 +812,7 @@ static uint64_t calls_of(const struct counted_calls *all, const uint64_t key[2])
 	return 0;
 }
 
-/* Called from one place: the caller may be a key. */
+/* The functions are called from one place, because the caller may be a key. */
 static __attribute__((noinline)) void calls_count(struct counted_calls *all, int program, int times,
 						  struct op op, const struct map_shape *shape)
 {
@@ -835,7 +839,7 @@ static void same_counts(int program, struct op op, const struct map_shape *shape
 				 (unsigned long)by_long.key[i][1]);
 }
 
-/* By each key, and by both in either order; in every way that functions are left. */
+/* With each key, and with both in either order; for all kinds of returns. */
 static void calls_are_counted_the_same_by_the_short_way(void **state)
 {
 	enum { IP = offsetof(struct function_record, ip),
@@ -866,7 +870,7 @@ static void calls_are_counted_the_same_by_the_short_way(void **state)
 			same_counts(i, ops[k], &shapes[ops[k].kind == OP_HIST_KEYS]);
 	if (*t->cpu >= 0 && !session_header(session)->fence)
 		assert_true(agent_shortcut_taken(t, SHORTCUT_FUNCTION) > before + 4 * 20000);
-	/* A value: the long way. */
+	/* A histogram with a value takes the long way. */
 	before = agent_shortcut_taken(t, SHORTCUT_FUNCTION);
 	fold_arm(CALLED, LAYOUT_FUNCTION_ID, value, &valued);
 	run_calls();
@@ -876,7 +880,7 @@ static void calls_are_counted_the_same_by_the_short_way(void **state)
 	words_set(GROUP | SITE_HOOKED);
 }
 
-/* Two instances: the return goes to those that have the entry. */
+/* With two instances, the return goes to those that have recorded the entry. */
 static void returns_go_where_their_entries_are(void **state)
 {
 	struct instance_state *other = plane_instance(session_plane(session), 1);
@@ -946,7 +950,7 @@ static void handlers_come_anywhere(void **state)
 	assert_int_equal(bad, 0);
 }
 
-/* The functions in the last stack that was recorded, as far as they are known. */
+/* Reads the known functions of the last recorded stack. */
 static void stack_read(char *text)
 {
 	struct ring_record r;
@@ -1024,8 +1028,8 @@ static void switched_beside_threads(void **state)
 /* ---- Damage ---- */
 
 /*
- * In a child: the way of an entry leads nowhere. -> the functions do what they did, and nothing is
- * traced any more
+ * In a child, damages the way of an entry. True: the functions still have the right results, and
+ * nothing is traced any more.
  */
 static bool survives(uint32_t entry)
 {
@@ -1035,14 +1039,14 @@ static bool survives(uint32_t entry)
 	run_calls();
 	way = &agent_thread()->ways[entry % AGENT_WAYS];
 	if (way->event != entry)
-		return true;	/* there is no short way here */
-	guard_start();		/* again: cmocka has set handlers of its own */
+		return true;	/* this machine has no short way */
+	guard_start();		/* again, because cmocka has set its own handlers */
 	way->ring = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	return run_calls() == expected[0] && !agent_attached() && run_calls() == expected[0] &&
 	       run_tails() == expected[2];
 }
 
-/* The same of what is remembered of the profile. */
+/* The same for the remembered way of the profile. */
 static bool survives_profile(void)
 {
 	struct agent_profile *way = &agent_thread()->profiles[PROFILE % AGENT_PROFILES];
@@ -1074,7 +1078,7 @@ static void nonsense_in_the_profile_ends_the_tracing(void **state)
 	profile_ends();
 }
 
-/* Numbers of elts in the table of a map become others: within the map, at its end, far behind. */
+/* Changes numbers of elts in a map's table: to ones within the map, at its end, and far behind. */
 static void map_scribble(const struct map_shape *shape, unsigned int *seed)
 {
 	struct map_layout l;
@@ -1096,7 +1100,7 @@ static void map_scribble(const struct map_shape *shape, unsigned int *seed)
 	}
 }
 
-/* What lies in the session beside a map is as it was. */
+/* Makes calls, and checks that the memory on both sides of a map has not changed. */
 static void calls_beside(const struct map_shape *shape, const uint64_t *const canaries[2])
 {
 	unsigned int seed = 1;
@@ -1111,7 +1115,7 @@ static void calls_beside(const struct map_shape *shape, const uint64_t *const ca
 	assert_true(agent_attached());
 }
 
-/* Both short ways that count calls, in a map whose numbers lead anywhere. */
+/* Runs both short ways that count calls, with a map whose numbers lead anywhere. */
 static void nonsense_in_a_map_leads_nowhere(void **state)
 {
 	static const struct map_shape pairs = {

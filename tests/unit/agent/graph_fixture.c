@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * graph_fixture.c - functions that leave and are left in every way that C has
- */
+/* graph_fixture.c - functions that are left in all ways of C */
 #include <execinfo.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -293,7 +291,7 @@ APART long run_left_handler(void)
 	return n;
 }
 
-/* Wherever the thread is: every tenth leaves what it interrupted. */
+/* The handler runs at any point; each tenth one leaves the interrupted code. */
 static volatile sig_atomic_t timer_may_leave;
 static sigjmp_buf interrupted;
 
@@ -335,7 +333,7 @@ APART long run_sleeps(void)
 	return 1;
 }
 
-/* 3 ms of the processor, 30 ms without it. */
+/* Uses the processor for 3 ms, and sleeps for 30 ms. */
 APART long works(long n)
 {
 	struct timespec from, now;
@@ -425,7 +423,7 @@ APART long in_child(long n)
 	return below;
 }
 
-/* The child returns from what its parent called. */
+/* The child returns from functions that its parent called. */
 APART pid_t forks(void)
 {
 	pid_t pid = fork();
@@ -562,7 +560,7 @@ long run_thread(void)
 	return n;
 }
 
-/* ---- Who looks at the stack ---- */
+/* ---- Readers of the stack ---- */
 
 int frames_seen;
 
@@ -574,7 +572,7 @@ static UNSEEN int frame_is(const void *at, const char *name)
 	return 0;
 }
 
-/* 1, 2, 4: the three callers are there in their order. */
+/* Returns a sum of 1, 2 and 4, one for each of the three callers in the right order. */
 APART long looks(long a)
 {
 	static const char *const names[] = { "looks", "looks_above", "looks_top" };
@@ -608,7 +606,7 @@ long run_backtrace(void)
 	return looks_top(10);
 }
 
-/* ---- Stacks that are aligned anew ---- */
+/* ---- Functions that align the stack ---- */
 
 struct wide {
 	_Alignas(64) long a[8];

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hostile.c - what the agent reads of sections, waiters, DSOs and slots while somebody writes
+ * hostile.c - the agent reads sections, waiters, DSOs and slots while another thread writes
  * anything there (R38)
  *
- * A child attaches and does all that reads these tables: it begins and ends
- * sections, waits and wakes, looks for DSOs, and its threads take slots. First
- * each word gets each of a list of values, then a thread scribbles meanwhile.
- * The session's memory lies between pages that nobody can touch, so what goes
- * elsewhere ends the child by a signal, and what does not come to an end by
- * SIGALRM. A hit may fault in the spare addresses: the agent detaches then, and
- * the next child goes on (agent/thread/guard.c).
+ * A child attaches and does everything that reads these tables: it begins and ends sections, waits
+ * and wakes, looks for DSOs, and its threads take slots. First each word gets each of a list of
+ * values, then a thread scribbles at the same time. The session's memory lies between inaccessible
+ * pages, so an access elsewhere ends the child by a signal, and an endless loop ends by SIGALRM. A
+ * hit may fault in the spare addresses. The agent then detaches, and the next child continues
+ * (agent/thread/guard.c).
  *
  *     stress-hostile-agent [CHILDREN [SEED]]
  */
@@ -85,7 +84,7 @@ static uint64_t nonsense(void)
 	       chance() % 2 ? chance() & 0xffff : chance();
 }
 
-/* Words of 8 bytes; atomic, as a program's own would be. */
+/* Writes words of 8 bytes, atomically, as a program's own stores would be. */
 static void stroke(void)
 {
 	const struct piece *p = &pieces[chance() % nr_pieces];
@@ -106,7 +105,7 @@ static void *scribble(void *arg)
 	return NULL;
 }
 
-/* ---- What the agent does ---- */
+/* ---- The agent's actions ---- */
 
 static pthread_mutexattr_t shared;
 static pthread_mutex_t mutex;
@@ -138,7 +137,7 @@ static void waits(const void *addr, unsigned int kind)
 
 static void dsos(struct agent_thread *t)
 {
-	agent_dso_closed();		/* looked up again */
+	agent_dso_closed();		/* so that it is looked up again */
 	(void)agent_address(t, (const void *)dsos);
 	(void)agent_address(t, (const void *)printf);
 	(void)agent_functions_on();
@@ -205,7 +204,7 @@ static void meanwhile(void)
 	in_a_thread();
 }
 
-/* It waits in its own place, whatever the slot says its number is. */
+/* Whether the thread waits in its own place, whatever number the slot has. */
 static bool waits_in_its_place(void)
 {
 	struct agent_thread *t = agent_thread();
@@ -221,7 +220,7 @@ static bool waits_in_its_place(void)
 	return right;
 }
 
-/* -> 0; 7: it was detached meanwhile; 9: what is tried does nothing, even before */
+/* Returns 0; 7: it was detached meanwhile; 9: the actions have no effect even without damage. */
 static int child(int nr)
 {
 	alarm(CHILD_S);
@@ -251,7 +250,7 @@ static void watch_all(void)
 	c->kinds = SECTION_CRITICAL | SECTION_WAKEUP;
 }
 
-/* What is nonsense now is the next child's, too: only what every hit needs is put right. */
+/* Restores only the data that each hit needs. The next child gets the other nonsense, too. */
 static void put_right(const struct instance_state *was)
 {
 	memcpy(inst, was, sizeof(*inst));

@@ -16,7 +16,7 @@
 enum { MOST = 16, FWAIT = 0x9b };
 
 /*
- * "   addr:       48 89 e5        mov ..." -> how many bytes; 0: another line, or data between
+ * Returns the number of bytes of " addr: 48 89 e5 mov ..."; 0: another line, or data between
  * functions.
  */
 static size_t bytes_of(const char *line, uint8_t *bytes)
@@ -37,7 +37,7 @@ static size_t bytes_of(const char *line, uint8_t *bytes)
 	return n;
 }
 
-/* objdump takes a wait before an instruction of the x87 for a part of it. */
+/* objdump shows a wait before an x87 instruction as a part of it. */
 static bool is_same(const uint8_t *bytes, size_t n)
 {
 	const size_t wait = n > 1 && *bytes == FWAIT;
@@ -76,7 +76,7 @@ static void as_objdump_says(void **state)
 
 struct one {
 	const char	*what;
-	uint8_t		room, len;	/* 0: it is none */
+	uint8_t		room, len;	/* 0: not an instruction */
 	uint8_t		map, opcode, modrm;
 	uint8_t		bytes[MOST];
 };
@@ -139,7 +139,7 @@ static void one_by_one(void **state)
 	}
 }
 
-/* The sanitizers look at what is read. */
+/* The sanitizers check each read. */
 static void no_byte_behind(void **state)
 {
 	uint32_t random = 1;

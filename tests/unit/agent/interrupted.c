@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * interrupted.c - a hit that a handler interrupts behind one of its instructions, where the handler
- * hits an event that is remembered in the same place
+ * interrupted.c - a handler interrupts a hit after one of its instructions, and hits an event that
+ * is remembered in the same place
  *
- * The processor's trap flag interrupts: behind each of a hit's instructions there is a SIGTRAP. A
- * restartable section that is interrupted begins again elsewhere, so this reaches all that is
- * before it: the first instructions of a hit.
+ * The processor's trap flag causes a SIGTRAP after each instruction of a hit. An interrupted
+ * restartable section begins again elsewhere, so this reaches only the instructions before the
+ * section: the first ones of a hit.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -22,7 +22,7 @@
 enum { MINE = 1000, THEIRS = MINE + AGENT_WAYS, TRAP = 0x100, LEARNS = 40, STEPS = 140 };
 
 static struct {
-	int left; /* instructions */
+	int left; /* number of remaining instructions */
 	bool hit;
 } trap;
 
@@ -36,7 +36,7 @@ static void hit_one(uint32_t id)
 	hits[id == THEIRS]++;
 }
 
-/* So often that the way is remembered. */
+/* Hits so often that the way is remembered. */
 static void hit_many(uint32_t id)
 {
 	for (int i = 0; i < LEARNS; i++)
@@ -52,7 +52,7 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 	hit_many(THEIRS);
 }
 
-/* Below what a function without a frame may have there. */
+/* Works below the red zone of a function without a frame. */
 static void trap_flag(uint64_t flag)
 {
 	__asm__ volatile("leaq	-128(%%rsp), %%rsp\n\t"
@@ -66,7 +66,7 @@ static void trap_flag(uint64_t flag)
 			 : "memory", "cc");
 }
 
-/* False: the hit has no such instruction. */
+/* Interrupts after instruction number `step`. False: the hit has fewer. */
 static bool interrupt_at(int step)
 {
 	hit_many(MINE);

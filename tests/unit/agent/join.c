@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * join.c - a process that the server refuses when it has begun to watch the dynamic linker, and one
- * that has the agent twice
+ * join.c - a process that the server refuses after it has begun to watch the dynamic linker, and a
+ * process with two agents
  *
  * The program is this test itself, with the library preloaded.
  */
@@ -16,7 +16,7 @@ enum { SLOTS = 4, TRIES = 2000 };
 
 static const char *program, *library;
 
-/* ---- The program: its exit status says what went wrong, 0: nothing ---- */
+/* ---- The program: its exit status is the number of an error; 0: none ---- */
 
 static bool loads(void)
 {
@@ -43,7 +43,7 @@ static int run_program(const char *later)
 	return *later ? 5 : 0;
 }
 
-/* The agent once more, in a name space of its own: it joins, too. */
+/* Loads the agent a second time, in a name space of its own. It joins, too. */
 static int run_twice(void)
 {
 	if (!dlmopen(LM_ID_NEWLM, getenv("LD_PRELOAD"), RTLD_NOW))
@@ -80,7 +80,7 @@ static pid_t start(const char *what, const char *later)
 	return pid;
 }
 
-/* later: the session that it tries to join by itself, "": none. */
+/* later: the session that the program tries to join by itself; "": none. */
 static int status_of(const char *later)
 {
 	int status = -1;
@@ -115,7 +115,7 @@ static void who_is_refused_goes_on_and_may_join_later(void **state)
 	pthread_t t;
 	int status;
 
-	/* The first ones find out which libraries have no functions to be traced. */
+	/* The first runs find out which libraries have no functions that can be traced. */
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(status_of(""), 0);
 	serve_stop();
@@ -137,7 +137,10 @@ static void slots_add(void *arg, pid_t pid, unsigned int slots)
 	*(unsigned int *)arg += slots;
 }
 
-/* exec is told by the image that a process says it is: a second agent is of the same. */
+/*
+ * The server recognizes exec by the image number of the process. A second agent has the same
+ * number.
+ */
 static void two_agents_of_a_process_have_slots_of_their_own(void **state)
 {
 	unsigned int slots = 0;

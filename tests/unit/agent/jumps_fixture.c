@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jumps_fixture.c - functions that end in jumps, or do not; all have sites, and are named after
- * what sites_jumping() is to say
+ * jumps_fixture.c - functions with sites that end in jumps, or do not; their names have the
+ * expected result of sites_jumping()
  */
 #include <dlfcn.h>
 #include <stddef.h>
@@ -57,7 +57,7 @@ FAR int jumps_other(void *object)
 	return dlclose(object);
 }
 
-/* From dlsym() perhaps. */
+/* A pointer that may come from dlsym(). */
 void *(*volatile jumps_pointer)(const char *name);
 
 FAR void *jumps_by_pointer(const char *name)
@@ -70,7 +70,7 @@ FAR void *jumps_by_table(const struct jumps_table *table, const char *name)
 	return table->open(name);
 }
 
-/* As the parts of functions that are seldom run. */
+/* Like parts of functions that are rarely run. */
 __asm__(".pushsection .text\n"
 	".type jumps_by_hand, @function\n"
 	".globl jumps_by_hand\n"
@@ -78,7 +78,7 @@ __asm__(".pushsection .text\n"
 	".pushsection __patchable_function_entries,\"awo\",@progbits,.text\n.balign 8\n.quad "
 	"1f\n.popsection\n"
 	"1: .rept 5\nnop\n.endr\n"
-	"movl $0x25ff, %eax\n" /* not where an instruction begins: none */
+	"movl $0x25ff, %eax\n" /* the bytes of a jump inside another instruction */
 	"2: jmp jumps_elsewhere + 2\n"
 	".cfi_endproc\n"
 	".size jumps_by_hand, . - jumps_by_hand\n"
@@ -114,7 +114,7 @@ static FAR int here(int nr)
 {
 	for (int i = 0; i < nr; i++)
 		nr = nr * 3 + i;
-	/* Bytes of a constant, not a jump. */
+	/* The bytes of a jump in a constant. */
 	return nr ^ 0x25ffe0ff;
 }
 

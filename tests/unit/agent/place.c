@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * place.c - whom a program lets tell it what to do: sessions of others, and what somebody else may
- * have put into one
+ * place.c - sessions that a program must not join: those of other users, and those that another
+ * user has changed
  *
- * Each trick is done to a session that is in order, tried and undone.
+ * Each trick is applied to a valid session, tried and undone.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -59,7 +59,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* In a child: the last one is let in. */
+/* Tries to join in a child, with these ids. */
 static int tries_name(const char *name, const char *runtime_dir, uid_t real, uid_t effective)
 {
 	int status = 0;
@@ -68,7 +68,7 @@ static int tries_name(const char *name, const char *runtime_dir, uid_t real, uid
 	if (!pid) {
 		if (syscall(SYS_setresuid, real, effective, 0))
 			_exit(255);
-		agent.late = true;	/* else the kernel has looked at the ids */
+		agent.late = true;	/* else the kernel has checked the ids */
 		_exit(-attach_start(name, runtime_dir));
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -173,7 +173,7 @@ static void real_and_effective_user_are_one(void **state)
 	assert_int_equal(tries_to_join(0, 0), 0);
 }
 
-/* The kernel notes who calls listen(). */
+/* The kernel notes the user that calls listen(). */
 static void another_user_is_not_asked(void **state)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -192,7 +192,7 @@ static void another_user_is_not_asked(void **state)
 	assert_int_equal(tries(), 0);
 }
 
-/* Where a user may mount what seems to be another user's. */
+/* On systems where a user may mount a file system that seems to be another user's. */
 static void a_session_lies_in_memory(void **state)
 {
 	char other[] = "/var/tmp/tracefuse-test-XXXXXX", real_dir[sizeof(dir)];
@@ -211,7 +211,7 @@ static void a_session_lies_in_memory(void **state)
 	strcpy(dir, real_dir);
 }
 
-/* The server makes its sessions in /dev/shm then. */
+/* In that case the server makes its sessions in /dev/shm. */
 static void a_file_is_no_runtime_directory(void **state)
 {
 	char path[300];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * request.c - replies that come too late: the server is a thread of the test, which stands still
- * meanwhile
+ * request.c - replies that come too late: the server is a thread of the test, which stops meanwhile
  */
 #include <errno.h>
 #include "agent/state.h"
@@ -86,8 +85,8 @@ static void slots_that_come_late_are_not_lost(void **state)
 static _Atomic bool answered;
 
 /*
- * As a server that answers others, for longer than a thread waits for one that answers nobody; then
- * us.
+ * Acts as a server that answers others for longer than a thread waits for a silent server, and then
+ * answers us.
  */
 static void *answer_others(void *arg)
 {
@@ -124,7 +123,7 @@ static void nobody_waits_for_ever(void **state)
 		rounds++;
 	} while (patience_goes_on(&p));
 	assert_int_equal(rounds, AGENT_ROUNDS);
-	/* But a program that begins, as long as the server goes on. */
+	/* But a program that begins waits as long as the server makes progress. */
 	agent.starting = true;
 	p = patience_begin();
 	for (rounds = 0; rounds < 2 * AGENT_ROUNDS; rounds++) {

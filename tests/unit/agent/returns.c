@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * returns.c FIXTURE - which functions of a file are left at return sites alone
- */
+/* returns.c FIXTURE - finds the functions of a file that are left only at return sites */
 #include <elf.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +16,7 @@
 
 enum { MOST = 256 };
 
-/* Nothing is traced here. */
+/* This test traces nothing. */
 bool patch_has_xsave;
 struct agent agent;
 __thread struct agent_self agent_self;
@@ -144,7 +142,8 @@ static void in_one_list_by_address(void **state)
 }
 
 /*
- * Of a function that has one which cannot be used none is, nor any where nobody knows whose it was.
+ * If one return site of a function cannot be used, none of them is. If the function of a return
+ * site is not known, none is used.
  */
 static void one_that_is_left_alone(void **state)
 {
@@ -165,7 +164,7 @@ static void one_that_is_left_alone(void **state)
 	assert_false(sites_unpair(sites, nr));
 }
 
-/* Before version 2 a map of XRay has addresses in the place of distances. */
+/* Before version 2, a map of XRay has addresses instead of distances. */
 static void map_make_old(unsigned char *bytes)
 {
 	const Elf64_Ehdr *h = (const Elf64_Ehdr *)bytes;
@@ -203,7 +202,7 @@ static void an_old_map_says_the_same(void **state)
 	free(copy);
 }
 
-/* What is wrong in a file is not believed. */
+/* Damaged files: wrong data is refused. */
 static void damaged(void **state)
 {
 	file_damage(pair);

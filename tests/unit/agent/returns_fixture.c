@@ -2,7 +2,7 @@
 /*
  * returns_fixture.c - functions with return sites at all of their exits, at some, and at none
  *
- * Their names begin with what returns.c is to find: good_, cold_ (one part has no entry), bad_.
+ * Their names begin with the expected result: good_, cold_ (one part has no entry), bad_.
  */
 #include <stdio.h>
 
@@ -38,7 +38,7 @@ __attribute__((noinline)) long good_two(long a)
 	return good_leaf(a + 1) + good_leaf(a + 2);
 }
 
-/* It lasts as long as what it jumps to. */
+/* It lasts until the target of its jump returns. */
 __attribute__((noinline)) long bad_tail(long a)
 {
 	return good_leaf(a * 2);
@@ -69,7 +69,7 @@ __attribute__((noinline)) long cold_failing(long a)
 	return good_leaf(a) + 1;
 }
 
-/* A return that the compiler knows nothing of. */
+/* A return that the compiler does not know. */
 __attribute__((noinline)) long bad_return(long a)
 {
 	if (a == 3)
@@ -84,7 +84,7 @@ __attribute__((noinline)) long bad_jump(long a)
 	return good_leaf(a) + 1;
 }
 
-/* In a list, and yet no exit. */
+/* Listed, but not an exit. */
 __attribute__((noinline)) long bad_middle(long a)
 {
 	__asm__ volatile("1: .byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n" NOTED "nop");

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * section.c - which sections of threads are reported; the test is its own server
- */
+/* section.c - checks which sections of threads are reported; the test is its own server */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,7 +42,7 @@ static void longest_is(uint64_t ns)
 	reports->longest = section_longest(ns, live_number(inst->live));
 }
 
-/* Nothing has been; `kinds` are watched. */
+/* Resets the test; `kinds` are watched. */
 static void begin(uint32_t kinds)
 {
 	memset(reports, 0, sizeof(*reports));
@@ -61,7 +59,7 @@ static void change(uint32_t kind, bool on)
 			     NULL);
 }
 
-/* How many since then. */
+/* The number of reports since begin(). */
 static uint32_t reported(void)
 {
 	return live_number(inst->live);
@@ -131,7 +129,7 @@ static void a_section_is_reported_at_its_end(void **state)
 	assert_int_equal(last()->end.locks, 1);
 	assert_int_equal(last()->start.ip, agent_address(agent_thread(), (const void *)change));
 	assert_int_equal(last()->start.parent, agent_address(agent_thread(), (const void *)begin));
-	/* What was recorded is left alone from now on. */
+	/* The records of the section are not changed from now on. */
 	assert_int_equal(last()->buffer, live);
 	assert_int_equal(inst->live & 1, !live);
 }
@@ -172,7 +170,7 @@ static void an_end_without_a_beginning_is_none(void **state)
 	change(SECTION_IRQS, false);
 	assert_int_equal(reported(), 0);
 	change(SECTION_PREEMPT, true);
-	control->watch[SECTION_WATCH_CRITICAL].generation++;	/* somebody else watches now */
+	control->watch[SECTION_WATCH_CRITICAL].generation++;	/* another tracer watches now */
 	change(SECTION_PREEMPT, false);
 	assert_int_equal(reported(), 0);
 	assert_false(agent_thread()->section.on);
@@ -225,7 +223,7 @@ static uint64_t state_of(uint32_t number)
 	return section_state(number, control->watch[SECTION_WATCH_CRITICAL].generation);
 }
 
-/* Whoever was killed while he wrote keeps it; where there is none left nothing is reported. */
+/* A report stays taken if its writer was killed. If no report is free, nothing is reported. */
 static void a_report_left_half_written_is_passed_over(void **state)
 {
 	begin(SECTION_OWN);
@@ -238,12 +236,15 @@ static void a_report_left_half_written_is_passed_over(void **state)
 	for (int i = 0; i < SECTION_REPORTS; i++)
 		if (i != 2)
 			reports->reports[i].state |= 1;
-	one_own();	/* there is no place but that of the newest one: nothing happens */
+	one_own();	/* Only the newest report's place is left, so nothing is reported. */
 	assert_int_equal(reported(), 1);
 	assert_int_equal(reports->reports[2].state, state_of(1));
 }
 
-/* One that is written, but not named: his number may be the next, or another one's is. */
+/*
+ * A report is written but not named yet. Its number may be the next one, or another report gets
+ * that number.
+ */
 static void a_report_that_waits_to_be_named_is_passed_over(void **state)
 {
 	begin(SECTION_OWN);
@@ -252,14 +253,16 @@ static void a_report_that_waits_to_be_named_is_passed_over(void **state)
 	one_own();
 	assert_int_equal(live_report(inst->live), 2);
 	assert_int_equal(reports->reports[1].state, state_of(1));
-	/* It was not: he has gone, or will find out. */
+	/* It was not named: its writer has ended, or will find out. */
 	for (int i = 0; i < SECTION_REPORTS; i++)
 		one_own();
 	assert_int_equal(reported(), 1 + SECTION_REPORTS);
 	assert_int_not_equal(reports->reports[1].state, state_of(1));
 }
 
-/* Who was the last has not told how long it was: he was interrupted, or killed. */
+/*
+ * The thread of the last report has not updated the maximum, because it was interrupted or killed.
+ */
 static void what_has_not_been_told_is_in_the_report(void **state)
 {
 	begin(SECTION_OWN);
@@ -272,7 +275,7 @@ static void what_has_not_been_told_is_in_the_report(void **state)
 	assert_int_equal(reported(), 1);
 	assert_int_equal(reports->longest,
 			 section_longest(last()->end.time - last()->start.time, 1));
-	/* What was written to tracing_max_latency after it is not changed. */
+	/* A later write to tracing_max_latency is not changed. */
 	longest_is(7);
 	one_own();
 	assert_int_equal(reported(), 2);
@@ -329,7 +332,10 @@ static void each_number_is_one_threads(void **state)
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t seen;
 
-/* Where none begins before the last one has ended each is reported, and at its end it is there. */
+/*
+ * If no section begins before the last one has ended, each is reported, and the report is complete
+ * at its end.
+ */
 static void *in_turn(void *arg)
 {
 	for (int i = 0; i < SECTIONS; i++) {
@@ -354,7 +360,7 @@ static void each_is_reported_that_begins_after_the_last(void **state)
 	assert_int_equal(seen, THREADS * SECTIONS);
 }
 
-/* The maximum is never a shorter one than before. */
+/* The maximum never decreases. */
 static void *longer(void *arg)
 {
 	for (int i = 0; i < SECTIONS; i++) {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shortcut.c - hits that histograms count: what comes of them is the same with and without
- * shortcuts
+ * shortcut.c - hits that histograms count: the result is the same with and without shortcuts
  *
- * Two events have the same fields and get the same command and the same hits. Those of the one have
- * shortcuts; while the other's trigger is set and while it is hit, they are switched off.
+ * Two events have the same fields and get the same command and the same hits. The first one's hits
+ * take shortcuts. While the second one's trigger is set and while it is hit, shortcuts are off.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -61,7 +60,7 @@ static int compare_lines(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* A histogram's lines in the order of their texts: what has as many hits has no order. */
+/* Sorts a histogram's lines by their texts, because entries with equal hits have no order. */
 static char *lines_at(const char *path, char *to)
 {
 	char *line[8192], *save, *text = strdup(text_of(path));
@@ -178,7 +177,9 @@ static uint64_t taken(void)
 	return nr;
 }
 
-/* Some of the hits find the histogram paused, some the event enabled. -> hits that took a shortcut
+/*
+ * During some of the hits the histogram is paused, during others the event is enabled. Returns the
+ * number of hits that took a shortcut.
  */
 static uint64_t hit_all(uint32_t id, const char *text, uint32_t seed)
 {
@@ -310,7 +311,7 @@ static void texts(void **state)
 	same("hist:keys=common_pid.execname", true);
 }
 
-/* What has no shortcut of its own. */
+/* Commands without a shortcut of their own. */
 static void others(void **state)
 {
 	same("hist:keys=u8.buckets=7", true);
@@ -324,8 +325,7 @@ static void others(void **state)
 
 /* ---- from one event to another ---- */
 
-/* The other event sets a variable for some keys. What is made of its age differs, but not by much.
- */
+/* The other event sets a variable for some keys. Values made of its age differ, but not by much. */
 static void hit_pairs(uint32_t id, uint32_t seed)
 {
 	for (unsigned int i = 0; i < HITS; i++) {
@@ -417,7 +417,7 @@ static struct agent_count *count_of(uint32_t id)
 	return &agent_thread()->counts[id % AGENT_WAYS];
 }
 
-/* The only one that is set in the map; 0: none is. */
+/* The only variable that is set in the map; 0: none is. */
 static uint64_t only_variable(const struct agent_count *c)
 {
 	uint64_t v = 0;
@@ -474,8 +474,10 @@ static void a_short_record_goes_the_long_way(void **state)
 	removed(QUICK, "hist:keys=u64");
 }
 
-/* Two events whose numbers share a place: both are counted, and one of them still has its shortcut
- * mostly. */
+/*
+ * Two events whose numbers share a place: both are counted, and usually one of them still takes its
+ * shortcut.
+ */
 static void two_events_of_one_place(void **state)
 {
 	uint64_t before = taken();
@@ -502,7 +504,7 @@ static void on_alarm(int sig)
 	static _Atomic uint32_t n;
 	uint32_t seed = n++;
 
-	/* Not where it interrupts the thread's first hit. */
+	/* A handler that interrupts the thread's first hit makes no hit. */
 	nr_hits += hit_one(QUICK, &seed);
 }
 

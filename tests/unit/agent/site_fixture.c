@@ -46,7 +46,7 @@ static APART long again(long n)
 	return below + n;
 }
 
-/* What it needs is in the red zone. */
+/* A leaf function whose data is in the red zone. */
 static APART long leaf(long a)
 {
 	volatile long room[4] = { a, a + 1, a + 2, a + 3 };

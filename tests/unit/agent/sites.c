@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sites.c - sites of all kinds are found, made nops, switched on and off, and the functions do what
- * they did
+ * sites.c - finds sites of all kinds, makes them nops, switches them on and off; the functions have
+ * the same results
  *
  *     unit-agent-sites KIND LEN MODULE        a DSO
  *     unit-agent-sites KIND LEN               the program itself, which has the functions of
  *                                             site_fixture.c
  *
- * What a site calls is not the agent here but a function that destroys every register that it may.
+ * Here a site does not call the agent but a function that destroys every register that it may.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -29,10 +29,11 @@
 #include "agent/sites/hit.h"
 #include "agent/state.h"
 
-enum { PASSES = 10, FUNCTIONS = 7 };	/* of one run: all functions once, and again() four times */
+/* Of one run: all functions once, except again(), which runs four times */
+enum { PASSES = 10, FUNCTIONS = 7 };
 
 bool patch_has_xsave = true;
-/* No thread has had a hit, so nothing goes the short way. */
+/* No thread has had a hit, so no call takes the short way. */
 struct agent agent;
 __thread struct agent_self agent_self;
 
@@ -48,7 +49,7 @@ static uintptr_t parents[FUNCTIONS + 1];
 
 long site_run(long seed) __attribute__((weak));
 
-/* ---- What sites call ---- */
+/* ---- The function that sites call ---- */
 
 static void destroy_general(void)
 {
@@ -82,7 +83,7 @@ static size_t index_of(uintptr_t ip)
 	return FUNCTIONS;
 }
 
-/* The return addresses of those that are hooked. */
+/* The return addresses of hooked calls. */
 static __thread uintptr_t returns[64];
 static __thread unsigned int nr_returns;
 
@@ -105,7 +106,7 @@ static void look(const struct site_dso *d, uintptr_t after, const uintptr_t *slo
 		__atomic_fetch_add(&strange, 1, __ATOMIC_RELAXED);
 }
 
-/* All four ways in turn: passed or hooked, at once or with the extended state saved. */
+/* Takes all four ways in turn: passed or hooked, at once or with the extended state saved. */
 static uint32_t hit_at(const struct site_dso *d, uintptr_t after, uintptr_t *slot, bool late)
 {
 	unsigned long nr = __atomic_fetch_add(&hits, 1, __ATOMIC_RELAXED);
@@ -137,10 +138,7 @@ uint32_t patch_hit_slow(struct site_call *c)
 
 	__atomic_fetch_add(&slow_hits, 1, __ATOMIC_RELAXED);
 	look(c->dso, c->after, &c->parent);
-	/*
-	 * A walk from the frame comes to the function and to its caller. And it runs on an aligned
-	 * stack.
-	 */
+	/* A walk from the frame finds the function and its caller. The stack is aligned. */
 	if (f[1] != c->after ||
 	    ((const uintptr_t *)f[0])[1] != (hooked || c->late ? *c->slot : c->parent) ||
 	    (uintptr_t)__builtin_frame_address(0) % 16)
@@ -159,13 +157,13 @@ uintptr_t graph_leave(uintptr_t *slot, uint64_t retval)
 	return ret;
 }
 
-/* Nothing has return sites here. */
+/* This test has no return sites. */
 void graph_left(uintptr_t *slot, uint64_t retval)
 {
 	abort();
 }
 
-/* No call is short here. */
+/* This test has no short way of calls. */
 void graph_tail(uintptr_t *slot, uint64_t func, uint64_t time, uint64_t mask)
 {
 	abort();
@@ -287,7 +285,7 @@ static void one_is_switched_alone(void **state)
 	assert_int_equal(patch_switch(&dso, want_none, NULL), 1);
 }
 
-/* "r-xp" or the like, of the page with that address. */
+/* Reads the permissions, such as "r-xp", of the page with that address. */
 static void permissions(const void *at, char out[5])
 {
 	FILE *f = fopen("/proc/self/maps", "re");
@@ -303,7 +301,7 @@ static void permissions(const void *at, char out[5])
 	fclose(f);
 }
 
-/* The program changes its own code: it may go on doing so. */
+/* A program that changes its own code can still do so. */
 static void pages_stay_what_they_were(void **state)
 {
 	const size_t size = (size_t)sysconf(_SC_PAGESIZE);
@@ -321,7 +319,7 @@ static void pages_stay_what_they_were(void **state)
 	assert_string_equal(is, "r-xp");
 }
 
-/* Its parent was in the middle of a switch. */
+/* The parent forked in the middle of a switch. */
 static void a_child_gives_back_what_its_parent_has_opened(void **state)
 {
 	const size_t size = (size_t)sysconf(_SC_PAGESIZE);
@@ -355,7 +353,7 @@ static void what_its_file_says_is_kept(void **state)
 	pages_close(&p, &kept);
 	permissions(two, is);
 	assert_string_equal(is, "rwxp");
-	/* The second page has gone: the first one is as it was. */
+	/* The second page is unmapped; the first one is unchanged. */
 	p.prot = PROT_READ | PROT_EXEC;
 	mprotect(two, size, PROT_READ | PROT_EXEC);
 	munmap(two + size, size);
@@ -374,7 +372,7 @@ static void a_breakpoint_is_left_alone(void **state)
 	memcpy(copy, sites, sizeof(copy));
 	other.sites = copy;
 	other.mirror = NULL;
-	/* What lies there by now is not what the file has; a sled that is off is as it was. */
+	/* The bytes there now differ from the file's. A sled that is off is unchanged. */
 	if (kind == SITE_SLED)
 		assert_int_equal(patch_switch(&dso, want_all, NULL), FUNCTIONS);
 	assert_int_equal(patch_prepare(&other, false), 0);
@@ -386,7 +384,7 @@ static void a_breakpoint_is_left_alone(void **state)
 		assert_int_equal(patch_switch(&dso, want_none, NULL), FUNCTIONS);
 }
 
-/* XRay's runtime finds its sleds as they were, and has them for itself from then on. */
+/* XRay's runtime finds its sleds unchanged, and is their only user from then on. */
 static void what_is_released_is_as_it_was(void **state)
 {
 	static struct site copy[256];
@@ -453,7 +451,7 @@ static void nonsense_has_no_sites(void **state)
 
 	close(fd);
 	assert_true(size > 64);
-	/* Cut anywhere, and with any byte changed: no access outside of it. */
+	/* The file is cut anywhere, and any byte is changed: there is no access outside of it. */
 	for (int i = 0; i < 2000; i++) {
 		size_t at = (size_t)rand_r(&seed) % (i & 1 ? 1024 : (size_t)size);
 		unsigned char old = bytes[at];

@@ -25,7 +25,7 @@ struct file {
 	Elf64_Shdr	sections[];
 };
 
-/* Section 0 has the names; the others are lists of sites, each `size` bytes of the one list. */
+/* Section 0 has the names. The others are lists of sites: `size` bytes each of the same list. */
 static struct file *make(unsigned int nr, size_t size, size_t *all)
 {
 	struct file *f;
@@ -77,7 +77,7 @@ static void sections_that_overlap_are_none(void **state)
 	assert_int_equal(sites_of(60000, LIST * 8), 0);
 }
 
-/* It may change between the call that counts and the one that lists. */
+/* The file may change between the call that counts and the one that lists. */
 static void a_file_that_has_grown_meanwhile_has_none(void **state)
 {
 	struct site sites[LIST];

@@ -34,7 +34,7 @@
 #define SYS_close_range 436
 #endif
 
-/* of one run: all functions once, and again() four times */
+/* Of one run: all functions once, except again(), which runs four times. */
 enum { FUNCTIONS = 7, PASSES = 10, WAIT_MS = 20000 };
 
 long site_run(long seed);
@@ -52,7 +52,10 @@ enum {
 
 static struct trigger_state *counts[2];
 
-/* What fires in each hit and does nothing, for there is no snapshot, but is counted. */
+/*
+ * Makes a plan with a trigger that fires at each hit and is counted. It does nothing, because there
+ * is no snapshot.
+ */
 static struct trigger_state *group_make(uint32_t group)
 {
 	size_t size = sizeof(struct plan) + sizeof(struct arm) + sizeof(struct trigger_arm);
@@ -72,7 +75,7 @@ static struct trigger_state *group_make(uint32_t group)
 	return session_data(session, state, sizeof(struct trigger_state));
 }
 
-/* Of the group since the last call. */
+/* The group's hits since the last call. */
 static unsigned int hits_of(int group)
 {
 	return (unsigned int)(FIRINGS - atomic_exchange(&counts[group]->count, FIRINGS));
@@ -106,7 +109,7 @@ static const struct site_answer *answer_of(uint32_t pid, uint32_t command)
 	return NULL;
 }
 
-/* The DSO with the functions is the only one here that has sites, so each may have the set. */
+/* Gives each DSO the set, because only the DSO with the functions has sites. */
 static const struct site_answer *command_groups(uint64_t bits, uint64_t other_bits)
 {
 	config_ref ref = session_config_alloc(session, FUNCTIONS * sizeof(uint32_t));
@@ -165,7 +168,7 @@ static void hits_run_the_plan_of_the_sites_group(void **state)
 		assert_int_equal(site_run(5), expected);
 	assert_int_equal(hits_of(0), 1000 * PASSES);
 	assert_int_equal(hits_of(1), 0);
-	/* One function is of another group; which, the order of addresses says. */
+	/* One function is in another group. The order of addresses decides which. */
 	for (int i = 0; i < FUNCTIONS; i++) {
 		unsigned int other;
 
@@ -199,7 +202,7 @@ static void a_set_of_nonsense_switches_nothing(void **state)
 	assert_int_equal(site_run(5), expected);
 }
 
-/* Of that thread of this process; 0: it is not there. */
+/* The blocked signals of that thread of this process; 0: no such thread. */
 static uint64_t blocked_by(const char *name)
 {
 	uint64_t mask = 0;
@@ -230,13 +233,13 @@ static void the_task_takes_no_signal_of_the_program(void **state)
 {
 	const uint64_t free = 1ull << (SIGBUS - 1) | 1ull << (SIGKILL - 1) | 1ull << (SIGSTOP - 1);
 
-	assert_non_null(command(0x7f));	/* it runs */
-	/* But what damaged memory raises, and what cannot be. */
+	assert_non_null(command(0x7f));	/* the task runs */
+	/* All signals except those of damaged memory, and those that cannot be blocked. */
 	assert_int_equal(blocked_by("tracefuse") | free, UINT64_MAX);
 	command(0);
 }
 
-/* In a child that has had no hit: its task has done what the command says. */
+/* In a child without a hit: the task has run the command. */
 static bool task_obeys(uint32_t nr)
 {
 	for (int ms = 0; ms < WAIT_MS && atomic_load(&sites.command) != nr; ms++)
@@ -245,8 +248,8 @@ static bool task_obeys(uint32_t nr)
 }
 
 /*
- * Runs the functions, where it is to, waits for the end of `go` and runs them again; its status
- * tells whether all was well.
+ * With `runs`, runs the functions. Waits for the end of `go` and runs them again. The status is 0
+ * if all was right.
  */
 static pid_t child_make(int go[2], bool runs)
 {
@@ -295,7 +298,7 @@ static void a_childs_call_attaches_it(void **state)
 	assert_non_null(a);
 	assert_int_equal(a->nr_on, 3);
 	child_end(pid, go);
-	/* The first run may have gone on beside the second command. */
+	/* The first run may have continued during the second command. */
 	assert_true(hits_of(0) > 0);
 }
 
@@ -319,7 +322,7 @@ static void a_child_without_a_hit_obeys(void **state)
 	command(0);
 }
 
-/* A line of the task's status; "": there is no task. */
+/* A line of the task's status file; "": there is no task. */
 static const char *status_line(const char *what)
 {
 	static char line[256];
@@ -360,19 +363,16 @@ static void the_task_has_no_rights(void **state)
 		assert_string_equal(status_line(capabilities[i]), "0000000000000000\n");
 	assert_string_equal(status_line("NoNewPrivs:\t"), "1\n");
 	assert_string_equal(status_line("Seccomp:\t"), "2\n");
-	/* "." and "..", and one; kernels before 5.9 leave them all. */
+	/* "." and "..", and one descriptor. Kernels before 5.9 leave all of them open. */
 	if (!syscall(436 /* close_range */, ~0u, ~0u, 0))
 		assert_int_equal(files_of_task(), 3);
-	/* And it does its work. */
+	/* The task still works. */
 	assert_int_equal(command(0x7f)->nr_on, 7);
 	assert_int_equal(site_run(5), expected);
 	assert_int_equal(command(0)->nr_on, 0);
 }
 
-/*
- * What is done by the calling thread, in a process with a task; exit status 0: as it would be
- * without one.
- */
+/* Runs fn in a process with a task. Exit status 0: the result is the same as without a task. */
 static int in_a_child(int (*fn)(void))
 {
 	int status = -1;
@@ -385,8 +385,8 @@ static int in_a_child(int (*fn)(void))
 }
 
 /*
- * The task's own filter is no program's: nothing is inherited from it, and descriptors end when
- * they are closed.
+ * The task's own filter does not belong to the program: nothing inherits it, and closed descriptors
+ * really end.
  */
 static int pipe_ends(void)
 {
@@ -404,7 +404,7 @@ static void the_task_holds_no_descriptor_of_the_program(void **state)
 	assert_int_equal(in_a_child(pipe_ends), 0);
 }
 
-/* The first thread ends by its own system call, and its status is the process's. */
+/* The first thread ends by its own system call; the process has its status. */
 static int ends_alone(void)
 {
 	if (agent.here->task <= 0)
@@ -421,8 +421,8 @@ static void a_process_ends_as_its_first_thread(void **state)
 /* ---- A task that cannot give up all, or only late ---- */
 
 /*
- * From now on the kernel answers two calls so, in this process and what it makes. The agent is not
- * told, as of a filter from before the program. -> what seccomp() gives
+ * Lets the kernel answer two calls in this way, in this process and its children. The agent does
+ * not know it, as with a filter from before the program. Returns the result of seccomp().
  */
 static long answers(uint32_t call, uint32_t action, uint32_t other, uint32_t other_action,
 		    unsigned int flags)
@@ -441,7 +441,7 @@ static long answers(uint32_t call, uint32_t action, uint32_t other, uint32_t oth
 	return agent_syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &prog);
 }
 
-/* As a kernel before 5.9. */
+/* Behaves like a kernel before 5.9. */
 static bool without_close_range(void)
 {
 	return !answers(SYS_close_range, SECCOMP_RET_ERRNO | ENOSYS, UINT32_MAX,
@@ -487,7 +487,7 @@ static void the_task_shares_descriptors_on_old_kernels(void **state)
 
 static _Atomic bool is_late;
 
-/* Lets the task's call wait until its creator has gone on. */
+/* Lets the task's call wait until its creator has continued. */
 static void *answer_late(void *listener)
 {
 	struct seccomp_notif asked = { 0 };
@@ -505,7 +505,7 @@ static void *answer_late(void *listener)
 	return NULL;
 }
 
-/* It is not there any more, and that is said. */
+/* The task has ended, and that is reported. */
 static int fails_late(void)
 {
 	static _Atomic int listener = -1;
@@ -539,8 +539,8 @@ static void a_task_that_fails_late_is_not_there(void **state)
 }
 
 /*
- * Its thread may keep its user: one that the program changes by an instruction of its own is the
- * leader's alone. Nothing that it may call asks who it is.
+ * The task's thread may keep its user: if the program changes its user by its own instruction, only
+ * the leader's user changes. None of the calls that the task may make depends on the user.
  */
 static int calls_nothing(void)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * texts.c - the records that TF_EVENT() makes of texts: their bytes, and no others are touched
+ * texts.c - the records that TF_EVENT() makes of texts: their bytes are right, and no others are
+ * accessed
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +16,7 @@ enum { PAGE = 4096, SPARE = 8, MOST = 1000 };
 
 TF_EVENT(texts, two, (const char *, a), (int, n), (const char *, b));
 
-/* Both end where nothing may be touched. */
+/* Both end at an inaccessible page. */
 static char *source, *large;
 static char record[PAGE];
 static uint32_t record_size;
@@ -44,7 +45,7 @@ static char *page_before_nothing(void)
 	return at;
 }
 
-/* A text of so many bytes at the end of the page. */
+/* Makes a text of that length at the end of the page. */
 static const char *text_of(uint32_t len)
 {
 	char *at = source + PAGE - len - 1;

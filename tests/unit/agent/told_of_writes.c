@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * told_of_writes.c - the providers' library is there, which tells what the program does with its
- * code
+ * told_of_writes.c - stands for the providers' library, which reports what the program does with
+ * its code
  */
 #include "agent/agent.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * way.c - the short way of a hit: what it writes, and that it is left when something has changed
+ * way.c - the short way of a hit: its records, and that it is not taken when something has changed
  */
 #include <pthread.h>
 #include <sched.h>
@@ -25,7 +25,7 @@ enum { EVENT = 300, RING_BYTES = 1 << 20, MOST = 128, LATER = 50000000 };
 
 static struct instance_state *inst;
 
-/* On one CPU, so that a way leads to the ring of that one. */
+/* Runs on one CPU, so that a way leads to that CPU's ring. */
 static int set_up(void **state)
 {
 	cpu_set_t cpus;
@@ -57,7 +57,7 @@ static void emit(uint64_t v)
 	agent_emit(agent_thread(), EVENT, record, sizeof(record), NULL);
 }
 
-/* The last record of a buffer with what emit() wrote; 0: it has none. */
+/* The value that emit() wrote into the last record of a buffer; 0: there is none. */
 static uint64_t last_of(data_ref buffer, uint64_t *time)
 {
 	struct ring_record r;
@@ -79,7 +79,7 @@ static uint64_t last(void)
 	return last_of(inst->buffers[inst->live & 1], NULL);
 }
 
-/* From here on hits are short until something changes. */
+/* From here on hits take the short way until something changes. */
 static void begin(void)
 {
 	emit(1);
@@ -96,7 +96,7 @@ static void the_second_hit_is_short(void **state)
 	begin();
 	emit(3);
 	assert_int_equal(last_of(inst->buffers[0], &before), 3);
-	/* Time tells which way it went. */
+	/* The time shows which way the hit took. */
 	way()->offset += LATER;
 	emit(4);
 	way()->offset -= LATER;
@@ -112,7 +112,7 @@ static void fill(unsigned char *record, uint32_t size, uint32_t seed)
 	}
 }
 
-/* Sizes that are short and those next to them, through several pages. */
+/* The sizes of the short way and their neighbours, over several pages. */
 static void each_byte_is_where_it_belongs(void **state)
 {
 	_Alignas(8) unsigned char record[MOST];
@@ -180,7 +180,7 @@ static void a_swap_is_seen(void **state)
 	assert_int_equal(last(), 20);
 	emit(21);
 	assert_int_equal(last(), 21);
-	/* And from the second hit on the way is short again. */
+	/* From the second hit on the short way is taken again. */
 	assert_int_equal(way()->on >> 32, inst->live);
 	inst->live ^= 1;
 	assert_int_equal(last(), 2);
@@ -215,7 +215,7 @@ static void a_new_buffer_is_seen(void **state)
 	assert_int_equal(last(), 43);
 }
 
-/* As the server does it. */
+/* Sets the clock as the server does. */
 static void clock_set(enum clock_id id)
 {
 	inst->clock = id;
@@ -232,13 +232,12 @@ static void another_clock_is_seen(void **state)
 	emit(50);
 	assert_int_equal(last_of(inst->buffers[0], &time), 50);
 	clock_set(CLOCK_ID_LOCAL);
-	assert_in_range(time, 6, 9);	/* it is read once more for each way that was tried */
+	assert_in_range(time, 6, 9);	/* each way that is tried reads the clock once more */
 	buffer_clear(session, inst->buffers[0], -1);
 }
 
 /*
- * `global` and `perf` read the counter that `local` reads: a histogram with a time sets one of
- * them.
+ * `global` and `perf` read the same counter as `local`. A histogram with a time sets one of them.
  */
 static void clocks_that_read_the_counter_are_short(void **state)
 {
@@ -262,7 +261,7 @@ static void clocks_that_read_the_counter_are_short(void **state)
 	emit(55);
 }
 
-/* With a stack no hit is short, and none makes a way: the old one stays as it is. */
+/* With a stack no hit takes the short way or makes one, so the old way stays unchanged. */
 static void an_option_is_seen(void **state)
 {
 	begin();
@@ -280,8 +279,8 @@ static void an_option_is_seen(void **state)
 }
 
 /*
- * What the server raises is the epoch: the slot of a short hit shows one that is not newer than
- * what it goes by.
+ * The server raises the epoch. The slot of a short hit shows an epoch that is not newer than the
+ * data that the hit uses.
  */
 static void a_short_hit_keeps_what_is_retired(void **state)
 {
@@ -307,14 +306,14 @@ static void another_plan_is_seen(void **state)
 	assert_int_equal(last(), 61);
 }
 
-/* One inside another: the inner one counts as a handler's. */
+/* A hit inside another one counts as a handler's. */
 static void the_level_is_free_again(void **state)
 {
 	struct slot *slot = agent_thread()->slot;
 
 	begin();
 	assert_int_equal(slot->depth, 0);
-	agent_thread()->frame[0] = (uintptr_t)__builtin_frame_address(0);	/* waits */
+	agent_thread()->frame[0] = (uintptr_t)__builtin_frame_address(0);	/* the way waits */
 	slot->depth = 1;
 	emit(70);
 	assert_int_equal(slot->depth, 1);
@@ -325,11 +324,11 @@ static void the_level_is_free_again(void **state)
 	assert_int_equal(last(), 71);
 }
 
-/* The last one: after it nothing is recorded any more. */
+/* The last test, because nothing is recorded after it. */
 static void nonsense_ends_the_tracing(void **state)
 {
 	begin();
-	guard_start();		/* again: cmocka has set handlers of its own */
+	guard_start();		/* again, because cmocka has set its own handlers */
 	way()->ring = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	emit(80);
 	assert_false(agent_attached());

@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include "agent/providers/real.h"
 
-/* As an interposer would: the search has to begin behind us. */
+/* Behaves like an interposer: the search has to begin behind this object. */
 int pthread_mutex_trylock(pthread_mutex_t *m)
 {
 	return EINVAL;
@@ -87,7 +87,7 @@ static void test_what_nobody_has_fails(void **state)
 
 static void test_shadowed(void **state)
 {
-	/* Nothing stands before the program itself. */
+	/* No object comes before the program itself. */
 	assert_false(real_shadowed("malloc"));
 }
 

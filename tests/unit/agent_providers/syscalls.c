@@ -9,10 +9,10 @@
 #include <sys/syscall.h>
 #include "agent/providers/syscalls/syscalls.h"
 
-/* What is used of the agent is nothing. */
+/* The test needs nothing of the agent. */
 const struct event_entry *agent_provider_events;
 
-/* FNV-1a over name and format of the events of a 6.12 kernel, which was built without these. */
+/* FNV-1a over name and format of the events of a 6.12 kernel that was built without these calls. */
 #define KERNEL_HASH 0xcceadcc277ee09daull
 
 static const char *const absent[] = {
@@ -150,7 +150,7 @@ static const struct {
 #include "agent/providers/syscalls/libc.h"
 };
 
-/* What is left out would be recorded as the first argument. */
+/* A missing argument would be recorded as the first one. */
 static void test_each_function_gives_all_arguments(void **state)
 {
 	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Unit test of agent/providers/table.c: the formats are what the model reads, and tell the truth */
+/*
+ * Unit test of agent/providers/table.c: the formats are those that the model reads, and are right
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -101,7 +103,7 @@ static bool named(const char *system)
 	return false;
 }
 
-/* The kernel's names come last, so that leaving them out changes no id; no name is there twice. */
+/* The kernel's names come last, so that leaving them out changes no id. No name occurs twice. */
 static void test_order_and_names(void **state)
 {
 	for (unsigned int nr = 0; nr < provider_count(); nr++) {

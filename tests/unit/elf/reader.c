@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reader.c - ELF files as no linker makes them, for the reader, for the server's way to it, and
- * for what looks at executables
+ * reader.c - ELF files that no linker makes, for the reader, for the server's access to it, and for
+ * the check of executables
  */
 #include <elf.h>
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 enum { NAMES = 4096, HOLE = 1 << 30, ID = 20 };
 
-/* A library with a function, and a hole where a linker puts the debug information. */
+/* A library with a function, and with a hole instead of debug information. */
 struct file {
 	Elf64_Ehdr	head;
 	Elf64_Phdr	load, notes;
@@ -88,7 +88,7 @@ static void save(void)
 	assert_int_equal(pwrite(fd, &f, sizeof(f), 0), sizeof(f));
 }
 
-/* How many symbols it has, or -errno. */
+/* Returns the number of symbols, or -errno. */
 static int count(void)
 {
 	struct elf_symbols s;
@@ -125,7 +125,7 @@ static void another_file_is_told_from_it(void **state)
 	assert_int_equal(count(), -ESTALE);
 }
 
-/* The program has room for 24 bytes. It asks for a file with a longer id as for one without. */
+/* The program has room for 24 bytes. It treats a file with a longer id like one without an id. */
 static void an_id_that_is_too_long_is_none(void **state)
 {
 	f.note.n_descsz = 32;
@@ -222,7 +222,7 @@ static void relocations_name_symbols_of_their_table(void **state)
 	assert_int_equal(t.got[0], 100);
 }
 
-/* Only what is asked for is read. */
+/* Only the needed bytes are read. */
 static void of_a_large_file_little_is_read(void **state)
 {
 	struct elf_file file;
@@ -240,7 +240,7 @@ static void of_a_large_file_little_is_read(void **state)
 	elf_file_close(&file);
 }
 
-/* Another program may do that at any time. */
+/* Another program may truncate the file at any time. */
 static void a_file_that_is_cut_off_meanwhile_has_an_error(void **state)
 {
 	struct elf_file file;
@@ -261,7 +261,7 @@ static void a_file_that_is_cut_off_meanwhile_has_an_error(void **state)
 	elf_file_close(&file);
 }
 
-/* Files may have holes of any size; memory is not taken for all of them. */
+/* Files may have holes of any size, for which no memory is allocated. */
 static void there_is_a_most_that_is_read(void **state)
 {
 	struct elf_file file;
@@ -299,7 +299,7 @@ static void notes_are_found_by_their_alignment(void **state)
 		Elf64_Nhdr	first;
 		char		owner[4];
 		uint32_t	property[3];
-		uint32_t	pad;		/* where it is 8 */
+		uint32_t	pad;		/* if the alignment is 8 */
 		Elf64_Nhdr	second;
 		char		name[4];
 		uint8_t		id[5];

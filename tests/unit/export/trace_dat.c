@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * trace_dat.c - what the writer of trace.dat makes of a session's files; what it says when
- * something fails
+ * trace_dat.c - checks the trace.dat that the writer makes of a session's files, and its errors
  *
- * The session is a table of texts here. What is written is read back by the
- * reader of src/sources.
+ * Here the session is a table of texts. The reader of src/sources reads the written file back.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -63,7 +61,7 @@ static const struct file session[] = {
 
 enum { FILES = sizeof(session) / sizeof(session[0]) };
 
-/* Which of them cannot be read; -1: all can. */
+/* The file that cannot be read; -1: all can. */
 static int broken;
 
 static const struct file *find(const char *path)
@@ -85,7 +83,7 @@ static int read_file(void *arg, const char *path, char **text, size_t *len)
 	return *text ? 0 : -ENOMEM;
 }
 
-/* In pieces that end anywhere. */
+/* Passes a file in pieces that end anywhere. */
 static int stream_file(void *arg, const char *path,
 		       int (*take)(void *to, const char *buf, size_t n), void *to)
 {
@@ -102,7 +100,9 @@ static int stream_file(void *arg, const char *path,
 	return ret;
 }
 
-/* The names that follow `path` in the table, each once: those of one directory stand together. */
+/*
+ * Lists the names that follow `path` in the table, each once. Those of one directory are adjacent.
+ */
 static int list_files(void *arg, const char *path,
 		      int (*fn)(void *to, const char *name, bool is_dir), void *to)
 {
@@ -226,7 +226,7 @@ static void pages_are_as_they_were(void **state)
 	trace_dat_close(d);
 }
 
-/* Unpacks the chunks of a CPU; returns how many bytes, all of them `fill`. */
+/* Unpacks the chunks of a CPU, and checks that all bytes are `fill`. Returns their number. */
 static size_t unpacked(const struct trace_dat *d, const struct dat_cpu *c, int fill)
 {
 	const uint8_t *at = d->map + c->offset;
@@ -281,7 +281,7 @@ static void a_file_that_cannot_be_read_is_named(void **state)
 	broken = -1;
 }
 
-/* A disk with room for so many bytes. */
+/* A disk with limited room. */
 struct disk {
 	off_t		at, room;
 };
