@@ -171,9 +171,7 @@ enum op_kind {
 	 * the task's name (STRING_COMM). A stack comes from the hit, from a field
 	 * (STACK_FIELD, imm: offset of its __data_loc) or a reference.
 	 */
-	OP_VAR_SET,	   /* pop */
-	OP_VAR_SET_STRING, /* len: the number of its block */
-	OP_VAR_SET_STACK,  /* len: the number of its block; size: enum stack_kind */
+	OP_VAR_SET, /* pop */
 	/* References; arg: number of the reference */
 	/*
 	 * imm: the other hist's struct hist_cell; arg: bytes of our own key. Without such an elt
@@ -188,6 +186,26 @@ enum op_kind {
 	/* off: variable of our own elt as this hit set it, len: its block + 1 or 0 */
 	OP_REF_OWN,
 	OP_LOAD_REF, /* push */
+	/*
+	 * joined: hist_join() makes each of these of the ops that its comment names. Keys with
+	 * KEY_FIND in flags do what OP_FIND does, too.
+	 */
+	OP_KEY_LOG2, /* a load (size, arg as in OP_KEY_FIELD), OP_LOG2, OP_KEY_U64 */
+	/*
+	 * OP_REF_FIND, OP_REF_READ, with their fields; but the bytes of our own key are in on_true
+	 */
+	OP_REF_TAKE,
+	OP_VAR_TIME, /* OP_LOAD_TIME, with size 1 OP_USECS, OP_VAR_SET */
+	/* OP_LOAD_TIME, with size 1 OP_USECS, OP_LOAD_REF, OP_SUB, OP_VAR_SET */
+	OP_VAR_SINCE,
+	OP_VAR_FIELD,  /* a load (size, arg as in OP_KEY_FIELD), OP_VAR_SET */
+	OP_TAKE_SINCE, /* the only key, of 8 bytes, OP_REF_TAKE, OP_FIND, OP_VAR_SINCE. size, off:
+			  the key's load op and field offset; imm, arg, flags: as in OP_REF_TAKE;
+			  on_true: the other hist's variable, on_false: our own; len: 1: OP_USECS */
+	/* From here on to OP_HIST_KEY1 the ops are fold_act()'s: see op_is_act(). */
+	/* Variables that are a text or a stack */
+	OP_VAR_SET_STRING, /* len: the number of its block */
+	OP_VAR_SET_STACK,  /* len: the number of its block; size: enum stack_kind */
 	/* onmax, onchange, save */
 	/*
 	 * off: block, arg: reference, flags: enum track_flags, len: with TRACK_GLOBAL the instance
@@ -218,6 +236,7 @@ enum op_kind {
 	 */
 	OP_SYNTH_BEGIN,
 	OP_SYNTH_U64, /* off: in the record, size: bytes, arg: reference */
+	OP_SYNTH_OWN, /* OP_REF_OWN of variable arg, OP_SYNTH_U64 */
 	/* off, len: room of a fixed array, 0: off is a __data_loc; arg: reference */
 	OP_SYNTH_STRING,
 	OP_SYNTH_STACK, /* off: of the __data_loc, arg: reference */
@@ -247,23 +266,6 @@ enum op_kind {
 	OP_PROBE_TEXT,
 	OP_PROBE_ADDRESS, /* pop; its text as "0x1f", off: of the __data_loc */
 	OP_SNAPSHOT,	  /* arg: index of the instance whose buffers are swapped */
-	/*
-	 * joined: hist_join() makes each of these of the ops that its comment names. Keys with
-	 * KEY_FIND in flags do what OP_FIND does, too.
-	 */
-	OP_KEY_LOG2, /* a load (size, arg as in OP_KEY_FIELD), OP_LOG2, OP_KEY_U64 */
-	/*
-	 * OP_REF_FIND, OP_REF_READ, with their fields; but the bytes of our own key are in on_true
-	 */
-	OP_REF_TAKE,
-	OP_VAR_TIME, /* OP_LOAD_TIME, with size 1 OP_USECS, OP_VAR_SET */
-	/* OP_LOAD_TIME, with size 1 OP_USECS, OP_LOAD_REF, OP_SUB, OP_VAR_SET */
-	OP_VAR_SINCE,
-	OP_VAR_FIELD,  /* a load (size, arg as in OP_KEY_FIELD), OP_VAR_SET */
-	OP_SYNTH_OWN,  /* OP_REF_OWN of variable arg, OP_SYNTH_U64 */
-	OP_TAKE_SINCE, /* the only key, of 8 bytes, OP_REF_TAKE, OP_FIND, OP_VAR_SINCE. size, off:
-			  the key's load op and field offset; imm, arg, flags: as in OP_REF_TAKE;
-			  on_true: the other hist's variable, on_false: our own; len: 1: OP_USECS */
 	/*
 	 * From here on one op is the whole of a common hist. The ops that need no run come first.
 	 */
@@ -334,6 +336,12 @@ void hist_fold(const struct code *code, struct run *run);
 /* The same for code of one op that needs no run. */
 void hist_fold_keys(const struct plane *p, const struct code *code, struct slot *slot,
 		    const struct hit *h);
+
+/* Of code that is not one op: whether fold_act() runs it. */
+static inline bool op_is_act(const struct op *op)
+{
+	return op->kind >= OP_VAR_SET_STRING;
+}
 
 static inline bool code_is_keys(const struct code *code)
 {

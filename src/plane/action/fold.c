@@ -530,7 +530,7 @@ void hist_fold(const struct code *code, struct run *run)
 	do {
 		while (step(&f, op))
 			op++;
-		if (op->kind == OP_END)
+		if (!op_is_act(op))
 			return;
 		op = fold_act(&f, op);
 	} while (op);
