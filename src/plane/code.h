@@ -75,6 +75,12 @@ enum key_flags {
 	KEY_FIND	= 1 << 0,	/* of OP_KEY_FIELD, OP_KEY_LOG2 and OP_KEY_STRING */
 };
 
+/* Of OP_HIST_KEYS and OP_HIST_LOG2: the key is the .log2 of the field. */
+enum keys_flags {
+	KEYS_LOG2		= 1 << 0,
+	KEYS_LOG2_SECOND	= 1 << 1,
+};
+
 enum track_flags {
 	/* onchange: a value is taken if it differs; otherwise: if it is greater */
 	TRACK_CHANGE	= 1 << 0,
@@ -272,9 +278,9 @@ enum op_kind {
 	OP_HIST_KEY1, /* len: load op of the key, off: its field offset; find, hitcount */
 	OP_HIST_KEYS, /* the same and, where not 0, a second key: size: its load op,
 			 on_true: its field offset; and a value: cmp: its load op, arg: its
-			 field offset */
+			 field offset. flags: enum keys_flags */
 	OP_HIST_LOG2, /* one key, OP_KEY_LOG2; len, off: the load op and the
-			 field's offset */
+			 field's offset; flags: KEYS_LOG2 */
 	OP_HIST_TIME, /* the whole of a hist with one key of 8 bytes and OP_VAR_TIME. len, off: the
 			 key's load op and field offset; arg: the variable; size: 1: OP_USECS */
 	OP_HIST_TEXT, /* the same with OP_KEY_STRING, whose fields it has */

@@ -294,7 +294,7 @@ static bool fits_keys(struct agent_count *c, const struct counted *from)
 	const struct map_layout *l = from->map.layout;
 	bool more = op->kind == OP_HIST_KEYS;
 
-	if (op->kind != OP_HIST_KEY1 && !more)
+	if ((op->kind != OP_HIST_KEY1 && !more) || op->flags)
 		return false;
 	if (!field_of(c, op->len, op->off, &c->key, &c->key_off) ||
 	    (more && op->size && !field_of(c, op->size, op->on_true, &c->key2, &c->key2_off)) ||

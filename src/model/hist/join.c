@@ -52,7 +52,7 @@ static unsigned int join_key(const struct op *op, unsigned int left, struct op *
 		return 0;
 	}
 	if (used >= left || op[used].kind != OP_FIND)
-		return used > 1 ? used : 0;
+		return used;
 	out->flags |= KEY_FIND;
 	return used + 1;
 }
@@ -73,8 +73,28 @@ static unsigned int join_log2_hist(const struct op *op, unsigned int left, struc
 	if (left < 5 || !is_load(op) || op[2].off ||
 	    !MATCHES(op + 1, left - 1, OP_LOG2, OP_KEY_U64, OP_FIND, OP_END))
 		return 0;
-	*out = (struct op){ .kind = OP_HIST_LOG2, .len = op->kind, .off = op->off };
+	*out = (struct op){ .kind = OP_HIST_LOG2, .flags = KEYS_LOG2, .len = op->kind,
+			    .off = op->off };
 	return 4;
+}
+
+/* The same with two integers, each as it is or its .log2. */
+static unsigned int join_pair_hist(const struct op *op, unsigned int left, struct op *out)
+{
+	struct op first = { 0 }, second = { 0 };
+	unsigned int used = join_key(op, left, &first);
+
+	if (!used || first.off || (first.flags & KEY_FIND))
+		return 0;
+	used += join_key(op + used, left - used, &second);
+	if (second.off != 8 || !(second.flags & KEY_FIND) ||
+	    !MATCHES(op + used, left - used, OP_END))
+		return 0;
+	*out = (struct op){ .kind = OP_HIST_KEYS, .len = first.size, .off = (uint16_t)first.arg,
+			    .size = second.size, .on_true = (uint16_t)second.arg };
+	out->flags |= first.kind == OP_KEY_LOG2 ? KEYS_LOG2 : 0;
+	out->flags |= second.kind == OP_KEY_LOG2 ? KEYS_LOG2_SECOND : 0;
+	return used;
 }
 
 /* A text as the only key. */
@@ -170,23 +190,21 @@ static unsigned int join_field_var(const struct op *op, unsigned int left, struc
 
 static const struct {
 	join_fn	join;
-	/*
-	 * The op looks the key up as one word. For a text's .log2 the key has the room of the text
-	 * instead.
-	 */
-	bool	of_one_word;
+	/* Words of the key, 0: any. For a text's .log2 the key has the room of the text. */
+	unsigned int words;
 } patterns[] = {
-	{ join_log2_hist, true }, { join_time_hist, true }, { join_since, true },
-	{ join_text_hist, false }, { join_key, false }, { join_text, false },
-	{ join_reference, false }, { join_time, false }, { join_field_var, false },
+	{ join_log2_hist, 1 }, { join_time_hist, 1 }, { join_since, 1 }, { join_pair_hist, 2 },
+	{ join_text_hist, 0 }, { join_key, 0 }, { join_text, 0 }, { join_reference, 0 },
+	{ join_time, 0 }, { join_field_var, 0 },
 };
 
-static unsigned int join_one(const struct op *op, unsigned int left, bool one_word, struct op *out)
+static unsigned int join_one(const struct op *op, unsigned int left, unsigned int words,
+			     struct op *out)
 {
 	for (unsigned int i = 0; i < sizeof(patterns) / sizeof(*patterns); i++) {
 		unsigned int used;
 
-		if (patterns[i].of_one_word && !one_word)
+		if (patterns[i].words && patterns[i].words != words)
 			continue;
 		used = patterns[i].join(op, left, out);
 		if (used)
@@ -245,7 +263,7 @@ unsigned int hist_join(struct op *ops, unsigned int nr, uint32_t key_size, uint1
 			place[i] = (uint16_t)made;
 			continue;
 		}
-		used = join_one(&ops[i], nr - i, key_size == sizeof(uint64_t), &out);
+		used = join_one(&ops[i], nr - i, key_size / 8, &out);
 		for (unsigned int k = 0; k < used; k++)
 			place[i + k] = (uint16_t)made;
 		ops[made++] = out;

@@ -480,14 +480,19 @@ void hist_fold_keys(const struct plane *p, const struct code *code, struct slot 
 	const struct map_view map = map_view_of(p, code->map, &code->layout);
 	const struct op *op = code->ops;
 	const bool more = op->kind == OP_HIST_KEYS;
-	uint64_t key = fold_load(h, op->len, op->off);
+	uint64_t key = fold_load(h, op->len, op->off), second;
 	uint32_t elt;
 
-	if (op->kind == OP_HIST_LOG2)
+	if (op->flags & KEYS_LOG2)
 		key = log2_up(key);
-	elt = more && op->size ?
-		      map_insert_pair(map, slot, key, fold_load(h, op->size, op->on_true)) :
-		      map_insert_word(map, slot, key);
+	if (more && op->size) {
+		second = fold_load(h, op->size, op->on_true);
+		if (op->flags & KEYS_LOG2_SECOND)
+			second = log2_up(second);
+		elt = map_insert_pair(map, slot, key, second);
+	} else {
+		elt = map_insert_word(map, slot, key);
+	}
 	if (!elt)
 		return;
 	map_add(map, elt, 0, 1, h->cpu, h->writer);

@@ -268,6 +268,10 @@ static void a_log2_key(void **state)
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		snprintf(text, sizeof(text), "hist:keys=%s.log2", fields[i]);
 		same(text, true);
+		snprintf(text, sizeof(text), "hist:keys=%s.log2,u64", fields[i]);
+		same(text, false);
+		snprintf(text, sizeof(text), "hist:keys=%s,u8.log2", fields[i]);
+		same(text, false);
 	}
 }
 

@@ -142,6 +142,26 @@ static void a_logarithm_as_key_is_one_op(void **state)
 	assert_int_equal(ops[1].arg, 40);
 	assert_int_equal(ops[1].size, OP_LOAD_U64);
 	assert_int_equal(ops[1].flags, KEY_FIND);
+	/* With room for two words those are the whole hist. */
+	key_size = 16;
+	CODES(FUSED(KEY, { .kind = OP_LOAD_U64, .off = 40 }, { .kind = OP_LOG2 },
+		    { .kind = OP_KEY_U64, .off = 8 }, FIND, END),
+	      OP_HIST_KEYS, OP_END);
+	assert_int_equal(ops[0].flags, KEYS_LOG2_SECOND);
+	assert_int_equal(ops[0].len, OP_LOAD_S32);
+	assert_int_equal(ops[0].off, 12);
+	assert_int_equal(ops[0].size, OP_LOAD_U64);
+	assert_int_equal(ops[0].on_true, 40);
+	CODES(FUSED(LOAD, { .kind = OP_LOG2 }, { .kind = OP_KEY_U64 },
+		    { .kind = OP_KEY_FIELD, .size = OP_LOAD_U64, .arg = 16, .off = 8 }, FIND, END),
+	      OP_HIST_KEYS, OP_END);
+	assert_int_equal(ops[0].flags, KEYS_LOG2);
+	assert_int_equal(ops[0].len, OP_LOAD_S16);
+	assert_int_equal(ops[0].on_true, 16);
+	CODES(FUSED(KEY, { .kind = OP_LOAD_U64, .off = 40 }, { .kind = OP_LOG2 },
+		    { .kind = OP_KEY_U64, .off = 8 }, FIND, { .kind = OP_SUM_FIELD }, END),
+	      OP_KEY_FIELD, OP_KEY_LOG2, OP_SUM_FIELD, OP_END);
+	key_size = 8;
 	/* Alone it is the whole hist. */
 	CODES(FUSED(LOAD, { .kind = OP_LOG2 }, { .kind = OP_KEY_U64 }, FIND, END),
 	      OP_HIST_LOG2, OP_END);

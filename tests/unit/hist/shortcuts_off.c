@@ -13,6 +13,7 @@ static const char *const commands[] = {
 	"hist:keys=s32",
 	"hist:keys=u32,s64:vals=u64",
 	"hist:keys=u64.log2",
+	"hist:keys=s32,u64.log2",
 	"hist:keys=common_pid:t=common_timestamp",
 };
 
