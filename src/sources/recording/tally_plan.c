@@ -32,7 +32,8 @@ static const bool orderless[OP_COUNT] = {
 	[OP_KEY_U64] = true, [OP_KEY_FIELD] = true, [OP_KEY_LOG2] = true, [OP_KEY_STRING] = true,
 	[OP_KEY_STACK_FIELD] = true,
 	[OP_FIND] = true, [OP_HITCOUNT] = true, [OP_SUM] = true, [OP_SUM_FIELD] = true,
-	[OP_HIST_KEY1] = true, [OP_HIST_KEYS] = true,
+	[OP_HIST_KEY1] = true, [OP_HIST_KEYS] = true, [OP_HIST_LOG2] = true,
+	[OP_HIST_TEXT] = true,
 	/* Ops of filters. */
 	[OP_ACCEPT] = true, [OP_REJECT] = true, [OP_NEVER] = true,
 	[OP_CMP_U8] = true, [OP_CMP_U16] = true, [OP_CMP_U32] = true, [OP_CMP_U64] = true,
@@ -56,7 +57,8 @@ static bool op_is_orderless(const struct op *op)
 		return false;
 	if (op->kind == OP_MATCH)
 		return text_is_of_record(op->size >> 4);
-	return op->kind != OP_KEY_STRING || text_is_of_record(op->size);
+	return (op->kind != OP_KEY_STRING && op->kind != OP_HIST_TEXT) ||
+	       text_is_of_record(op->size);
 }
 
 static bool code_is_orderless(const struct code *code)

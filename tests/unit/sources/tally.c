@@ -125,6 +125,26 @@ static void counts_in_any_order(void **state)
 	}
 }
 
+/* Also where the whole histogram is one operation. */
+static void keys_of_all_kinds_count_in_any_order(void **state)
+{
+	static const char *const keys[] = {
+		"prio", "prio.log2", "comm", "prio,target_cpu", "prio.log2,target_cpu.log2",
+		"prio:vals=target_cpu",
+	};
+
+	for (unsigned int i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		struct fixture f = open_made("zstd", 2);
+		char command[64];
+
+		snprintf(command, sizeof(command), "hist:keys=%s", keys[i]);
+		put(&f, TRIGGER, command);
+		assert_int_equal(tally_run(f.source, 2, NULL, NULL), 0);
+		assert_true(has(&f, HIST, "Hits: 9000"));
+		close_fixture(&f);
+	}
+}
+
 /* A record that goes on is counted once: what was counted before stays. */
 static void counts_on(void **state)
 {
@@ -285,6 +305,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts_in_any_order),
+		cmocka_unit_test(keys_of_all_kinds_count_in_any_order),
 		cmocka_unit_test(counts_on),
 		cmocka_unit_test(order_is_seen),
 		cmocka_unit_test(a_full_map_is_filled_in_order),
