@@ -234,7 +234,7 @@ static void another_definition_is_refused_and_told_of(void **state)
 	snprintf(who, sizeof(who), "process %d (", (int)getpid());
 	assert_has(cat("error_log"), who);
 	assert_has(cat("error_log"), "Command: app:request field:long size; offset:8;");
-	assert_has(cat("error_log"), "there: field:int size; offset:8;");
+	assert_has(cat("error_log"), "at this place: field:int size; offset:8;");
 	assert_int_equal(define("heap", "malloc", BODY), -EEXIST);
 }
 
