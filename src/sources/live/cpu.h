@@ -6,8 +6,10 @@
  *                                          ^ next        ^ tail
  *
  * A page is read into a slot as the kernel has it. read(2) of trace_pipe_raw gives whole pages
- * while there are any, then what the page has that is being written, and then EAGAIN. A page that
- * has much room left is taken for that last one: the writer is not chased.
+ * while there are any, then what the page has that is being written, and then EAGAIN. The next
+ * read(2) gives the rest of that page first, which may be short although more pages follow. So what
+ * came of a page is added up: one that still has much room is taken for the last, and the writer is
+ * not chased.
  */
 #ifndef TRACEFUSE_SOURCES_LIVE_CPU_H
 #define TRACEFUSE_SOURCES_LIVE_CPU_H
@@ -28,6 +30,7 @@ struct live_cpu {
 	uint32_t	page_size;
 	int		fd;		/* -1: not open */
 	unsigned int	next, tail;
+	uint32_t	taken;		/* bytes of the page that is being written; 0: none */
 	uint8_t		*slots;
 	struct subbuf	page;		/* in use */
 	uint64_t	complete;	/* all that was recorded up to then has been read */

@@ -163,6 +163,37 @@ static void a_partial_page_ends_the_reading(void **state)
 	assert_true(f->cpu.has);
 }
 
+/* The kernel gives what has come since: the rest of a page is no sign that it is the last one. */
+static void the_rest_of_a_page_is_not_its_end(void **state)
+{
+	struct fixture *f = *state;
+	struct page p;
+
+	begin(&p, 100);
+	for (int i = 0; i < 100; i++)
+		record(&p, 1, 1, 12);
+	put(f, &p, 0);
+	assert_false(live_cpu_read(&f->cpu, 1000));
+	begin(&p, 200);
+	for (uint32_t first = 100 * 60; first + p.used + 60 <= FULL;)
+		record(&p, 1, 2, 12);
+	put(f, &p, 0);
+	put_full(f, 3000, 3);
+	begin(&p, 5000);
+	record(&p, 0, 4, 0);
+	put(f, &p, 0);
+	assert_false(live_cpu_read(&f->cpu, 9000));
+	assert_int_equal(f->cpu.tail, 4);
+	assert_int_equal(f->cpu.complete, 9000);
+	/* And then the rest of the last one. */
+	begin(&p, 6000);
+	record(&p, 0, 5, 0);
+	put(f, &p, 0);
+	put(f, &p, 0);
+	assert_false(live_cpu_read(&f->cpu, 9500));
+	assert_int_equal(f->cpu.tail, 5);
+}
+
 /* More than there are slots for: what is complete ends where the last page that came begins. */
 static void without_room_it_waits(void **state)
 {
@@ -269,6 +300,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_idle_cpu_has_no_record, setup, teardown),
 		cmocka_unit_test_setup_teardown(records_come_with_their_times, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_partial_page_ends_the_reading, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_rest_of_a_page_is_not_its_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(without_room_it_waits, setup, teardown),
 		cmocka_unit_test_setup_teardown(losses_are_counted, setup, teardown),
 		cmocka_unit_test_setup_teardown(damage_is_counted, setup, teardown),
