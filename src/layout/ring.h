@@ -34,6 +34,7 @@ enum {
 	RING_TYPE_EXTEND	= 30,
 	RING_TYPE_ABSOLUTE	= 31,
 	RING_DELTA_BITS		= 27,
+	RING_TIME_BITS		= 59,	/* of an extend or an absolute time */
 	/* Bytes of a record: those of the largest sub-buffer */
 	RING_STORE_MAX		= 512 << 10,
 

@@ -197,6 +197,8 @@ struct kernel_hooks {
 	int		(*need)(void *arg, struct event *e, bool needed);
 	/* Takes in what the kernel has recorded so far. */
 	void		(*barrier)(void *arg);
+	/* Until `on` is false again, no record passes. */
+	void		(*hold)(void *arg, bool on);
 	/* A command has ended: what else the kernel has to record may have changed. */
 	void		(*settle)(void *arg);
 	/* How many records of a CPU the kernel overwrote before they were read. */

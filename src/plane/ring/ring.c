@@ -97,6 +97,15 @@ static uint32_t time_form(uint64_t last, uint64_t now)
 	return (now - last) >> RING_DELTA_BITS ? RING_TYPE_EXTEND : 0;
 }
 
+/*
+ * Both forms lack the upper bits of a time. If those change, as from a clock that counts from 1970
+ * to one that counts from the machine's start, the time of a new page tells them.
+ */
+static bool needs_page(uint32_t form, uint64_t last, uint64_t now)
+{
+	return form && (last ^ now) >> RING_TIME_BITS;
+}
+
 /* The processor masks a shift in the same way, so this costs nothing. */
 static inline uint32_t shift_of(const struct ring *r)
 {
@@ -203,7 +212,8 @@ static bool prepare(const struct write *w, struct ring_commit *c)
 	if (!nr_pages)
 		return false;	/* G6 */
 	c->nr_stores = 0;
-	if (!off || off + w->length + (form ? RING_LEN_EXTEND : 0) > r->subbuf_size) {
+	if (!off || off + w->length + (form ? RING_LEN_EXTEND : 0) > r->subbuf_size ||
+	    needs_page(form, last, w->time)) {
 		seq += off != 0;
 		if (full(w->buffer, r, seq))
 			return false;

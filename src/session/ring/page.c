@@ -93,7 +93,8 @@ static bool take_time(struct ring_cursor *c, uint32_t type, uint32_t delta)
 		return false;
 	t = (uint64_t)word_at(c, c->next + 4) << RING_DELTA_BITS | delta;
 	if (type == RING_TYPE_ABSOLUTE)
-		c->time = (c->time & 31ull << 59) | (t & ((1ull << 59) - 1));
+		c->time = (c->time & 31ull << RING_TIME_BITS) |
+			  (t & ((1ull << RING_TIME_BITS) - 1));
 	else
 		c->time += t;
 	c->next += RING_LEN_EXTEND;

@@ -71,7 +71,10 @@ static bool page_empty(const struct wire_page *w)
 	return w->used == RING_PAGE_HEADER;
 }
 
-/* False: there is no room, or a loss has to be reported, which only the start of a page can do. */
+/*
+ * False: there is no room, or a loss or the upper bits of a time have to be told, which only the
+ * start of a page can do.
+ */
 static bool page_add(struct wire_page *w, const struct ring_record *r)
 {
 	const bool first = page_empty(w);
@@ -80,7 +83,7 @@ static bool page_add(struct wire_page *w, const struct ring_record *r)
 		memcpy(w->page, &r->time, sizeof(r->time));
 		w->lost = r->lost;
 		w->last = r->time;
-	} else if (r->lost) {
+	} else if (r->lost || (w->last ^ r->time) >> RING_TIME_BITS) {
 		return false;
 	}
 	if (w->used + record_length(r->size) + (time_form(w->last, r->time) ? RING_LEN_EXTEND : 0) >

@@ -93,7 +93,7 @@ void live_clock_round(struct live *l)
 		if (error > c->error)
 			c->error = error;
 	}
-	/* Relaxed: the server's; a command that changes it waits for a round before. */
+	/* Relaxed: the server changes it under live->lock, see hook_hold(). */
 	c->id = atomic_load_explicit(&l->model->top->state->clock, memory_order_relaxed);
 	c->to_instance = instance_distance(c, c->id);
 }

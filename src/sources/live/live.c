@@ -31,6 +31,16 @@ static void hook_barrier(void *arg)
 	pthread_mutex_unlock(&l->lock);
 }
 
+static void hook_hold(void *arg, bool on)
+{
+	struct live *l = arg;
+
+	if (on)
+		pthread_mutex_lock(&l->lock);
+	else
+		pthread_mutex_unlock(&l->lock);
+}
+
 static uint64_t hook_lost(void *arg, uint32_t cpu)
 {
 	struct live *l = arg;
@@ -46,7 +56,7 @@ static void set_hooks(struct live *l)
 {
 	l->hooks = (struct kernel_hooks){
 		.arg = l, .need = live_arm_need, .barrier = hook_barrier,
-		.settle = live_arm_settle, .lost = hook_lost, .symbols = live_import_symbols,
+		.hold = hook_hold, .settle = live_arm_settle, .lost = hook_lost, .symbols = live_import_symbols,
 	};
 	l->model->kernel = &l->hooks;
 }

@@ -160,6 +160,21 @@ static void time_that_steps_back_is_told_absolutely(void **state)
 	assert_int_equal(judge(0, is_as_written), 6);
 }
 
+/* From the time since 1970 to that since the machine's start, and back. */
+static void any_time_may_follow_any_other(void **state)
+{
+	static const uint64_t when[] = {
+		1795382156ull * 1000000000, 41333ull * 1000000000, 41333ull * 1000000000 + 7,
+		1795382157ull * 1000000000, 1795382157ull * 1000000000 + 3, 1, UINT64_MAX - 1, 2,
+	};
+
+	for (uint32_t i = 0; i < 8; i++) {
+		times[i] = when[i];
+		put(0, when[i], i, sizes[i % 9]);
+	}
+	assert_int_equal(judge(0, is_as_written), 8);
+}
+
 static void rings_are_merged_by_time(void **state)
 {
 	struct ring_iter *it;
@@ -585,6 +600,7 @@ int main(void)
 		TEST(pages_of_all_sizes_and_deltas_are_the_kernels),
 		TEST(an_iterator_sees_what_the_pages_say),
 		TEST(time_that_steps_back_is_told_absolutely),
+		TEST(any_time_may_follow_any_other),
 		TEST(rings_are_merged_by_time),
 		TEST(overwriting_keeps_the_newest_and_counts),
 		TEST(no_overwrite_keeps_the_oldest_and_counts),
