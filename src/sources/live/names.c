@@ -14,7 +14,6 @@
 #include <sys/mman.h>
 
 #include "model/cmdlines.h"
-#include "session/array.h"
 #include "sources/live/state.h"
 
 #define NAMES_ASKED (TASK_PIDS * sizeof(uint32_t))
@@ -42,17 +41,15 @@ void live_names_destroy(struct live *l)
 	if (l->asked)
 		munmap(l->asked, NAMES_ASKED);
 	task_names_destroy(&l->names);
-	free(l->fresh);
 }
 
 /* For saved_cmdlines, later: this may be the reader's thread. */
 static void note_fresh(struct live *l, int pid, const char *name)
 {
-	/* Without memory it is not there; the kernel's own table has most. */
-	if (array_room(&l->fresh, l->nr_fresh, sizeof(*l->fresh)))
-		return;
-	l->fresh[l->nr_fresh].pid = pid;
-	memcpy(l->fresh[l->nr_fresh++].name, name, LAYOUT_COMM_LEN);
+	struct live_name *fresh = &l->fresh[l->nr_fresh++ % LIVE_FRESH];
+
+	fresh->pid = pid;
+	memcpy(fresh->name, name, LAYOUT_COMM_LEN);
 }
 
 static void learn(struct live *l, int pid, const char *name)
@@ -64,12 +61,19 @@ static void learn(struct live *l, int pid, const char *name)
 		note_fresh(l, pid, l->names.now[pid]);
 }
 
+/* Once a second, also without a new name: saved_cmdlines may have dropped it meanwhile. */
+static void note_again(struct live *l, int pid)
+{
+	l->asked[pid] = l->second + 1;
+	if (l->names.now[pid][0])
+		note_fresh(l, pid, l->names.now[pid]);
+}
+
 static void ask_proc(struct live *l, int pid)
 {
 	char path[64], name[LAYOUT_COMM_LEN] = "";
 	FILE *in;
 
-	l->asked[pid] = l->second + 1;
 	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
 	in = fopen(path, "re");
 	if (!in)
@@ -83,8 +87,10 @@ static void ask_proc(struct live *l, int pid)
 
 const char *live_names_find(struct live *l, int pid, uint32_t cpu)
 {
-	if (pid > 0 && pid < TASK_PIDS && l->asked[pid] != l->second + 1)
+	if (pid > 0 && pid < TASK_PIDS && l->asked[pid] != l->second + 1) {
 		ask_proc(l, pid);
+		note_again(l, pid);
+	}
 	return task_names_find(&l->names, pid, cpu, 0);
 }
 
@@ -100,30 +106,42 @@ void live_names_follow(struct live *l, const struct subbuf_record *r, bool befor
 		    !task_rule_read(rule, r, &pid, name))
 			continue;
 		learn(l, pid, name);
-		l->asked[pid] = l->second + 1;
+		if (l->asked[pid] != l->second + 1)
+			note_again(l, pid);
 	}
 }
 
-/* Of tasks that have occurred. */
+/*
+ * Of tasks that have occurred. It is no reason to add one whose name is known: it would drive out
+ * one of a record that came later.
+ */
 static void take_line(struct live *l, char *line)
 {
+	struct cmdlines *cmdlines = l->model->cmdlines;
 	char *end;
 	const long pid = strtol(line, &end, 10);
 
 	if (end == line || *end != ' ' || pid <= 0 || pid >= TASK_PIDS || !l->asked[pid])
 		return;
-	cmdlines_add(l->model->cmdlines, (int)pid, end + 1);
+	if (l->names.now[pid][0] && !strcmp(cmdlines_find(cmdlines, (int)pid), "<...>"))
+		return;
+	if (!l->names.now[pid][0])
+		task_names_add(&l->names, (int)pid, end + 1);
+	cmdlines_add(cmdlines, (int)pid, end + 1);
 }
 
 void live_names_save(struct live *l)
 {
+	unsigned int i;
 	size_t len;
 	char *text, *rest, *line;
 
-	for (unsigned int i = 0; i < l->nr_fresh; i++)
-		cmdlines_add(l->model->cmdlines, l->fresh[i].pid, l->fresh[i].name);
-	free(l->fresh);
-	l->fresh = NULL;
+	i = l->nr_fresh > LIVE_FRESH ? l->nr_fresh - LIVE_FRESH : 0;
+	for (; i < l->nr_fresh; i++) {
+		const struct live_name *fresh = &l->fresh[i % LIVE_FRESH];
+
+		cmdlines_add(l->model->cmdlines, fresh->pid, fresh->name);
+	}
 	l->nr_fresh = 0;
 	rest = text = kernel_read(l->kernel.top, "saved_cmdlines", &len);
 	while ((line = strsep(&rest, "\n")))

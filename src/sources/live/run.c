@@ -204,10 +204,15 @@ static void *live_thread(void *arg)
 
 int live_run_begin(struct live *l)
 {
+	int err;
+
 	l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (l->wake < 0)
 		return -errno;
-	return -pthread_create(&l->thread, NULL, live_thread, l);
+	err = -pthread_create(&l->thread, NULL, live_thread, l);
+	if (err)
+		l->thread = 0;	/* the library may have written to it */
+	return err;
 }
 
 void live_run_wake(struct live *l)

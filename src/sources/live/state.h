@@ -19,6 +19,7 @@
 enum {
 	LIVE_WRITER	= 1,		/* writer set of the rings (R12), as a recording's */
 	LIVE_SPAN_MS	= 10,		/* between two rounds, at most */
+	LIVE_FRESH	= 4096,		/* names that wait for a barrier */
 };
 
 /* How the kernel's time stamps become those of the session; clock.c. */
@@ -75,7 +76,7 @@ struct live {
 	struct task_names names;
 	uint32_t	*asked;		/* by pid: the second in which /proc was asked, plus 1 */
 	uint32_t	second;		/* of the present round */
-	struct live_name *fresh;
+	struct live_name fresh[LIVE_FRESH];	/* the newest of those that there were */
 	unsigned int	nr_fresh;
 
 	pthread_t	thread;
