@@ -21,6 +21,8 @@ enum { FLAG_HARDIRQ = 0x08, FLAG_SOFTIRQ = 0x10, FLAG_NMI = 0x40, FLAG_CONTEXT =
 /* As sources/recording/run.c has it: what the kernel adds on the way to a synthetic event. */
 enum { KERNEL_SYNTH_PREEMPT = 3 };
 
+enum { STACK_LOOKS = 20 };
+
 static uint64_t ns_of(clockid_t id)
 {
 	struct timespec t;
@@ -64,12 +66,24 @@ static void fill_stack(struct live *l, const struct live_cpu *c, struct hit *h)
 	h->stack_time = live_clock_stamp(l, r.time);
 }
 
+/* The last record was read while the kernel was about to write its stack: some looks more. */
+static void await_stack(const struct live *l, struct live_cpu *c)
+{
+	struct subbuf_record r;
+
+	/* Relaxed: see live_arm_settle(). */
+	if (!atomic_load_explicit(&l->expects_stacks, memory_order_relaxed))
+		return;
+	for (int i = 0; i < STACK_LOOKS && !live_cpu_peek(c, &r); i++)
+		live_cpu_read(c, 0);
+}
+
 static void pass(struct live *l, struct live_cpu *c)
 {
 	const struct subbuf_record *r = &c->record;
 	const bool tells = task_names_rule_for(&l->names, r->type);
 	struct hit h = {
-		.record = r->data, .size = r->size, .cpu = c->cpu, .writer = LIVE_WRITER,
+		.size = r->size, .cpu = c->cpu, .writer = LIVE_WRITER,
 		.synth_preempt = KERNEL_SYNTH_PREEMPT,
 	};
 
@@ -79,6 +93,8 @@ static void pass(struct live *l, struct live_cpu *c)
 		l->passed = r->time;
 	if (!has_plan(l, r->type) || r->type == l->stack_type)
 		return;
+	await_stack(l, c);
+	h.record = r->data;
 	if (tells)
 		live_names_follow(l, r, true);
 	h.time = live_clock_stamp(l, r->time);
