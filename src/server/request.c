@@ -160,9 +160,11 @@ static int request_kernel(struct server *srv, FILE *out)
 	uint64_t saved = 0;
 	int ret = 0;
 
-	if (!srv->programs)
+	if (!srv->programs) {
 		ret = -EOPNOTSUPP;
-	else if (!srv->live)
+		snprintf(why, sizeof(why), "the session is that of a recording: the kernel's "
+			 "events need one of their own");
+	} else if (!srv->live)
 		ret = live_create(srv->model, &srv->live, why, sizeof(why));
 	else
 		return 0;

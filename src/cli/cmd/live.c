@@ -73,13 +73,17 @@ static int live_prepare(struct run *r)
 
 static void wait_for_user(void)
 {
-	static const int ending[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	static const int ending[] = { SIGINT, SIGTERM, SIGQUIT };
+	struct sigaction hangup;
 	sigset_t set, before;
 	int sig;
 
 	sigemptyset(&set);
 	for (size_t i = 0; i < sizeof(ending) / sizeof(*ending); i++)
 		sigaddset(&set, ending[i]);
+	/* Not under nohup. */
+	if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
+		sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, &before);
 	sigwait(&set, &sig);
 	/* What ends a command waits until the results are written. */

@@ -34,6 +34,12 @@ static enum event_names_verdict run_wanted_judge(struct run *r, const char *name
 	return verdict;
 }
 
+/* A program may bring it. The running kernel has all its events when the command begins. */
+static bool comes_later(const struct run *r, enum event_names_verdict verdict)
+{
+	return verdict == EVENT_NAMES_LATER && r->command != &command_live;
+}
+
 /* Prints a mistake. With --keep-going the command still waits for the event. */
 static void run_wanted_refuse(struct run *r, const char *option, const char *name, const char *what,
 			      const char *near)
@@ -49,7 +55,7 @@ bool run_wanted_event(struct run *r, const char *name)
 {
 	char near[NEAR_ROOM];
 
-	if (r->set_up || r->keep_going || run_wanted_judge(r, name, near) == EVENT_NAMES_LATER)
+	if (r->set_up || r->keep_going || comes_later(r, run_wanted_judge(r, name, near)))
 		return false;
 	run_wanted_refuse(r, "-e", name, "there is no such event", near);
 	return true;
@@ -123,7 +129,7 @@ static void run_wanted_check_file(struct run *r, const char *path)
 	if (ret != -ENOENT)
 		return;
 	if (event_of(path, event) && !exists(r, event)) {
-		if (run_wanted_judge(r, event, near) == EVENT_NAMES_WRONG)
+		if (!comes_later(r, run_wanted_judge(r, event, near)))
 			run_wanted_refuse(r, "--cat", path, "there is no such event", near);
 		return;
 	}

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,13 +81,14 @@ char *kernel_read(int dir, const char *file, size_t *len)
 static int open_tracefs(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = errno;
-	struct statfs fs;
+	struct statfs fs = { 0 };
 
 	if (fd >= 0 && !fstatfs(fd, &fs) && fs.f_type == TRACEFS_TYPE)
 		return fd;
 	if (fd >= 0) {
 		close(fd);
-		err = ENODEV;	/* a session of ours, or nothing, is mounted there */
+		/* A session of ours is mounted there, or nothing. */
+		err = fs.f_type == FUSE_SUPER_MAGIC ? EBUSY : ENODEV;
 	}
 	return -err;
 }
@@ -101,7 +103,7 @@ static int kernel_find(void)
 
 		if (ret >= 0)
 			return ret;
-		if (ret == -EACCES || ret == -EPERM)
+		if (ret == -EACCES || ret == -EPERM || ret == -EBUSY)
 			fd = ret;
 	}
 	return fd;
@@ -113,6 +115,9 @@ static int kernel_refuse(int err, const char *what, char *why, size_t size)
 		snprintf(why, size,
 			 "%s: no right to it: the kernel's events are for root, or for a user who "
 			 "owns the tracefs", what);
+	else if (err == -EBUSY)
+		snprintf(why, size, "%s shows a session here, as in `tracefuse shell`, and hides "
+			 "the kernel's files", what);
 	else if (err == -ENODEV)
 		snprintf(why, size,
 			 "no tracefs is mounted at /sys/kernel/tracing: root can `mount -t tracefs "

@@ -56,7 +56,8 @@ static void set_hooks(struct live *l)
 {
 	l->hooks = (struct kernel_hooks){
 		.arg = l, .need = live_arm_need, .barrier = hook_barrier,
-		.hold = hook_hold, .settle = live_arm_settle, .lost = hook_lost, .symbols = live_import_symbols,
+		.hold = hook_hold, .settle = live_arm_settle, .lost = hook_lost,
+		.symbols = live_import_symbols,
 	};
 	l->model->kernel = &l->hooks;
 }
