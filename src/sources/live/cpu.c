@@ -126,16 +126,6 @@ static int read_page(struct live_cpu *c)
 	return 1;
 }
 
-/* The page in the slot, or the rest of one, has come. Whether the writer is behind it by now. */
-static bool is_written(struct live_cpu *c, unsigned int slot)
-{
-	const uint32_t taken = c->taken + slot_used(slot_at(c, slot));
-	const bool written = taken + LIVE_SLACK > c->page_size;
-
-	c->taken = written ? 0 : taken;
-	return written;
-}
-
 static uint64_t time_of_page(const uint8_t *page)
 {
 	uint64_t time;
@@ -155,7 +145,7 @@ bool live_cpu_read(struct live_cpu *c, uint64_t now)
 	if (c->tail == LIVE_SLOTS)
 		move_slots(c);
 	while (more && c->tail < LIVE_SLOTS)
-		more = read_page(c) > 0 && is_written(c, c->tail - 1);
+		more = read_page(c) > 0 && time_of_page(slot_at(c, c->tail - 1)) <= now;
 	/* Of the last page that was read nothing is known to be whole before the next one. */
 	c->complete = more && c->tail ? time_of_page(slot_at(c, c->tail - 1)) : now;
 	if (!c->has)

@@ -6,10 +6,9 @@
  *                                          ^ next        ^ tail
  *
  * A page is read into a slot as the kernel has it. read(2) of trace_pipe_raw gives whole pages
- * while there are any, then what the page has that is being written, and then EAGAIN. The next
- * read(2) gives the rest of that page first, which may be short although more pages follow. So what
- * came of a page is added up: one that still has much room is taken for the last, and the writer is
- * not chased.
+ * while there are any, then what the page has that is being written, then what has come to it
+ * since, and EAGAIN. Nothing in a page says whether another one follows. A page that begins after
+ * the moment of reading ends it: so the writer is not chased, and all that came before was read.
  */
 #ifndef TRACEFUSE_SOURCES_LIVE_CPU_H
 #define TRACEFUSE_SOURCES_LIVE_CPU_H
@@ -20,7 +19,6 @@
 
 enum {
 	LIVE_SLOTS	= 24,	/* pages of a CPU that wait for their turn, at most */
-	LIVE_SLACK	= 4096,	/* bytes left by a record that did not fit, at most */
 };
 
 struct live_cpu {
@@ -30,7 +28,6 @@ struct live_cpu {
 	uint32_t	page_size;
 	int		fd;		/* -1: not open */
 	unsigned int	next, tail;
-	uint32_t	taken;		/* bytes of the page that is being written; 0: none */
 	uint8_t		*slots;
 	struct subbuf	page;		/* in use */
 	uint64_t	complete;	/* all that was recorded up to then has been read */
