@@ -154,8 +154,10 @@ static bool instances_want_stacks(const struct live *l)
 
 static void arm_stacks(struct live *l, bool wanted)
 {
-	if (wanted == l->stacks ||
-	    kernel_write(l->kernel.dir, "options/stacktrace", wanted ? "1" : "0"))
+	if (wanted == l->stacks)
+		return;
+	l->no_stacks = kernel_write(l->kernel.dir, "options/stacktrace", wanted ? "1" : "0") != 0;
+	if (l->no_stacks)
 		return;
 	l->stacks = wanted;
 	/* Relaxed: a record without a stack is passed all the same. */

@@ -252,6 +252,8 @@ void live_print(struct live *l, FILE *out)
 		l->busy / 1000000 % 1000, l->records);
 	print_losses(l, out);
 	pthread_mutex_unlock(&l->lock);
+	if (l->no_stacks)
+		fputs("note the kernel records no stacks: its events have none\n", out);
 	if (l->nr_refused)
 		fprintf(out, "note %u events of the kernel could not be enabled\n", l->nr_refused);
 	fprintf(out, "kernel hidden %u\n", l->nr_hidden);

@@ -50,6 +50,7 @@ struct live {
 	char		*filters[LAYOUT_OWN_IDS];	/* the condition that it was given */
 	_Atomic unsigned int nr_armed;
 	bool		stacks;		/* it records a stack with each event */
+	bool		no_stacks;	/* it refuses to, although one is wanted */
 	unsigned int	nr_refused;	/* events that it does not let us enable */
 	bool		has_symbols;
 	unsigned int	nr_hidden;	/* events whose names the session has of another source */
