@@ -104,6 +104,19 @@ static const char *is_same(const void *dlsym_of_libc)
 	return dlsym_of_libc == (const void *)dlsym ? "the same" : "another";
 }
 
+/* dlerror() names the object that asked, also if it asked for one of the four. */
+static void ask_in_vain(answer *say)
+{
+	const char *error;
+
+	who(tail_vsym(RTLD_DEFAULT, "dlsym", "NONE_1"));
+	error = dlerror();
+	say(STRING(PART), "what is wrong", error ? error : "nothing");
+	who(tail_sym(RTLD_NEXT, "dlsym_of_nobody"));
+	error = dlerror();
+	say(STRING(PART), "what else is wrong", error ? error : "nothing");
+}
+
 static void ask_symbols(answer *say)
 {
 	say(STRING(PART), "dlsym", who(tail_sym(RTLD_NEXT, "which")));
@@ -115,6 +128,7 @@ static void ask_symbols(answer *say)
 	say(STRING(PART), "by libc's pointer", who(tail_pointer(RTLD_NEXT, "which")));
 	say(STRING(PART), "by another object", who(tail_wrapper(RTLD_NEXT, "which")));
 	say(STRING(PART), "libc's pointer", is_same((const void *)pointer));
+	ask_in_vain(say);
 }
 
 /* Of an object that is loaded later libc's own is found, past any interposer. */

@@ -142,11 +142,14 @@ static bool dl_finds_same(const struct dl_call *c, const struct dl_name *n, bool
 	return place == DL_BEFORE_REAL || (place == DL_BEFORE_US && versions);
 }
 
-static void *dl_found(struct dl_call *c, const struct dl_name *n, void *found)
+/* If nothing is found, libc is asked again: what dlerror() says then names the true caller. */
+static void *dl_found(struct dl_call *c, const struct dl_name *n, void *found, void *way)
 {
-	if (found && found == n->real->function)
+	if (!found)
+		return way;
+	if (found == n->real->function)
 		found = n->ours;
-	else if (found && found != n->ours)
+	else if (found != n->ours)
 		agent_callers_hidden();
 	c->result = found;
 	return NULL;
@@ -163,7 +166,7 @@ void *dl_sym(struct dl_call *c)
 	real_found(n->real);
 	if (!dl_finds_same(c, n, false))
 		return (void *)REAL(dlsym);
-	return dl_found(c, n, REAL(dlsym)((void *)c->args[0], name));
+	return dl_found(c, n, REAL(dlsym)((void *)c->args[0], name), (void *)REAL(dlsym));
 }
 
 void *dl_vsym(struct dl_call *c)
@@ -177,5 +180,6 @@ void *dl_vsym(struct dl_call *c)
 	real_found(n->real);
 	if (!dl_finds_same(c, n, true))
 		return (void *)REAL(dlvsym);
-	return dl_found(c, n, REAL(dlvsym)((void *)c->args[0], name, version));
+	return dl_found(c, n, REAL(dlvsym)((void *)c->args[0], name, version),
+			(void *)REAL(dlvsym));
 }
