@@ -30,6 +30,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 #include <tracefuse/tracefuse.h>
+#include "untouched_names.h"
 
 TF_EVENT(untouched, step, (int, n));
 
@@ -629,6 +630,14 @@ static int mode_daemon(void)
 	return 0;
 }
 
+/* The program's own functions, not the agent's. */
+static int mode_names(void)
+{
+	printf("names: %d %d %d\n", agent_emit(), agent_enter(), agent_process());
+	trace_step(2);
+	return 0;
+}
+
 /*
  * Checks that errno, masks and dispositions are unchanged, and that nothing new is visible to the
  * program.
@@ -674,6 +683,7 @@ int main(int argc, char **argv)
 		{ "trap", mode_trap },
 		{ "daemon", mode_daemon },
 		{ "state", mode_state },
+		{ "names", mode_names },
 		{ "as_limit", mode_as_limit },
 		{ "as_inherited", mode_as_inherited },
 		{ "as_exec", mode_as_exec },

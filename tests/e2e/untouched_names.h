@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * untouched_names.h - functions of a program's library, with names that the agent uses itself
+ */
+#ifndef UNTOUCHED_NAMES_H
+#define UNTOUCHED_NAMES_H
+
+int agent_emit(void);
+int agent_enter(void);
+int agent_process(void);
+
+#endif
