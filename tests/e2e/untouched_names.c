@@ -4,7 +4,7 @@
  */
 #include "untouched_names.h"
 
-int agent_emit(void)
+int agent_mapped(void)
 {
 	return 1;
 }

@@ -5,7 +5,7 @@
 #ifndef UNTOUCHED_NAMES_H
 #define UNTOUCHED_NAMES_H
 
-int agent_emit(void);
+int agent_mapped(void);
 int agent_enter(void);
 int agent_process(void);
 

@@ -633,7 +633,7 @@ static int mode_daemon(void)
 /* The program's own functions, not the agent's. */
 static int mode_names(void)
 {
-	printf("names: %d %d %d\n", agent_emit(), agent_enter(), agent_process());
+	printf("names: %d %d %d\n", agent_mapped(), agent_enter(), agent_process());
 	trace_step(2);
 	return 0;
 }
