@@ -50,8 +50,7 @@ char *asked_boot(const struct words *boots)
 	return text;
 }
 
-/* Adds the names of -e NAME,NAME. */
-static int asked_add_events(struct asked *a, const char *list)
+int asked_add_names(struct asked *a, struct words *names, const char *list)
 {
 	char *rest = strdup(list), *name;
 	int ret = rest ? words_add(&a->lists, rest) : -ENOMEM;
@@ -60,7 +59,7 @@ static int asked_add_events(struct asked *a, const char *list)
 		free(rest);
 	while (!ret && (name = strsep(&rest, ",")))
 		if (*name)
-			ret = words_add(&a->events, name);
+			ret = words_add(names, name);
 	return ret;
 }
 
@@ -100,7 +99,7 @@ int asked_option(struct asked *a, const struct command *cmd, int opt, char **arg
 		ret = words_add(&a->boots, optarg);
 		break;
 	case 'e':
-		ret = asked_add_events(a, optarg);
+		ret = asked_add_names(a, &a->events, optarg);
 		break;
 	case ':':
 		return command_usage(cmd, "%s needs an argument", argv[optind - 1]);

@@ -56,6 +56,8 @@ enum {
 
 /* Adds a word without copying it. 0, -ENOMEM */
 int words_add(struct words *w, const char *word);
+/* Adds the names of a list NAME,NAME to `names`; `a` has their memory. 0, -ENOMEM */
+int asked_add_names(struct asked *a, struct words *names, const char *list);
 void asked_free(struct asked *a);
 
 /* Handles an option that the command itself does not know. Returns an exit status. */

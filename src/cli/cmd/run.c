@@ -47,7 +47,9 @@ static int parse_option(struct run *r, int opt, char **argv)
 		break;
 	case OPT_KERNEL:
 		r->kernel = true;
-		return *optarg ? asked_option(&r->asked, &command_run, 'e', argv) : COMMAND_DONE;
+		if (asked_add_names(&r->asked, &r->kernel_events, optarg))
+			return message_error("out of memory");
+		break;
 	case OPT_KERNEL_NAMES:
 		r->kernel_names = true;
 		break;

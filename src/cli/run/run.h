@@ -63,6 +63,7 @@ struct run {
 	const struct command *command;	/* run, or live */
 	bool		kernel_names, quiet, keep_going;
 	bool		kernel;		/* the running kernel's events are wanted */
+	struct words	kernel_events;	/* of --kernel; `asked` has their memory */
 	char		**program;	/* the program and its arguments; ends with NULL */
 
 	/* Known before anything is made. */

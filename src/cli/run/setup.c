@@ -107,6 +107,21 @@ static void enable_events(struct run *r)
 	r->asked.events.nr = left;
 }
 
+/* No program can bring an event of the kernel: one that does not exist is a mistake. */
+static void enable_kernel_events(struct run *r)
+{
+	for (unsigned int i = 0; i < r->kernel_events.nr; i++) {
+		const char *name = r->kernel_events.v[i];
+		const int ret = event_names_enable(r->access, name);
+
+		if (ret)
+			r->refused |= message_error("--kernel %s: %s", name,
+						    ret == -EINVAL ? "there is no such event"
+								   : strerror(-ret)) !=
+				      COMMAND_DONE;
+	}
+}
+
 static void run_script(struct run *r, const char *name, const char *text)
 {
 	struct setup_params params = {
@@ -125,6 +140,7 @@ void run_setup(struct run *r)
 {
 	if (r->set_up || !r->access)
 		return;
+	enable_kernel_events(r);
 	enable_events(r);
 	run_functions_set(r);
 	for (unsigned int i = 0; i < r->asked.setups.nr; i++)

@@ -40,5 +40,6 @@ void run_release(struct run *r)
 	run_setup_free(r);
 	free(r->preload);
 	run_functions_free(r);
+	free(r->kernel_events.v);
 	asked_free(&r->asked);
 }
