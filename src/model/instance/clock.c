@@ -38,8 +38,18 @@ bool instance_clock_in_ns(const struct instance *inst)
 	}
 }
 
+/* Another thread passes the running kernel's records: no one passes while they are held. */
+static void hold_kernel(const struct instance *inst, bool on)
+{
+	const struct kernel_hooks *kernel = inst->model->kernel;
+
+	if (kernel)
+		kernel->hold(kernel->arg, on);
+}
+
 void instance_set_clock(struct instance *inst, uint32_t id)
 {
+	hold_kernel(inst, true);
 	/*
 	 * Relaxed: a hit uses the value that it finds; one that is on its way still records the old
 	 * clock's time.
@@ -47,4 +57,5 @@ void instance_set_clock(struct instance *inst, uint32_t id)
 	atomic_store_explicit(&inst->state->clock, id, memory_order_relaxed);
 	session_settings_changed(inst->model->session);
 	instance_clear(inst);
+	hold_kernel(inst, false);
 }
