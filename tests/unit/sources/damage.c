@@ -330,6 +330,28 @@ static void a_cpu_is_in_a_buffer_once(void **state)
 	free(bytes);
 }
 
+/* With partial the table of a buffer ends where the option does, whatever it claims. */
+static void a_table_ends_with_its_option(void **state)
+{
+	static const char before[] = "local\0\0\x10\0\0\4\0\0";
+	struct source_error err;
+	struct source_memory memory = { .limit = 64 << 20 };
+	struct trace_dat *d;
+	size_t size;
+	uint8_t *bytes = make(7, NULL, 10, &size);
+	uint8_t *at = memmem(bytes, size, before, sizeof(before));
+	char *path;
+
+	assert_non_null(at);
+	memset(at + sizeof(before) - 4, 0xff, 4);
+	path = made_bytes(bytes, size);
+	assert_int_equal(trace_dat_open(path, true, &memory, &d, &err), 0);
+	assert_true(d->damaged);
+	trace_dat_close(d);
+	made_remove(path);
+	free(bytes);
+}
+
 /* With partial it must not be taken for a number of CPUs. */
 static void a_damaged_number_of_cpus_is_none(void **state)
 {
@@ -442,6 +464,7 @@ int main(void)
 		cmocka_unit_test(not_a_file),
 		cmocka_unit_test(latency_text),
 		cmocka_unit_test(a_cpu_is_in_a_buffer_once),
+		cmocka_unit_test(a_table_ends_with_its_option),
 		cmocka_unit_test(a_damaged_number_of_cpus_is_none),
 		cmocka_unit_test(a_damaged_chunk_counts_as_nothing),
 	};

@@ -90,7 +90,8 @@ static int read_buffer_cpus(struct trace_dat *d, struct cursor *c, struct dat_bu
 	uint32_t nr = cursor_u32(c);
 	int ret = 0;
 
-	while (nr-- && !ret)
+	/* With `partial` a cut-off table is noted, and is no error. */
+	while (nr-- && !ret && !c->bad)
 		ret = trace_dat_read_cpu(d, c, b, cursor_u32(c), "the option of a buffer");
 	return ret;
 }

@@ -62,7 +62,7 @@ static int read_cpu_table(struct trace_dat *d, struct cursor *c, const char *nam
 	struct dat_buffer *b;
 	int ret = trace_dat_add_buffer(d, cursor_offset(c), name, &b);
 
-	for (uint32_t cpu = 0; b && !ret && cpu < d->nr_cpus; cpu++)
+	for (uint32_t cpu = 0; b && !ret && !c->bad && cpu < d->nr_cpus; cpu++)
 		ret = trace_dat_read_cpu(d, c, b, cpu, "the table of CPUs");
 	return ret;
 }
