@@ -50,7 +50,7 @@ static inline void *plane_data(const struct plane *p, data_ref ref)
 	return p->data + (ref & p->data_mask);
 }
 
-/* An offset that the config region holds. Only the server writes it, so it is right. */
+/* The address of an offset from the config region. Only the server writes there: no check. */
 static inline void *plane_given(const struct plane *p, data_ref ref)
 {
 	return p->data + ref;

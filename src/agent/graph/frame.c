@@ -217,7 +217,7 @@ static struct above above_own(struct agent_thread *t, uintptr_t slot)
 	return (struct above){ 0 };
 }
 
-/* On a stack that is not the thread's own: memory there may be unmapped, so it is not read. */
+/* The thread runs on another stack. Memory of that stack may be unmapped, so nothing reads it. */
 static struct above above_near(struct agent_thread *t, const struct graph_piece *piece,
 			       uintptr_t slot)
 {

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include "agent/providers/real.h"
 
-/* The linker's own: libc needs the linker, so it is there, and we need not be linked with it. */
+/* The dynamic linker defines it. Every process has the linker, so this library does not link it. */
 #pragma weak _r_debug
 
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tasks.c - who has made a new thread or process: it joins the sets of pids of its creator
+ * tasks.c - a new thread or process joins the pid sets that its creator is in
  * (event-fork, function-fork)
  *
  *     creator                              the new task
