@@ -10,8 +10,8 @@
 
 /*
  * Makes room behind the `nr` elements of an array that only this function allocates. `array` is the
- * address of the pointer, which is NULL at first. The room is a power of two that follows from `nr`.
- * The caller need not store it. Returns 0, or -ENOMEM with everything unchanged.
+ * address of the pointer, which is NULL at first. The room is a power of two that follows from
+ * `nr`: the caller need not store it. Returns 0, or -ENOMEM with everything unchanged.
  */
 static inline int array_room(void *array, size_t nr, size_t size)
 {

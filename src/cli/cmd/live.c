@@ -12,7 +12,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "cli/command.h"
 #include "cli/run/run.h"
@@ -135,15 +134,7 @@ static int live_main(int argc, char **argv)
 		status = live_prepare(&r);
 	if (!status)
 		status = live_session(&r, &failed);
-	run_release(&r);
-	if (status)
-		return status;
-	failed |= message_flush() != COMMAND_DONE;
-	if (failed && WIFEXITED(r.status) && !WEXITSTATUS(r.status))
-		return COMMAND_FAILED;
-	if (!r.pid)
-		return COMMAND_DONE;
-	run_child_die_like(r.status);
+	return run_end(&r, status, failed);
 }
 
 const struct command command_live = {

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "access/access.h"
@@ -207,13 +206,7 @@ static int run_main(int argc, char **argv)
 		status = run_prepare(&r);
 	if (!status)
 		status = run_program(&r, &failed);
-	run_release(&r);
-	if (status)
-		return status;
-	failed |= message_flush() != COMMAND_DONE;
-	if (failed && WIFEXITED(r.status) && !WEXITSTATUS(r.status))
-		return COMMAND_FAILED;
-	run_child_die_like(r.status);
+	return run_end(&r, status, failed);
 }
 
 const struct command command_run = {

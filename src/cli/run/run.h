@@ -118,7 +118,12 @@ static inline bool run_is_refused(const struct run *r)
 void run_reserve_standard(void);
 /* What -o and --cat want, and the summary. An exit status. */
 int run_results(struct run *r);
-void run_release(struct run *r);
+/*
+ * Ends the command and frees what it has. `status`: of the steps before. `failed`: something
+ * besides the program went wrong. Returns an exit status, or ends this process as the program
+ * ended.
+ */
+int run_end(struct run *r, int status, bool failed);
 
 /* ---- agent.c ---- */
 

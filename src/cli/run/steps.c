@@ -4,6 +4,7 @@
  */
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 
 #include "access/access.h"
 #include "cli/run/run.h"
@@ -31,7 +32,7 @@ int run_results(struct run *r)
 	return status;
 }
 
-void run_release(struct run *r)
+static void run_release(struct run *r)
 {
 	output_signals_let_in();
 	run_setup_barrier_end(r);
@@ -42,4 +43,17 @@ void run_release(struct run *r)
 	run_functions_free(r);
 	free(r->kernel_events.v);
 	asked_free(&r->asked);
+}
+
+int run_end(struct run *r, int status, bool failed)
+{
+	run_release(r);
+	if (status)
+		return status;
+	failed |= message_flush() != COMMAND_DONE;
+	if (failed && WIFEXITED(r->status) && !WEXITSTATUS(r->status))
+		return COMMAND_FAILED;
+	if (!r->pid)
+		return COMMAND_DONE;
+	run_child_die_like(r->status);
 }
