@@ -3,9 +3,15 @@
 # shellcheck shell=sh
 
 # A mount name space of its own, where that may be: other tests take away stale mounts, and have
-# some.
+# some. It begins with a copy of all mounts. A session of the machine that ends later would leave a
+# stale one here.
 if [ -z "${TAP_ALONE:-}" ] && unshare -m --propagation private true 2>/dev/null; then
 	TAP_ALONE=1 exec unshare -m --propagation private "$0" "$@"
+fi
+if [ -n "${TAP_ALONE:-}" ]; then
+	while read -r _ at kind _; do
+		[ "$kind" != fuse.tracefuse ] || umount -l "$(printf %b "$at")"
+	done </proc/self/mounts
 fi
 unset TAP_ALONE
 
