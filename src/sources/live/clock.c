@@ -23,7 +23,7 @@ enum {
 	CLOSE		= 200,		/* ns: no further comparison */
 };
 
-static uint64_t clock_of(clockid_t id)
+uint64_t live_system_ns(clockid_t id)
 {
 	struct timespec t;
 
@@ -33,7 +33,8 @@ static uint64_t clock_of(clockid_t id)
 
 static uint64_t session_time(const struct live_clock *c)
 {
-	return c->scale->valid ? clock_scaled(c->scale, counter_read()) : clock_of(CLOCK_MONOTONIC);
+	return c->scale->valid ? clock_scaled(c->scale, counter_read()) :
+				 live_system_ns(CLOCK_MONOTONIC);
 }
 
 /*
@@ -46,7 +47,7 @@ static int64_t compare_clocks(const struct live_clock *c, clockid_t id, uint64_t
 
 	*error = UINT64_MAX;
 	for (int i = 0; i < COMPARISONS && *error > CLOSE; i++) {
-		uint64_t before = session_time(c), other = clock_of(id), half;
+		uint64_t before = session_time(c), other = live_system_ns(id), half;
 
 		half = (session_time(c) - before) / 2;
 		if (half >= *error)
@@ -77,7 +78,7 @@ int live_clock_choose(struct live *l)
 
 uint64_t live_clock_now(const struct live_clock *c)
 {
-	return c->counter ? counter_read() : clock_of(CLOCK_MONOTONIC);
+	return c->counter ? counter_read() : live_system_ns(CLOCK_MONOTONIC);
 }
 
 static int64_t instance_distance(const struct live_clock *c, uint32_t id)

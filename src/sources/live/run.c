@@ -14,22 +14,9 @@
 #include <unistd.h>
 
 #include "sources/live/state.h"
-
-/* common_flags */
-enum { FLAG_HARDIRQ = 0x08, FLAG_SOFTIRQ = 0x10, FLAG_NMI = 0x40, FLAG_CONTEXT = 0x58 };
-
-/* As sources/recording/run.c has it: what the kernel adds on the way to a synthetic event. */
-enum { KERNEL_SYNTH_PREEMPT = 3 };
+#include "sources/record.h"
 
 enum { STACK_LOOKS = 20 };
-
-static uint64_t ns_of(clockid_t id)
-{
-	struct timespec t;
-
-	clock_gettime(id, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* ---- one record ---- */
 
@@ -46,23 +33,13 @@ static bool has_plan(const struct live *l, uint32_t type)
 static void fill_stack(struct live *l, const struct live_cpu *c, struct hit *h)
 {
 	struct subbuf_record r;
-	uint32_t room, nr;
 
 	/* Relaxed: see live_arm_settle(). */
 	if (!atomic_load_explicit(&l->expects_stacks, memory_order_relaxed) ||
-	    !live_cpu_peek(c, &r) || r.type != l->stack_type || r.size < l->stack_at ||
-	    (r.data[2] ^ c->record.data[2]) & FLAG_CONTEXT)
+	    !live_cpu_peek(c, &r) || r.type != l->stack_type ||
+	    record_level(r.data) != record_level(c->record.data))
 		return;
-	room = (r.size - l->stack_at) / 8;
-	nr = subbuf_u32(r.data + 8);
-	nr = nr > room ? room : nr;
-	nr = nr > LAYOUT_STACK_MAX ? LAYOUT_STACK_MAX : nr;
-	memcpy(l->stack, r.data + l->stack_at, nr * sizeof(*l->stack));
-	/* As in a recording: histograms see it without the function that calls the tracepoint. */
-	h->stack = l->stack + (nr > 0);
-	h->nr_stack = nr - (nr > 0);
-	h->stack_record = r.data;
-	h->stack_size = r.size;
+	record_stack(&r, l->stack_at, l->stack, h);
 	h->stack_time = live_clock_stamp(l, r.time);
 }
 
@@ -84,7 +61,7 @@ static void pass(struct live *l, struct live_cpu *c)
 	const bool tells = task_names_rule_for(&l->names, r->type);
 	struct hit h = {
 		.size = r->size, .cpu = c->cpu, .writer = LIVE_WRITER,
-		.synth_preempt = KERNEL_SYNTH_PREEMPT,
+		.synth_preempt = RECORD_SYNTH_PREEMPT,
 	};
 
 	l->records++;
@@ -156,19 +133,19 @@ static bool read_cpus(struct live *l, uint64_t now, uint64_t *complete)
 
 void live_round(struct live *l)
 {
-	const uint64_t begin = ns_of(CLOCK_THREAD_CPUTIME_ID);
+	const uint64_t begin = live_system_ns(CLOCK_THREAD_CPUTIME_ID);
 	uint64_t now, complete;
 	bool more;
 
 	live_clock_round(l);
-	l->second = (uint32_t)(ns_of(CLOCK_MONOTONIC_COARSE) / 1000000000u);
+	l->second = (uint32_t)(live_system_ns(CLOCK_MONOTONIC_COARSE) / 1000000000u);
 	now = live_clock_now(&l->clock);
 	do {
 		more = read_cpus(l, now, &complete);
 		pass_until(l, complete);
 	} while (more);
 	l->rounds++;
-	l->busy += ns_of(CLOCK_THREAD_CPUTIME_ID) - begin;
+	l->busy += live_system_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
 }
 
 /* ---- the thread ---- */

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <time.h>
 
 #include "model/model.h"
 #include "plane/plane.h"
@@ -89,6 +90,8 @@ struct live {
 
 /* The instance is set to the clock. 0 or -errno */
 int live_clock_choose(struct live *l);
+/* A clock of the system, ns. */
+uint64_t live_system_ns(clockid_t id);
 /* The kernel's clock. */
 uint64_t live_clock_now(const struct live_clock *c);
 /* At the beginning of a round: compares the clocks. */

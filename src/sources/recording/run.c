@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "model/instance/options.h"
+#include "sources/record.h"
 #include "sources/recording/source_state.h"
 #include "sources/recording/tally.h"
 
@@ -26,25 +27,10 @@ enum {
 	RUN_BATCH	= 4096,		/* records between two reports of the position */
 	RUN_TOLD	= 1 << 18,	/* records between two calls of `passed` */
 	RUN_WRITER	= 1,		/* writer set of the rings (R12) */
-	/* The tracepoint, the reserved record and the histogram each hold preemption off. */
-	KERNEL_SYNTH_PREEMPT = 3,
 	NESTED_MAX	= 64,		/* records of interrupts between a record and its stack */
 };
 
-/* common_flags */
-enum { FLAG_HARDIRQ = 0x08, FLAG_SOFTIRQ = 0x10, FLAG_NMI = 0x40 };
-
 /* ---- one record ---- */
-
-/* The context of a record, by its flags: task, softirq, hardirq, NMI. */
-static inline unsigned int record_level(const uint8_t *record)
-{
-	const unsigned int flags = record[2];
-
-	if (flags & FLAG_NMI)
-		return 3;
-	return flags & FLAG_HARDIRQ ? 2 : flags & FLAG_SOFTIRQ ? 1 : 0;
-}
 
 static inline bool has_plan(const struct source *src, uint32_t type)
 {
@@ -70,7 +56,7 @@ static inline void set_hit(struct source *src, const struct stream *s,
 	h->time = r->time;
 	h->comm = task_names_find(&src->names, pid, s->cpu, r->time);
 	h->writer = RUN_WRITER;
-	h->synth_preempt = KERNEL_SYNTH_PREEMPT;
+	h->synth_preempt = RECORD_SYNTH_PREEMPT;
 }
 
 static void fill_hit(struct source *src, const struct stream *s, const struct subbuf_record *r,
@@ -78,28 +64,6 @@ static void fill_hit(struct source *src, const struct stream *s, const struct su
 {
 	*h = (struct hit){ 0 };
 	set_hit(src, s, r, h);
-}
-
-/*
- * Sets the hit's stack from a kernel_stack record. The first address is in the function through
- * which the event is called (__traceiter_NAME, or the caller of the tracepoint). The kernel's
- * histograms do not show that one.
- */
-static void fill_stack(struct source *src, const struct subbuf_record *stack, struct hit *h)
-{
-	uint32_t room = stack->size > src->stack_at ? (stack->size - src->stack_at) / 8 : 0;
-	uint32_t nr = stack->size >= 12 ? subbuf_u32(stack->data + 8) : 0;
-
-	if (nr > room)
-		nr = room;
-	if (nr > LAYOUT_STACK_MAX)
-		nr = LAYOUT_STACK_MAX;
-	memcpy(src->stack, stack->data + src->stack_at, nr * 8);
-	h->stack = nr ? src->stack + 1 : src->stack;
-	h->nr_stack = nr ? nr - 1 : 0;
-	h->stack_record = stack->data;
-	h->stack_size = stack->size;
-	h->stack_time = stack->time;
 }
 
 /*
@@ -273,7 +237,7 @@ static bool pass(struct source *src, struct stream *s, const struct subbuf_recor
 		return false;
 	set_hit(src, s, r, h);
 	if (more && find_stack(src, s, r, &stack)) {
-		fill_stack(src, &stack, h);
+		record_stack(&stack, src->stack_at, src->stack, h);
 		if (stack.data != s->record.data || wants_command_stack(src))
 			h->stack_wanted = &context->stack_wanted;
 	}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * record.h - reads a kernel's record for a hit
+ *
+ * Recordings and the running kernel have the same records.
+ */
+#ifndef TRACEFUSE_SOURCES_RECORD_H
+#define TRACEFUSE_SOURCES_RECORD_H
+
+#include "plane/plane.h"
+#include "sources/recording/file/subbuf.h"
+
+enum {
+	/* The tracepoint, the reserved record and the histogram each hold preemption off. */
+	RECORD_SYNTH_PREEMPT = 3,
+};
+
+/* common_flags */
+enum { FLAG_HARDIRQ = 0x08, FLAG_SOFTIRQ = 0x10, FLAG_NMI = 0x40 };
+
+/* The context of a record, by its flags: task, softirq, hardirq, NMI. */
+static inline unsigned int record_level(const uint8_t *record)
+{
+	const unsigned int flags = record[2];
+
+	if (flags & FLAG_NMI)
+		return 3;
+	return flags & FLAG_HARDIRQ ? 2 : flags & FLAG_SOFTIRQ ? 1 : 0;
+}
+
+/*
+ * Sets the hit's stack from a kernel_stack record, whose addresses begin at offset `at`; `room` has
+ * LAYOUT_STACK_MAX entries and outlives the hit. The first address is in the function through which
+ * the event is called (__traceiter_NAME, or the caller of the tracepoint). The kernel's histograms
+ * do not show that one.
+ */
+static inline void record_stack(const struct subbuf_record *stack, uint32_t at, uint64_t *room,
+				struct hit *h)
+{
+	const uint32_t most = stack->size > at ? (stack->size - at) / 8 : 0;
+	uint32_t nr = stack->size >= 12 ? subbuf_u32(stack->data + 8) : 0;
+
+	if (nr > most)
+		nr = most;
+	if (nr > LAYOUT_STACK_MAX)
+		nr = LAYOUT_STACK_MAX;
+	memcpy(room, stack->data + at, nr * 8);
+	h->stack = nr ? room + 1 : room;
+	h->nr_stack = nr ? nr - 1 : 0;
+	h->stack_record = stack->data;
+	h->stack_size = stack->size;
+	h->stack_time = stack->time;
+}
+
+#endif
