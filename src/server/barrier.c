@@ -12,33 +12,13 @@
  * session. When that client's connection ends, for whatever reason, its programs continue.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "server/state.h"
 #include "session/attach/attach.h"
+#include "session/attach/stat.h"
 
 enum { ANCESTORS = 64 };
-
-/* The parent's pid; 0: unknown. */
-static pid_t parent_of(pid_t pid)
-{
-	char path[64], text[512], *at;
-	size_t n;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	n = fread(text, 1, sizeof(text) - 1, f);
-	fclose(f);
-	text[n] = '\0';
-	/* "PID (COMM) STATE PARENT": COMM may contain any character. */
-	at = strrchr(text, ')');
-	return at && strlen(at) > 4 ? atoi(at + 4) : 0;
-}
 
 /* The client with a barrier that is an ancestor of the process; 0: there is none. */
 static pid_t barrier_owner(struct server *srv, pid_t pid)
@@ -49,7 +29,7 @@ static pid_t barrier_owner(struct server *srv, pid_t pid)
 		list_each(c, &srv->clients, node)
 			if (c->has_barrier && c->pid == pid)
 				return pid;
-		pid = parent_of(pid);
+		pid = process_stat(pid).parent;
 	}
 	return 0;
 }

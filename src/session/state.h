@@ -150,11 +150,8 @@ void process_remove(struct session *s, unsigned int index);
 bool process_alive(const struct process *p);
 /* Takes over those of the old server, after session_open() */
 void processes_restore(struct session *s);
-uint64_t process_start_time(pid_t pid);			/* 0: no such process */
 /* Its start time when it connected */
 uint64_t process_began(struct session *s, unsigned int index);
-
-pid_t process_parent(pid_t pid);			/* 0: unknown */
 
 /* follow.c: new processes join the sets of pids of their creators */
 /* The process left, or executes another program */

@@ -27,6 +27,7 @@
 #include "host/output.h"
 #include "cli/run/run.h"
 #include "access/wire.h"
+#include "session/attach/stat.h"
 
 /* Signal mask and disposition before this process changed them, and the signalfd. */
 struct signals {
@@ -99,22 +100,9 @@ static void become_program(const struct run *r, const struct signals *s, int tel
 
 /* ---- signals and stops ---- */
 
-/* Whether its main thread has the state 'T' (stopped). */
 static bool is_stopped(pid_t pid)
 {
-	char path[64], text[512], *state;
-	size_t n;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	n = fread(text, 1, sizeof(text) - 1, f);
-	fclose(f);
-	text[n] = 0;
-	state = strrchr(text, ')');
-	return state && (state[1] == ' ') && state[2] == 'T';
+	return process_stat(pid).state == 'T';
 }
 
 static void stop_like(struct run *r, int sig)

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
+#include "session/attach/stat.h"
 #include "session/state.h"
 
 enum { GENERATIONS = 32 };
@@ -109,16 +110,18 @@ static pid_t creator_in(pid_t process, pid_t child)
 void follow_child(struct session *s, pid_t pid)
 {
 	pid_t line[GENERATIONS] = { pid };
+	struct process_stat stat;
 	unsigned int nr = 0;
 
 	if (!pids_followed(&s->plane))
 		return;
 	/* Goes up the ancestors as far as they are unknown to the server. */
-	while (nr < GENERATIONS - 1 && line[nr] > 0 &&
-	       process_start_time(line[nr]) >= s->header->follow_since &&
-	       (!nr || !follow_knows(s, line[nr], process_start_time(line[nr])))) {
-		line[nr + 1] = process_parent(line[nr]);
-		nr++;
+	while (nr < GENERATIONS - 1 && line[nr] > 0) {
+		stat = process_stat(line[nr]);
+		if (stat.start_time < s->header->follow_since ||
+		    (nr && follow_knows(s, line[nr], stat.start_time)))
+			break;
+		line[++nr] = stat.parent;
 	}
 	for (; nr; nr--)
 		if (line[nr] > 0)

@@ -7,62 +7,16 @@
  * processes of the old one.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "session/attach/stat.h"
 #include "session/state.h"
 
 static struct process_entry *entry_of(struct session *s, unsigned int index)
 {
 	return (struct process_entry *)(s->config.base + s->header->processes) + index;
-}
-
-/* Fields of /proc/PID/stat by their numbers in proc(5); zeros if the process is gone. */
-enum { STAT_PARENT = 4, STAT_START_TIME = 22, STAT_FIELDS };
-
-/* Reads from field 3 on: field 2 is a name in parentheses that may contain anything. */
-static void stat_read(pid_t pid, uint64_t fields[STAT_FIELDS])
-{
-	char path[64], text[1024], *at = NULL;
-	ssize_t n = -1;
-	int fd;
-
-	memset(fields, 0, STAT_FIELDS * sizeof(fields[0]));
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = read(fd, text, sizeof(text) - 1);
-		close(fd);
-	}
-	if (n > 0) {
-		text[n] = 0;
-		at = strrchr(text, ')');
-	}
-	for (int field = 3; at && field < STAT_FIELDS; field++) {
-		at = strchr(at, ' ');
-		if (at)
-			fields[field] = strtoull(++at, NULL, 10);
-	}
-}
-
-uint64_t process_start_time(pid_t pid)
-{
-	uint64_t fields[STAT_FIELDS];
-
-	stat_read(pid, fields);
-	return fields[STAT_START_TIME];
-}
-
-pid_t process_parent(pid_t pid)
-{
-	uint64_t fields[STAT_FIELDS];
-
-	stat_read(pid, fields);
-	return (pid_t)fields[STAT_PARENT];
 }
 
 /* The first free entry, or -EUSERS. */
@@ -110,14 +64,14 @@ void process_runs(struct session *s, unsigned int index, uint64_t image)
 void process_describe(struct session *s, unsigned int index)
 {
 	struct process *p = &s->processes[index];
-	uint64_t fields[STAT_FIELDS];
+	uint64_t began;
 
 	if (p->described)
 		return;
 	p->described = true;
-	stat_read(p->pid, fields);
-	p->known |= follow_knows(s, p->pid, fields[STAT_START_TIME]);
-	entry_of(s, index)->start_time = fields[STAT_START_TIME];
+	began = process_stat(p->pid).start_time;
+	p->known |= follow_knows(s, p->pid, began);
+	entry_of(s, index)->start_time = began;
 }
 
 void process_remove(struct session *s, unsigned int index)
@@ -157,7 +111,7 @@ static int entry_pidfd(const struct process_entry *e)
 	 * without a start time is of a process that the old server had not described yet, but may
 	 * have answered.
 	 */
-	if (fd >= 0 && e->start_time && process_start_time((pid_t)e->pid) != e->start_time) {
+	if (fd >= 0 && e->start_time && process_stat((pid_t)e->pid).start_time != e->start_time) {
 		close(fd);
 		return -1;
 	}

@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include "plane/ring/ring.h"
 #include "layout/attach_wire.h"
+#include "session/attach/stat.h"
 #include "session/message.h"
 #include "session/state.h"
 
@@ -122,11 +123,11 @@ static int peer_pidfd(int conn, pid_t pid)	/* -errno */
 
 	if (!getsockopt(conn, SOL_SOCKET, SO_PEERPIDFD, &fd, &len))
 		return fd;
-	start = process_start_time(pid);
+	start = process_stat(pid).start_time;
 	fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (fd < 0)
 		return -errno;
-	if (!start || process_start_time(pid) != start) {
+	if (!start || process_stat(pid).start_time != start) {
 		close(fd);
 		return -ESRCH;
 	}

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "session/attach/stat.h"
 #include "sources/live/kernel.h"
 
 #define KERNEL_PREFIX "tracefuse-"
@@ -135,27 +136,9 @@ static int kernel_refuse(int err, const char *what, char *why, size_t size)
  */
 static uint64_t begin_of(unsigned int pid)
 {
-	char path[64], text[1024], *at;
-	uint64_t begin = 0;
-	size_t n = 0;
-	FILE *in;
+	const struct process_stat stat = process_stat((pid_t)pid);
 
-	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	in = fopen(path, "re");
-	if (in) {
-		n = fread(text, 1, sizeof(text) - 1, in);
-		fclose(in);
-	}
-	text[n] = '\0';
-	/* Field 22; the name, field 2, may have blanks and brackets. */
-	at = strrchr(text, ')');
-	if (at && (at[2] == 'Z' || at[2] == 'X'))
-		return 0;
-	for (int field = 2; at && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	if (at)
-		begin = strtoull(at, NULL, 10);
-	return begin;
+	return stat.state == 'Z' || stat.state == 'X' ? 0 : stat.start_time;
 }
 
 static uint64_t name_space(void)
