@@ -788,8 +788,9 @@ struct hit_ref {
 
 /* Working memory for one histogram's code. */
 struct hit_frame {
-	_Alignas(64) uint64_t key[128];	/* PROGRAM_KEY_MAX bytes */
-	uint64_t	value[16];	/* the program's stack */
+	/* A compound key: 3 keys, a string of 256 bytes, a stack of 31 * 8 */
+	_Alignas(64) uint64_t key[128];
+	uint64_t	value[16];	/* the code's stack */
 	/* STRING_ROOM bytes: a text or a stack that is being copied */
 	uint64_t	text[32];
 	struct hit_ref	ref[HIT_REFS];

@@ -36,12 +36,10 @@
 #include "layout/layout.h"
 
 enum {
-	PROGRAM_STACK		= 16,	/* values */
-	/* Bytes of a compound key: 3 keys, a string of 256 bytes, a stack of 31 * 8 */
-	PROGRAM_KEY_MAX		= 1024,
+	CODE_STACK		= 16,	/* values */
 	/* Return addresses in a stack key (the kernel's HIST_STACKTRACE_DEPTH) */
-	PROGRAM_STACK_DEPTH	= 16,
-	PROGRAM_REFS		= HIT_REFS,
+	CODE_STACK_DEPTH	= 16,
+	CODE_REFS		= HIT_REFS,
 	/*
 	 * Bytes of a text or a stack in a block or a synthetic record (the kernel's
 	 * STR_VAR_LEN_MAX)
@@ -160,7 +158,7 @@ enum op_kind {
 	 * imm: field offset, arg: its size if fixed, len: room in the key, size: enum string_kind
 	 */
 	OP_KEY_STRING,
-	OP_KEY_STACK,	    /* PROGRAM_STACK_DEPTH * 8 bytes */
+	OP_KEY_STACK,	    /* CODE_STACK_DEPTH * 8 bytes */
 	OP_KEY_STACK_FIELD, /* a __data_loc unsigned long[] field at imm */
 	/* Map */
 	/* key -> elt, made if it is new. No elt is left: counted as dropped, and the code ends. */

@@ -19,7 +19,7 @@ static const char format[] = EVENT_FORMAT(
 	FIELD("char e[]", 64, 0, 0));
 
 /* Branches lead forward and stay inside the code; operands are inside the code. */
-static void check_program(const struct code *code)
+static void check_code(const struct code *code)
 {
 	for (uint32_t i = 0; i < code->nr_ops; i++) {
 		const struct op *op = &code->ops[i];
@@ -35,7 +35,7 @@ static void check_program(const struct code *code)
 	}
 }
 
-static void run_program(const struct fixture *w, const struct code *code, const struct input *in)
+static void run_code(const struct fixture *w, const struct code *code, const struct input *in)
 {
 	const char comm[LAYOUT_COMM_LEN] = "somebody";
 
@@ -54,11 +54,11 @@ static void run_program(const struct fixture *w, const struct code *code, const 
 
 static void run_filter(const struct fixture *w, struct filter *f, const struct input *in)
 {
-	struct code *code = malloc(filter_program_size(f));
+	struct code *code = malloc(filter_code_size(f));
 
-	filter_write_program(f, code);
-	check_program(code);
-	run_program(w, code, in);
+	filter_write_code(f, code);
+	check_code(code);
+	run_code(w, code, in);
 	free(code);
 }
 
@@ -74,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	/* A filter with an error shows its text first; a valid filter shows only its text. */
 	if (strncmp(filter_text(f), in.text, len) ||
-	    (err ? filter_program_size(f) != 0 : filter_text(f)[len] != '\0'))
+	    (err ? filter_code_size(f) != 0 : filter_text(f)[len] != '\0'))
 		abort();
 	if (!err)
 		run_filter(w, f, &in);

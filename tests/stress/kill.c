@@ -100,7 +100,7 @@ static _Noreturn void program(const char *name, uint32_t index)
 
 /* ---- a server ---- */
 
-static config_ref program_make(struct session *s, data_ref map)
+static config_ref code_make(struct session *s, data_ref map)
 {
 	config_ref ref = session_config_alloc(s, sizeof(struct code));
 	struct code *made = session_config(s, ref, sizeof(*made));
@@ -115,7 +115,7 @@ static config_ref program_make(struct session *s, data_ref map)
 static void plan_publish(struct session *s, data_ref map, data_ref state, config_ref old[2])
 {
 	size_t size = sizeof(struct plan) + sizeof(struct arm) + sizeof(struct trigger_arm);
-	config_ref ref = session_config_alloc(s, size), code = program_make(s, map);
+	config_ref ref = session_config_alloc(s, size), code = code_make(s, map);
 	struct plan *plan = session_config(s, ref, size);
 	struct arm *arm = (struct arm *)(plan + 1);
 	struct trigger_arm *t = (struct trigger_arm *)(arm + 1);

@@ -244,7 +244,7 @@ static void eprobe_compile_build(struct builder *b, const struct eprobe *p,
 	eprobe_compile_emit(b, OP_END);
 }
 
-static void write_program(const struct builder *b, struct code *out, size_t size)
+static void write_code(const struct builder *b, struct code *out, size_t size)
 {
 	const size_t pool = sizeof(*out) + b->nr * sizeof(struct op);
 
@@ -269,7 +269,7 @@ int eprobe_compile(const struct eprobe *p, const struct instance *inst, config_r
 	*size = sizeof(struct code) + b.nr * sizeof(struct op) + b.pool_size;
 	*out = b.failed ? 0 : session_config_alloc(s, *size);
 	if (*out)
-		write_program(&b, session_config(s, *out, *size), *size);
+		write_code(&b, session_config(s, *out, *size), *size);
 	free(b.ops);
 	free(b.pool);
 	return *out ? 0 : -ENOMEM;

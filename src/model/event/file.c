@@ -132,8 +132,8 @@ void event_file_destroy(struct event_file *f)
 		list_del(&f->event_node);
 		if (event_publish(f->event))
 			event_drop_plan(f->event, plan);
-		if (f->filter_program)
-			session_config_retire(m->session, f->filter_program, f->filter_size);
+		if (f->filter_code)
+			session_config_retire(m->session, f->filter_code, f->filter_size);
 		if (f->state_ref)
 			session_data_retire(m->session, f->state_ref, sizeof(*f->state));
 	}

@@ -38,7 +38,7 @@ struct event_file {
 	struct list_head	triggers;
 	data_ref		state_ref;	/* 0 until the event is first armed here */
 	struct event_state	*state;
-	config_ref		filter_program;
+	config_ref		filter_code;
 	size_t			filter_size;
 	/* --hist-legacy: those of the last hist command; NULL: none */
 	char			*hist_error, *hist_command;

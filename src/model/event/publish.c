@@ -110,7 +110,7 @@ static void find_other_pid(struct event *e, struct plan *plan)
 void trigger_fill_arm(struct trigger *t, struct trigger_arm *out)
 {
 	out->kind = t->cmd->kind;
-	out->filter = t->filter_program;
+	out->filter = t->filter_code;
 	out->state = t->state_ref;
 	if (t->counted)
 		out->flags |= TRIGGER_COUNTED;
@@ -135,7 +135,7 @@ static void fill_plan(struct event *e, struct plan *plan)
 			continue;
 		arm->instance = f->instance->index;
 		arm->flags = arm_flags(f);
-		arm->filter = e->internal ? 0 : f->filter_program;
+		arm->filter = e->internal ? 0 : f->filter_code;
 		arm->state = f->state_ref;
 		arm->first_trigger = nr;
 		arm->nr_triggers = count_triggers(f);

@@ -20,7 +20,7 @@ static uint32_t wants_of_event(const struct model *m, uint32_t id)
 	return plan && made->plan ? plan->wants : 0;
 }
 
-static const struct code *program_of(const struct model *m, const struct trigger_arm *t)
+static const struct code *code_of(const struct model *m, const struct trigger_arm *t)
 {
 	const struct code *p;
 
@@ -32,7 +32,7 @@ static const struct code *program_of(const struct model *m, const struct trigger
 		       : NULL;
 }
 
-static uint32_t wants_of_program(const struct model *m, const struct code *p)
+static uint32_t wants_of_code(const struct model *m, const struct code *p)
 {
 	uint32_t wants = p->flags & CODE_NEEDS_STACK ? PLAN_WANTS_STACK : 0;
 
@@ -48,12 +48,12 @@ uint32_t plan_find_wants(const struct model *m, const struct plan *plan)
 	uint32_t wants = 0;
 
 	for (uint32_t i = 0; i < plan->nr_triggers; i++) {
-		const struct code *p = program_of(m, &t[i]);
+		const struct code *p = code_of(m, &t[i]);
 
 		if (t[i].kind == TRIGGER_STACKTRACE)
 			wants |= PLAN_WANTS_STACK;
 		else if (p)
-			wants |= wants_of_program(m, p);
+			wants |= wants_of_code(m, p);
 	}
 	return wants;
 }
@@ -63,7 +63,7 @@ bool plan_makes(const struct model *m, const struct plan *plan, uint32_t id)
 	const struct trigger_arm *t = plan_triggers(plan);
 
 	for (uint32_t i = 0; i < plan->nr_triggers; i++) {
-		const struct code *p = program_of(m, &t[i]);
+		const struct code *p = code_of(m, &t[i]);
 
 		for (uint32_t k = 0; p && k < p->nr_ops; k++)
 			if (p->ops[k].kind == OP_SYNTH_BEGIN && p->ops[k].arg == id)

@@ -71,17 +71,17 @@ int filter_emit(const struct filter_parser *p, const struct filter_node *root, s
 	return 0;
 }
 
-size_t filter_program_size(const struct filter *f)
+size_t filter_code_size(const struct filter *f)
 {
 	return f->ops ? sizeof(struct code) + f->nr_ops * sizeof(struct op) + f->pool_size : 0;
 }
 
-void filter_write_program(const struct filter *f, struct code *out)
+void filter_write_code(const struct filter *f, struct code *out)
 {
 	size_t pool = sizeof(*out) + f->nr_ops * sizeof(struct op);
 
 	memset(out, 0, sizeof(*out));
-	out->size = (uint32_t)filter_program_size(f);
+	out->size = (uint32_t)filter_code_size(f);
 	out->nr_ops = f->nr_ops;
 	memcpy(out->ops, f->ops, f->nr_ops * sizeof(struct op));
 	for (unsigned int i = 0; i < f->nr_ops; i++)
@@ -94,12 +94,12 @@ void filter_write_program(const struct filter *f, struct code *out)
 int filter_compile(struct model *m, struct filter *f, config_ref *out, size_t *size)
 {
 	*out = 0;
-	*size = filter_program_size(f);
+	*size = filter_code_size(f);
 	if (!*size)
 		return 0;
 	*out = session_config_alloc(m->session, *size);
 	if (!*out)
 		return -ENOMEM;
-	filter_write_program(f, session_config(m->session, *out, *size));
+	filter_write_code(f, session_config(m->session, *out, *size));
 	return 0;
 }

@@ -105,15 +105,15 @@ void filter_note_error(struct filter *f, enum filter_error error, unsigned int p
 /* Hits get the code `new`, 0: none. If that fails, nothing is changed. */
 static int filter_publish(struct event_file *f, config_ref new, size_t size)
 {
-	config_ref old = f->filter_program;
+	config_ref old = f->filter_code;
 	size_t old_size = f->filter_size;
 	int err;
 
-	f->filter_program = new;
+	f->filter_code = new;
 	f->filter_size = size;
 	err = new == old ? 0 : event_publish(f->event);
 	if (err) {
-		f->filter_program = old;
+		f->filter_code = old;
 		f->filter_size = old_size;
 	} else if (old) {
 		session_config_retire(f->event->model->session, old, old_size);

@@ -27,8 +27,8 @@ const char *filter_text(const struct filter *f);
  * Bytes of the code, 0 for a filter with an error; and how to write the code into memory of that
  * size.
  */
-size_t filter_program_size(const struct filter *f);
-void filter_write_program(const struct filter *f, struct code *out);
+size_t filter_code_size(const struct filter *f);
+void filter_write_code(const struct filter *f, struct code *out);
 
 /* Writes the code into the config region. *out is 0 for a filter with an error. */
 int filter_compile(struct model *m, struct filter *f, config_ref *out, size_t *size);

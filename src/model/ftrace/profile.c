@@ -38,7 +38,7 @@ struct ftrace_profile {
 
 static const struct op profile_ops[] = { { .kind = OP_PROFILE }, { .kind = OP_END } };
 
-static int make_program(struct session *s, struct ftrace_profile *p)
+static int make_code(struct session *s, struct ftrace_profile *p)
 {
 	struct code *out;
 
@@ -123,7 +123,7 @@ static struct ftrace_profile *profile_make(struct ftrace *ft, uint32_t elts, dat
 		*err = elts ? restore_map(ft, p, elts, map) : make_map(ft, p);
 	if (!*err) {
 		p->state = session_data_alloc(s, sizeof(struct trigger_state));
-		*err = p->state ? make_program(s, p) : -ENOMEM;
+		*err = p->state ? make_code(s, p) : -ENOMEM;
 	}
 	if (!*err)
 		return p;

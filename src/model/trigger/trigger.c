@@ -81,8 +81,8 @@ void trigger_destroy(struct trigger *t)
 	if (t->cmd->destroy)
 		t->cmd->destroy(t);
 	if (!m->closing) {
-		if (t->filter_program)
-			session_config_retire(m->session, t->filter_program, t->filter_size);
+		if (t->filter_code)
+			session_config_retire(m->session, t->filter_code, t->filter_size);
 		session_data_retire(m->session, t->state_ref, sizeof(*t->state));
 	}
 	filter_destroy(t->filter);
@@ -101,7 +101,7 @@ int trigger_set_filter(struct trigger *t, const char *cond)
 		return 0;
 	err = filter_parse(t->file->event, cond, t->file->instance->errlog, &filter);
 	if (!err)
-		err = filter_compile(model_of(t), filter, &t->filter_program, &t->filter_size);
+		err = filter_compile(model_of(t), filter, &t->filter_code, &t->filter_size);
 	if (!err) {
 		t->cond = strdup(cond);
 		err = t->cond ? 0 : -ENOMEM;
@@ -121,7 +121,7 @@ static int record(struct trigger *t)
 	return event_file_save(t->file, "trigger", t->command, t->refs, t->nr_refs, &t->saved);
 }
 
-static bool needs_program(const struct trigger *t)
+static bool runs_code(const struct trigger *t)
 {
 	return t->cmd->kind == TRIGGER_HIST || t->cmd->kind == TRIGGER_PROBE;
 }
@@ -135,7 +135,7 @@ int trigger_attach(struct trigger *t)
 		err = record(t);
 	if (err)
 		return err;
-	if (needs_program(t))
+	if (runs_code(t))
 		list_add_tail(&t->node, &f->triggers);
 	else
 		list_add(&t->node, &f->triggers);
@@ -161,7 +161,7 @@ void trigger_detach(struct trigger *t)
 
 bool trigger_needs_record(const struct trigger *t)
 {
-	return t->filter_program || needs_program(t) || trigger_kind_is_post(t->cmd->kind);
+	return t->filter_code || runs_code(t) || trigger_kind_is_post(t->cmd->kind);
 }
 
 void trigger_print_tail(const struct trigger *t, FILE *out)

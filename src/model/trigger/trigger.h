@@ -50,7 +50,7 @@ struct trigger {
 	bool			counted;	/* a count was given */
 	char			*cond;		/* text of the filter as written; NULL: none */
 	struct filter		*filter;
-	config_ref		filter_program;
+	config_ref		filter_code;
 	size_t			filter_size;
 	data_ref		state_ref;
 	struct trigger_state	*state;

@@ -14,7 +14,7 @@
 #include "plane/action/fold.h"
 #include "plane/map/layout.h"
 
-enum { STACK_WORDS = PROGRAM_STACK_DEPTH + 2, TEXT_WORDS = STRING_ROOM / 8 };
+enum { STACK_WORDS = CODE_STACK_DEPTH + 2, TEXT_WORDS = STRING_ROOM / 8 };
 
 static inline uint64_t load_once(const uint64_t *at)
 {
@@ -169,8 +169,8 @@ static uint32_t stack_of_hit(struct fold *f, uint64_t *to)
 {
 	uint32_t nr = f->h->stack ? f->h->nr_stack : 0;
 
-	if (nr > PROGRAM_STACK_DEPTH)
-		nr = PROGRAM_STACK_DEPTH;
+	if (nr > CODE_STACK_DEPTH)
+		nr = CODE_STACK_DEPTH;
 	for (uint32_t i = 0; i < nr; i++)
 		to[1 + i] = ((const struct unaligned64 *)f->h->stack)[i].v;
 	return nr;
@@ -182,8 +182,8 @@ static uint32_t stack_of_field(struct fold *f, uint32_t at, uint64_t *to)
 	uint32_t loc = fold_loc(f->h, at), off = loc & 0xffff, words = (loc >> 16) / 8;
 	uint64_t nr = words ? fold_load(f->h, OP_LOAD_U64, off) : 0;
 
-	if (nr > PROGRAM_STACK_DEPTH)
-		nr = PROGRAM_STACK_DEPTH;
+	if (nr > CODE_STACK_DEPTH)
+		nr = CODE_STACK_DEPTH;
 	if (nr && nr > words - 1)
 		nr = words - 1;
 	for (uint32_t i = 1; i <= nr; i++)
@@ -198,7 +198,7 @@ static uint32_t stack_of_block(struct fold *f, const struct op *found, const str
 
 	if (block_copy(f, found, ref, to, STACK_WORDS * 8))
 		nr = load_once(to);	/* A1 */
-	return nr < PROGRAM_STACK_DEPTH ? (uint32_t)nr : PROGRAM_STACK_DEPTH;
+	return nr < CODE_STACK_DEPTH ? (uint32_t)nr : CODE_STACK_DEPTH;
 }
 
 /*
@@ -399,7 +399,7 @@ static const struct op *synth_numbers(const struct fold *f, const struct op *op)
 		if (op->kind == OP_SYNTH_OWN)
 			v = f->frame->own[op->arg % HIT_VARS];
 		else if (op->kind == OP_SYNTH_U64)
-			v = f->frame->ref[op->arg % PROGRAM_REFS].value;
+			v = f->frame->ref[op->arg % CODE_REFS].value;
 		else
 			return op;
 		if (op->size < 8)
@@ -446,7 +446,7 @@ static void synth_string(struct fold *f, const struct op *op)
 
 /*
  * Stores the number of addresses, then the addresses. The field's length counts at most
- * PROGRAM_STACK_DEPTH words: it leaves out the last address of a full stack, but the record has
+ * CODE_STACK_DEPTH words: it leaves out the last address of a full stack, but the record has
  * room for it.
  */
 static void synth_stack(struct fold *f, const struct op *op)
@@ -460,7 +460,7 @@ static void synth_stack(struct fold *f, const struct op *op)
 	to = fold_synth_grow(f, 8 * (nr + 1));
 	if (!to)
 		return;
-	while (words < PROGRAM_STACK_DEPTH && f->frame->text[words])
+	while (words < CODE_STACK_DEPTH && f->frame->text[words])
 		words++;
 	words_store(to, f->frame->text, nr + 1);
 	synth_data_loc(f, op, at, words * 8);

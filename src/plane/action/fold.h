@@ -83,17 +83,17 @@ static inline uint32_t fold_loc(const struct hit *h, uint32_t off)
 
 static inline void fold_push(struct fold *f, uint64_t v)
 {
-	f->frame->value[f->depth++ & (PROGRAM_STACK - 1)] = v;
+	f->frame->value[f->depth++ & (CODE_STACK - 1)] = v;
 }
 
 static inline uint64_t fold_pop(struct fold *f)
 {
-	return *(const volatile uint64_t *)&f->frame->value[--f->depth & (PROGRAM_STACK - 1)];
+	return *(const volatile uint64_t *)&f->frame->value[--f->depth & (CODE_STACK - 1)];
 }
 
 static inline struct hit_ref *fold_ref(struct fold *f, const struct op *op)
 {
-	return &f->frame->ref[op->arg % PROGRAM_REFS];
+	return &f->frame->ref[op->arg % CODE_REFS];
 }
 
 /*

@@ -11,12 +11,12 @@
 
 static bool code_looks(const struct plane *p, config_ref ref)
 {
-	const struct code *program = plane_config(p, ref);
+	const struct code *code = plane_config(p, ref);
 	const struct op *op;
 
 	if (!ref)
 		return false;
-	for (op = program->ops; op < program->ops + program->nr_ops; op++) {
+	for (op = code->ops; op < code->ops + code->nr_ops; op++) {
 		if (op->kind == OP_ELT_COMM)
 			return true;
 		if (op->kind == OP_MATCH && op->size >> 4 == STRING_COMM)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fold.c - programs on records: what each kind of key and value is made of, and records that are
+ * fold.c - code on records: what each kind of key and value is made of, and records that are
  * too short
  */
 #include <stdio.h>

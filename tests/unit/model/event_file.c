@@ -119,7 +119,7 @@ static void filter_and_instance_go_into_the_plan(void **state)
 	assert_int_equal(plan_of(f, f->all)->nr_arms, 2);
 	assert_int_equal(arm_of(f, f->all, 0)->filter, 0);
 	assert_int_equal(arm_of(f, f->all, 1)->instance, inst->index);
-	assert_int_equal(arm_of(f, f->all, 1)->filter, second->filter_program);
+	assert_int_equal(arm_of(f, f->all, 1)->filter, second->filter_code);
 	assert_int_equal(instance_remove(inst), 0);
 	assert_int_equal(plan_of(f, f->all)->nr_arms, 1);
 }

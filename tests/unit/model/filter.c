@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* filter.c - the filter language: what is refused and how, and what programs make of records */
+/* filter.c - the filter language: what is refused and how, and what code makes of records */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +23,8 @@ static int match(struct fixture *f, const char *text, const struct all_record *r
 	int ret = -1;
 
 	if (!filter_parse(f->all, text, NULL, &filter)) {
-		code = malloc(filter_program_size(filter));
-		filter_write_program(filter, code);
+		code = malloc(filter_code_size(filter));
+		filter_write_code(filter, code);
 		ret = filter_match(session_plane(f->session), code, &h);
 		free(code);
 	}
@@ -415,10 +415,10 @@ static void a_refused_filter_lets_everything_pass(void **state)
 	struct event_file *file = event_file_get(f->top, f->all);
 
 	assert_int_equal(event_file_set_filter(file, "s32 == 1\n"), 0);
-	assert_int_not_equal(file->filter_program, 0);
+	assert_int_not_equal(file->filter_code, 0);
 	assert_prints(event_file_print_filter(file, out), "s32 == 1\n");
 	assert_int_equal(event_file_set_filter(file, "s32 == x"), -EINVAL);
-	assert_int_equal(file->filter_program, 0);
+	assert_int_equal(file->filter_code, 0);
 	assert_int_equal(event_file_set_filter(file, " 0 \n"), 0);
 	assert_prints(event_file_print_filter(file, out), "none\n");
 }

@@ -340,7 +340,7 @@ static void what_goes_while_restoring_is_free_once(void **state)
 		for (int k = 0; k < 16; k++) {
 			config_ref ref = session_config_alloc(w->session, 64);
 
-			assert_int_not_equal(ref, f->filter_program);
+			assert_int_not_equal(ref, f->filter_code);
 			assert_int_not_equal(ref, f->event->plan);
 		}
 	}
@@ -587,7 +587,7 @@ static void what_cannot_be_kept_is_not_set(void **state)
 	assert_int_equal(option_set(w->model->top, OPTION_STACKTRACE, true), -ENOMEM);
 	assert_false(options_test(w->model->top->options, OPTION_STACKTRACE));
 	assert_int_equal(atomic_load(&w->model->top->state->flags) & INSTANCE_STACKTRACE, 0);
-	session_config_free(w->session, room, 512);	/* for the program and not for the text */
+	session_config_free(w->session, room, 512);	/* for the code and not for the text */
 	assert_int_equal(event_file_set_filter(file_of(w, "first"), text), -ENOMEM);
 	assert_prints(event_file_print_filter(file_of(w, "first"), out), "pid == 2\n");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * act.c - each op of variables, references and tracking, in programs written by hand
+ * act.c - each op of variables, references and tracking, in code written by hand
  */
 #include <string.h>
 #include "run_tests.h"
@@ -66,7 +66,7 @@ static void a_setting_is_matched_once(void **state)
 	assert_int_equal(sum_of_key(&hb, 7, 0), 4);
 }
 
-/* An unset second variable ends the program; the first is used up by then, as in the kernel. */
+/* An unset second variable ends the code; the first is used up by then, as in the kernel. */
 static void references_are_read_in_order(void **state)
 {
 	uint64_t v;
@@ -100,7 +100,7 @@ static void a_short_key_is_padded(void **state)
 	assert_int_equal(sum_of_key(&hb, 7, 0), 1);
 }
 
-static void a_hist_that_is_gone_ends_the_program(void **state)
+static void a_hist_that_is_gone_ends_the_code(void **state)
 {
 	struct hist_cell *cell;
 
@@ -254,7 +254,7 @@ static void fire_c(uint32_t a, uint64_t c, uint32_t b)
 }
 
 /* key, find, own ref, begin, save b, name, end, what is counted when it was taken */
-static config_ref track_program(uint32_t flags)
+static config_ref track_code(uint32_t flags)
 {
 	return PROGRAM(&ha, 0, KEY_A, FIND, OWN_C,
 		       { .kind = OP_TRACK_BEGIN,
@@ -285,7 +285,7 @@ static void assert_saved(uint64_t key, uint64_t value, uint64_t b)
 static void onmax_takes_what_is_greater(void **state)
 {
 	make_hists(2, 48);
-	plan_hist(EVENT_A, 0, track_program(0));
+	plan_hist(EVENT_A, 0, track_code(0));
 	fire_c(7, 0, 1);
 	assert_null(block_of(&ha, 7, 1));
 	fire_c(7, 10, 2);
@@ -304,7 +304,7 @@ static void onmax_takes_what_is_greater(void **state)
 static void onchange_takes_what_differs(void **state)
 {
 	make_hists(2, 48);
-	plan_hist(EVENT_A, 0, track_program(TRACK_CHANGE));
+	plan_hist(EVENT_A, 0, track_code(TRACK_CHANGE));
 	fire_c(7, 0, 1);
 	assert_null(block_of(&ha, 7, 1));
 	fire_c(7, 10, 2);
@@ -364,7 +364,7 @@ static void a_text_keeps_within_its_block(void **state)
 static void a_full_map_drops(void **state)
 {
 	make_hists(2, 48);
-	plan_hist(EVENT_A, 0, track_program(0));
+	plan_hist(EVENT_A, 0, track_code(0));
 	for (uint32_t i = 1; i <= 200; i++)
 		fire_c(i, i, i);
 	assert_int_equal(map_drops(ha.map.data, &ha.shape), 72);
@@ -379,7 +379,7 @@ int main(void)
 		FIXTURE_TEST(a_setting_is_matched_once),
 		FIXTURE_TEST(references_are_read_in_order),
 		FIXTURE_TEST(a_short_key_is_padded),
-		FIXTURE_TEST(a_hist_that_is_gone_ends_the_program),
+		FIXTURE_TEST(a_hist_that_is_gone_ends_the_code),
 		FIXTURE_TEST(own_values_are_those_of_this_hit),
 		FIXTURE_TEST(texts_come_from_everywhere),
 		FIXTURE_TEST(texts_are_cut_as_by_strscpy),

@@ -69,7 +69,7 @@ void hist_make(struct hist *h, uint32_t key_size, uint32_t nr_sums, uint32_t nr_
 	assert_non_null(h->map.data);
 }
 
-config_ref program_make(const struct hist *h, const struct op *ops, unsigned int nr, uint32_t flags)
+config_ref code_make(const struct hist *h, const struct op *ops, unsigned int nr, uint32_t flags)
 {
 	size_t size = sizeof(struct code) + nr * sizeof(*ops);
 	config_ref ref = session_config_alloc(fixture.session, size);
@@ -119,7 +119,7 @@ void plan_make(const struct plan_row *rows, unsigned int nr)
 		for (unsigned int k = 0; k < rows[i].nr_triggers; k++)
 			t[used++] = (struct trigger_arm){
 				.kind = rows[i].triggers[k].kind,
-				.code = rows[i].triggers[k].program,
+				.code = rows[i].triggers[k].code,
 				.filter = rows[i].triggers[k].filter,
 				.state = session_data_alloc(fixture.session,
 							    sizeof(struct trigger_state)) };
@@ -129,12 +129,12 @@ void plan_make(const struct plan_row *rows, unsigned int nr)
 			(_Atomic uint64_t *)&plane_event(fixture.p, rows[0].event)->plan, ref);
 }
 
-void plan_hist(uint32_t event, uint32_t flags, config_ref program)
+void plan_hist(uint32_t event, uint32_t flags, config_ref code)
 {
 	plan_make(&(struct plan_row){ .event = event,
 				     .flags = flags,
-				     .nr_triggers = program ? 1 : 0,
-				     .triggers = { { TRIGGER_HIST, program, 0 } } },
+				     .nr_triggers = code ? 1 : 0,
+				     .triggers = { { TRIGGER_HIST, code, 0 } } },
 		  1);
 }
 

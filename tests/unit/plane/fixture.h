@@ -47,7 +47,7 @@ struct plan_row {
 	config_ref	filter;
 	struct {
 		uint32_t	kind;
-		config_ref	program, filter;
+		config_ref	code, filter;
 	} triggers[4];
 	unsigned int	nr_triggers;
 };
@@ -57,16 +57,16 @@ int fixture_teardown(void **state);
 
 void hist_make(struct hist *h, uint32_t key_size, uint32_t nr_sums, uint32_t nr_vars,
 	       uint32_t nr_blocks, uint32_t block_size);
-config_ref program_make(const struct hist *h, const struct op *ops, unsigned int nr,
+config_ref code_make(const struct hist *h, const struct op *ops, unsigned int nr,
 			uint32_t flags);
 #define PROGRAM(h, flags, ...)								\
-	program_make(h, (const struct op[]){ __VA_ARGS__, { .kind = OP_END } },		\
+	code_make(h, (const struct op[]){ __VA_ARGS__, { .kind = OP_END } },		\
 		     sizeof((const struct op[]){ __VA_ARGS__, { .kind = OP_END } }) /	\
 			     sizeof(struct op),						\
 		     flags)
 /* Makes a plan with an arm for each instance; all arms are of the same event. */
 void plan_make(const struct plan_row *rows, unsigned int nr);
-void plan_hist(uint32_t event, uint32_t flags, config_ref program);
+void plan_hist(uint32_t event, uint32_t flags, config_ref code);
 
 struct rec rec_make(uint32_t event, uint32_t a);
 uint64_t fire_rec(const struct rec *r, uint64_t time);

@@ -72,7 +72,7 @@ int double_write(const struct plane *p, struct slot *own, data_ref buffer, uint3
 	return 0;
 }
 
-/* The program's size is the answer; 2: looks at the record's last word. */
+/* The code's size is the answer; 2: looks at the record's last word. */
 int double_match(const struct plane *p, const struct code *code, const struct hit *h)
 {
 	if (code->nr_ops == 2)

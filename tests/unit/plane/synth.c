@@ -175,7 +175,7 @@ static void it_waits_only_where_there_is_something_to_wait_for(void **state)
 	state_of(EVENT_A, 0)->soft_disabled = 0;
 	assert_int_equal(fire_event(EVENT_A, 7, 20), 1);
 	assert_string_equal(ring_text(0, 0), "302@10 302@10 300@20 302@20 ");
-	plan_hist(EVENT_A, 0, program_make(&ha, two, sizeof(two) / sizeof(*two), 0));
+	plan_hist(EVENT_A, 0, code_make(&ha, two, sizeof(two) / sizeof(*two), 0));
 	fire_event(EVENT_A, 7, 30);
 	assert_string_equal(ring_text(0, 0), "302@10 302@10 300@20 302@20 302@30 303@30 ");
 	/* An event with a hist of its own waits, and that counts. */
@@ -362,7 +362,7 @@ static void a_record_comes_before_those_it_causes(void **state)
 
 static config_ref filter_lat(uint64_t v)
 {
-	return program_make(NULL,
+	return code_make(NULL,
 			    (const struct op[]){ { .kind = OP_CMP_U64,
 						 .cmp = CMP_EQ,
 						 .off = 8,
@@ -480,7 +480,7 @@ static void a_full_arena_is_counted(void **state)
 		ops[nr++] = (struct op){ .kind = OP_SYNTH_U64, .off = 1992, .size = 8, .arg = 0 };
 		ops[nr++] = (struct op){ .kind = OP_SYNTH_END };
 	}
-	plan_hist(EVENT_A, 0, program_make(&ha, ops, nr + 1, 0));
+	plan_hist(EVENT_A, 0, code_make(&ha, ops, nr + 1, 0));
 	fire_event(EVENT_A, 7, 10);
 	assert_string_equal(ring_text(0, 0), "302@10 302@10 302@10 ");
 	assert_int_equal(fixture.slot->missed, 2);

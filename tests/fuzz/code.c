@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * program.c - random code, as a compiler may write it, on records of any bytes
+ * code.c - random code, as a compiler may write it, on records of any bytes
  *
  * Input: how to make the code, a 0xff, then the record. The input chooses ops, their order and
  * their operands, within the rules of plane/code.h: keys inside the key, variables, blocks and
@@ -128,12 +128,12 @@ static void fixture_open(void)
 	arm_synth();
 }
 
-/* ---- a program out of the input ---- */
+/* ---- code out of the input ---- */
 
 struct source {
 	const uint8_t	*at, *end;
 	struct code	*code;
-	bool		var_set[NR_VARS], ref_set[PROGRAM_REFS];
+	bool		var_set[NR_VARS], ref_set[CODE_REFS];
 };
 
 static unsigned int next(struct source *s, unsigned int below)
@@ -176,7 +176,7 @@ static unsigned int ref_count(unsigned int kind)
 {
 	return kind == NUMBERS ? REF_TEXTS
 	       : kind == TEXTS ? REF_STACKS - REF_TEXTS
-			       : PROGRAM_REFS - REF_STACKS;
+			       : CODE_REFS - REF_STACKS;
 }
 
 /* Finds a reference of that kind that has been read. False: there is none yet. */
@@ -251,7 +251,7 @@ static void make_key(struct source *s)
 	default:
 		op = emit(s, next(s, 2) ? OP_KEY_STACK : OP_KEY_STACK_FIELD);
 		op->imm = field(s);
-		op->len = PROGRAM_STACK_DEPTH * 8;
+		op->len = CODE_STACK_DEPTH * 8;
 		op->off = (uint16_t)(8 * next(s, 24));
 		break;
 	}
@@ -396,7 +396,7 @@ static void make_synth(struct source *s)
 	emit(s, OP_SYNTH_END);
 }
 
-static void make_program(struct source *s)
+static void make_code(struct source *s)
 {
 	for (unsigned int n = 1 + next(s, 4); n; n--)
 		make_key(s);
@@ -418,7 +418,7 @@ static void make_program(struct source *s)
 	emit(s, OP_END);
 }
 
-static void run_program(const struct code *code, const uint8_t *record, uint32_t size)
+static void run_code(const struct code *code, const uint8_t *record, uint32_t size)
 {
 	static const uint64_t stack[20] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
 					   11, 12, 13, 14, 15, 16, 17, 18, 19, 20 };
@@ -451,7 +451,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	s.code->map = w.maps[size % 2];
 	s.code->layout = layout_of(size % 2);
 	s.code->key_size = KEY_SIZE;
-	make_program(&s);
+	make_code(&s);
 	if (split)
 		len = (uint32_t)(data + size - split - 1);
 	if (len > RECORD_MAX)
@@ -461,7 +461,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (len < sizeof(struct record_common))
 		len = sizeof(struct record_common);
 	for (uint32_t i = 0; i < 4; i++)
-		run_program(s.code, record,
+		run_code(s.code, record,
 			    len - (len - (uint32_t)sizeof(struct record_common)) * i / 4);
 	free(s.code);
 	return 0;
