@@ -19,6 +19,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include "agent/state.h"
 #include "agent/syscall.h"
 
@@ -318,6 +319,7 @@ static _Noreturn void try_calls(bool ask)
 		agent_syscall(SYS_getgid);
 		agent_syscall(SYS_prctl, PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0);
 		agent_syscall(SYS_getuid);
+		agent_syscall(SYS_clock_gettime, CLOCK_REALTIME, room);
 		agent_syscall(SYS_sched_getscheduler, 0);
 		agent_syscall(SYS_sched_getattr, 0, room, 48, 0);
 	}
