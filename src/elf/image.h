@@ -93,6 +93,16 @@ const void *image_note(const void *notes, size_t size, uint64_t align, const cha
 
 /* ---- Symbols ---- */
 
+/* The hash of a name in DT_GNU_HASH */
+static inline uint32_t image_hash(const char *name)
+{
+	uint32_t h = 5381;
+
+	for (; *name; name++)
+		h = h * 33 + (unsigned char)*name;
+	return h;
+}
+
 /* A table of symbols and its names. Neither needs to be aligned. */
 struct image_symbols {
 	const unsigned char *table;

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "agent/providers/real.h"
+#include "elf/image.h"
 
 /* The dynamic linker defines it. Every process has the linker, so this library does not link it. */
 #pragma weak _r_debug
@@ -86,15 +87,6 @@ static bool symbol_fits(const struct dso *o, uint32_t i, const char *name)
 	       same(o->names + s->st_name, name);
 }
 
-static uint32_t hash_of(const char *name)
-{
-	uint32_t h = 5381;
-
-	for (; *name; name++)
-		h = h * 33 + (unsigned char)*name;
-	return h;
-}
-
 /*
  * DT_GNU_HASH: buckets, first symbol, words of the filter, shift; the filter;
  * the buckets; and for each symbol its hash, bit 0 set at the end of a chain.
@@ -148,7 +140,7 @@ bool real_shadowed(const char *name)
 	struct dso o;
 
 	for (map = _r_debug.r_map; map && map->l_ld != _DYNAMIC; map = map->l_next)
-		if (dso_read(map, &o) && dso_find(&o, name, hash_of(name)))
+		if (dso_read(map, &o) && dso_find(&o, name, image_hash(name)))
 			return true;
 	return false;
 }
@@ -178,7 +170,7 @@ void real_begin(void)
 static bool find_in(struct real_function *f, const struct link_map *map)
 {
 	struct dso o;
-	void *addr = dso_read(map, &o) ? dso_find(&o, f->name, hash_of(f->name)) : NULL;
+	void *addr = dso_read(map, &o) ? dso_find(&o, f->name, image_hash(f->name)) : NULL;
 
 	if (!addr)
 		return false;

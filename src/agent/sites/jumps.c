@@ -67,22 +67,13 @@ static bool is_looking(const struct imports *t, uint32_t symbol)
 	return false;
 }
 
-static uint32_t hash_of(const char *name)
-{
-	uint32_t h = 5381;
-
-	for (; *name; name++)
-		h = h * 33 + (unsigned char)*name;
-	return h;
-}
-
 /*
  * An import whose address a program compares or passes on is the program's PLT entry, and stands
  * with what it exports.
  */
 static bool is_in_buckets(const struct imports *t, const char *name, bool imported)
 {
-	const uint32_t hash = hash_of(name), nr = t->hash[HASH_BUCKETS];
+	const uint32_t hash = image_hash(name), nr = t->hash[HASH_BUCKETS];
 	const uint32_t *buckets = t->hash + HASH_HEAD + 2 * t->hash[HASH_FILTER];
 	uint32_t i = nr ? buckets[hash % nr] : 0;
 	const uint32_t *chain = buckets + nr;

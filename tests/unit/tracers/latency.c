@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * latency.c - what counts as a section, and which one is kept: records of two CPUs, told one by one
+ * latency.c - which records of two CPUs are a section, and which section is shown
  */
 #include "../format_text.h"
 #include "model/symbols.h"
@@ -11,6 +11,12 @@
 #define TEXT 0xffffffff81000000ull
 #define OFFSETS \
 	FIELD("s32 caller_offs", 8, 4, 1) FIELD("s32 parent_offs", 12, 4, 1) "\nprint fmt: \"\"\n"
+/* The fields of a switch from one task to another, and of a wakeup */
+#define TASKS \
+	FIELD("unsigned int prev_pid", 8, 4, 0) FIELD("unsigned int next_pid", 12, 4, 0) \
+	FIELD("unsigned int next_cpu", 16, 4, 0) FIELD("unsigned char prev_prio", 20, 1, 0) \
+	FIELD("unsigned char prev_state", 21, 1, 0) FIELD("unsigned char next_prio", 22, 1, 0) \
+	FIELD("unsigned char next_state", 23, 1, 0) "\nprint fmt: \"\"\n"
 
 enum {
 	IRQ_ON = 201,
@@ -31,22 +37,8 @@ static const struct {
 } events[] = {
 	{ "ftrace", "name: function\nID: 1\n" COMMON FIELD("unsigned long ip", 8, 8, 0)
 			    FIELD("unsigned long parent_ip", 16, 8, 0) "\nprint fmt: \"\"\n" },
-	{ "ftrace",
-	  "name: context_switch\nID: 2\n" COMMON FIELD("unsigned int prev_pid", 8, 4, 0)
-		  FIELD("unsigned int next_pid", 12, 4, 0) FIELD("unsigned int next_cpu", 16, 4, 0)
-			  FIELD("unsigned char prev_prio", 20, 1, 0)
-				  FIELD("unsigned char prev_state", 21, 1, 0)
-					  FIELD("unsigned char next_prio", 22, 1, 0)
-						  FIELD("unsigned char next_state", 23, 1,
-							0) "\nprint fmt: \"\"\n" },
-	{ "ftrace",
-	  "name: wakeup\nID: 3\n" COMMON FIELD("unsigned int prev_pid", 8, 4, 0)
-		  FIELD("unsigned int next_pid", 12, 4, 0) FIELD("unsigned int next_cpu", 16, 4, 0)
-			  FIELD("unsigned char prev_prio", 20, 1, 0)
-				  FIELD("unsigned char prev_state", 21, 1, 0)
-					  FIELD("unsigned char next_prio", 22, 1, 0)
-						  FIELD("unsigned char next_state", 23, 1,
-							0) "\nprint fmt: \"\"\n" },
+	{ "ftrace", "name: context_switch\nID: 2\n" COMMON TASKS },
+	{ "ftrace", "name: wakeup\nID: 3\n" COMMON TASKS },
 	{ "preemptirq", "name: irq_enable\nID: 201\n" COMMON OFFSETS },
 	{ "preemptirq", "name: irq_disable\nID: 202\n" COMMON OFFSETS },
 	{ "preemptirq", "name: preempt_enable\nID: 203\n" COMMON OFFSETS },
@@ -99,7 +91,7 @@ struct switch_record {
 	int32_t		caller, parent;
 };
 
-/* One of preemptirq:*: from `inner`, called by `outer`. */
+/* An event of preemptirq, hit in `inner`, which `outer` has called. */
 static void tell_as(int pid, int event, unsigned int flags, unsigned int preempt, uint32_t cpu,
 		    uint64_t time)
 {
@@ -124,7 +116,7 @@ static void called(uint32_t cpu, uint64_t time)
 	tell(&r, sizeof(r), cpu, time);
 }
 
-/* The lines below the header, without what stands before the time. */
+/* Checks the lines below the header, each from its time on. */
 static void expect(const char *lines)
 {
 	char *text = fixture_read(fixture, "trace"), *at = text, *out;
@@ -160,10 +152,10 @@ static void head(const char *line)
 static void a_section_has_its_ends_and_what_was_called(void **state)
 {
 	assert_taken(fixture, "current_tracer", "irqsoff");
-	called(0, 900);		/* before it */
+	called(0, 900);		/* before the section */
 	irqs(IRQ_OFF, 0, 1000);
 	called(0, 3000);
-	called(1, 4000);	/* elsewhere */
+	called(1, 4000);	/* on another CPU */
 	irqs(IRQ_ON, 0, 21000);
 	called(0, 22000);
 	head("# latency: 20 us, #4/4, CPU#0 | (M:preempt VP:0, KP:0, SP:0 HP:0 #P:2)\n"
@@ -180,7 +172,7 @@ static void only_a_longer_one_replaces_it(void **state)
 	irqs(IRQ_OFF, 0, 1000);
 	irqs(IRQ_ON, 0, 11000);
 	irqs(IRQ_OFF, 0, 20000);
-	irqs(IRQ_ON, 0, 30000);		/* as long */
+	irqs(IRQ_ON, 0, 30000);		/* not longer */
 	assert_file(fixture, "tracing_max_latency", "10\n");
 	irqs(IRQ_OFF, 1, 40000);
 	irqs(IRQ_ON, 1, 51000);
@@ -304,7 +296,7 @@ static void a_section_that_ends_or_begins_with_tracing_off_is_none(void **state)
 	assert_file(fixture, "tracing_max_latency", "0\n");
 }
 
-/* As in the kernel, where the CPU's section is only ended by its end. */
+/* As in the kernel, only the end of the CPU's section ends it. */
 static void with_tracing_off_for_a_while_it_goes_on(void **state)
 {
 	assert_taken(fixture, "current_tracer", "irqsoff");
@@ -374,13 +366,13 @@ static void it_waits_for_the_task_of_the_highest_priority(void **state)
 {
 	assert_taken(fixture, "current_tracer", "wakeup");
 	woken(50, 100, 0, 0, 1000);
-	woken(51, 110, 0, 0, 2000);	/* comes after it */
-	woken(52, 90, 0, 0, 3000);	/* comes before it */
+	woken(51, 110, 0, 0, 2000);	/* runs after it */
+	woken(52, 90, 0, 0, 3000);	/* runs before it */
 	switched(42, 50, 100, 0, 90000);
 	assert_file(fixture, "tracing_max_latency", "0\n");
 	switched(50, 52, 90, 0, 93000);
 	assert_file(fixture, "tracing_max_latency", "90\n");
-	woken(53, 95, 0, 0, 94000);	/* comes after the one that runs */
+	woken(53, 95, 0, 0, 94000);	/* runs after the current task */
 	switched(52, 53, 95, 0, 900000);
 	assert_file(fixture, "tracing_max_latency", "90\n");
 }
