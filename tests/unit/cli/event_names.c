@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * event_names.c - which names of -e are mistakes, and which may come
+ * event_names.c - which names of -e are mistakes, and which may be defined later
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,14 +33,14 @@ static void so_is_what_a_whole_system_has_not(void **state)
 	judged("heap:nosuch", EVENT_NAMES_WRONG, "");
 	judged("heap:no*", EVENT_NAMES_WRONG, NULL);
 	judged("syscalls:sys_enter_nosuch", EVENT_NAMES_WRONG, NULL);
-	judged("thread", EVENT_NAMES_WRONG, NULL);	/* --providers leaves it out */
+	judged("thread", EVENT_NAMES_WRONG, NULL);	/* not in --providers */
 }
 
 static void others_may_come(void **state)
 {
 	judged("nosuch", EVENT_NAMES_LATER, "");
 	judged("nosuch:event", EVENT_NAMES_LATER, NULL);
-	judged("app:put", EVENT_NAMES_LATER, NULL);	/* get is another word */
+	judged("app:put", EVENT_NAMES_LATER, NULL);	/* not close to "get" */
 	judged("app:nosuch", EVENT_NAMES_LATER, NULL);
 	judged("", EVENT_NAMES_LATER, "");
 	judged(":", EVENT_NAMES_LATER, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * command.c - what a hist command says and what `trigger` reads back, and each way to say it
- * wrongly
+ * command.c - what hist commands mean, what `trigger` reads back, and all errors in commands
+ *
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "hist_fixture.h"
 
-/* Defaults are filled in, abbreviations written out, order put right. */
+/* `trigger` shows defaults, the full words for abbreviations, and the usual order. */
 static void commands_read_back(void **state)
 {
 	static const char *const rows[][2] = {
@@ -69,7 +69,7 @@ struct wrong {
 	const char	*command;
 	int		err;
 	const char	*text;		/* NULL: nothing is logged */
-	int		at;		/* where the caret stands */
+	int		at;		/* column of the caret */
 };
 
 static void wrong_commands_are_refused_with_the_place(void **state)

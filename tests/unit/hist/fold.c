@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fold.c - code on records: what each kind of key and value is made of, and records that are
- * too short
+ * fold.c - runs code on records: where each kind of key and value comes from, and records that
+ * are too short
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "hist_fixture.h"
 
-/* Each field's width and sign is the key's; a number of 64 bits is printed without a sign. */
+/* A key has the width and sign of its field. A number of 64 bits is printed without a sign. */
 static void integers_keep_width_and_sign(void **state)
 {
 	static const char *const rows[][2] = {
@@ -32,7 +32,7 @@ static void integers_keep_width_and_sign(void **state)
 	r.s64 = -5;
 	r.u64 = (uint64_t)-5;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		/* With one op for all of it, with two keys, and as part of an expression. */
+		/* Once as the only key, which one op handles, and once as one of two keys. */
 		snprintf(text, sizeof(text), "hist:keys=%s", rows[i][0]);
 		assert_int_equal(command(f->all, text), 0);
 		snprintf(text, sizeof(text), "hist:keys=%s,common_cpu", rows[i][0]);
@@ -105,8 +105,8 @@ static void logarithms_round_up(void **state)
 }
 
 /*
- * notes: powers of two shift, small numbers are multiplied and rounded up, all else divides
- * plainly.
+ * As in the kernel, a power of two shifts, a small number multiplies and rounds up, and all
+ * others divide.
  */
 static void division_is_the_kernels(void **state)
 {
@@ -134,7 +134,7 @@ static void division_is_the_kernels(void **state)
 	}
 }
 
-/* A fixed string may fill its array without a 0; what lies behind the first 0 does not count. */
+/* A fixed string may fill its array without a 0. Bytes behind the first 0 do not count. */
 static void strings_end_at_the_first_zero(void **state)
 {
 	struct fixture *f = *state;
@@ -156,7 +156,7 @@ static void strings_end_at_the_first_zero(void **state)
 			       "hitcount:          2\n");
 }
 
-/* Nothing behind the record is read, and nothing of an earlier hit stays in the key. */
+/* The code reads no byte behind the record, and the key has no bytes of an earlier hit. */
 static void short_records_read_as_nothing(void **state)
 {
 	struct fixture *f = *state;

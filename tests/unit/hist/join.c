@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * join.c - which ops become one, and that jumps still lead where they did
+ * join.c - which ops are joined into one, and that jumps still have the same targets
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,7 +55,7 @@ static void a_hist_that_notes_the_time_is_one_op(void **state)
 	assert_int_equal(ops[0].off, 12);
 	assert_int_equal(ops[0].arg, 3);
 	assert_int_equal(ops[0].size, 1);
-	/* Not when it does more. */
+	/* A hist that does more is not joined. */
 	CODES(FUSED(KEY, FIND, { .kind = OP_LOAD_TIME }, { .kind = OP_VAR_SET },
 		    { .kind = OP_LOAD_CPU }, { .kind = OP_VAR_SET, .off = 1 }, END),
 	      OP_KEY_FIELD, OP_VAR_TIME, OP_LOAD_CPU, OP_VAR_SET, OP_END);
@@ -70,7 +70,7 @@ static void a_text_as_the_only_key_is_one_op(void **state)
 	CODES(FUSED({ .kind = OP_KEY_STRING, .len = 256 }, FIND, { .kind = OP_SUM_FIELD }, END),
 	      OP_KEY_STRING, OP_SUM_FIELD, OP_END);
 	assert_int_equal(ops[0].flags, KEY_FIND);
-	/* Not behind another key. */
+	/* A text behind another key is not joined. */
 	CODES(FUSED(KEY, { .kind = OP_KEY_STRING, .off = 8, .len = 256 }, FIND, END), OP_KEY_FIELD,
 	      OP_KEY_STRING, OP_FIND, OP_END);
 	assert_int_equal(ops[1].flags, 0);
@@ -93,7 +93,7 @@ static void an_event_takes_own_variables_as_they_are(void **state)
 	assert_int_equal(ops[3].arg, 6);
 	assert_int_equal(ops[3].off, 8);
 	assert_int_equal(ops[3].size, 4);
-	/* Not where something else asks for the reference, or where it is no number. */
+	/* They stay apart if another op reads the reference, or if it is not a number. */
 	CODES(FUSED(OWN(3, 6), NUMBER(3), { .kind = OP_TRACK_BEGIN, .arg = 3 }, END), OP_REF_OWN,
 	      OP_SYNTH_U64, OP_TRACK_BEGIN, OP_END);
 	CODES(FUSED(OWN(3, 6), NUMBER(3),
@@ -123,10 +123,10 @@ static void the_time_since_is_one_op(void **state)
 	assert_int_equal(ops[0].len, 1);
 	assert_int_equal(ops[0].off, 12);
 	assert_int_equal(ops[0].size, OP_LOAD_S32);
-	/* The time since another reference than the one that was just read. */
+	/* The time counts from another reference than the one that was just read. */
 	CODES(FUSED(KEY, REF_FIND, { .kind = OP_REF_READ, .arg = 1 }, FIND, SINCE(1), END),
 	      OP_KEY_FIELD, OP_REF_TAKE, OP_FIND, OP_VAR_SINCE, OP_END);
-	/* The last of two keys. */
+	/* The reference is found by the last of two keys. */
 	CODES(FUSED(KEY, { .kind = OP_KEY_FIELD, .size = OP_LOAD_U64, .arg = 16, .off = 8 },
 		    { .kind = OP_REF_FIND, .arg = 16 }, REF_READ, FIND, SINCE(0), END),
 	      OP_KEY_FIELD, OP_KEY_FIELD, OP_REF_TAKE, OP_FIND, OP_VAR_SINCE, OP_END);
@@ -142,7 +142,7 @@ static void a_logarithm_as_key_is_one_op(void **state)
 	assert_int_equal(ops[1].arg, 40);
 	assert_int_equal(ops[1].size, OP_LOAD_U64);
 	assert_int_equal(ops[1].flags, KEY_FIND);
-	/* With room for two words those are the whole hist. */
+	/* With a key of two words, one op is the whole hist. */
 	key_size = 16;
 	CODES(FUSED(KEY, { .kind = OP_LOAD_U64, .off = 40 }, { .kind = OP_LOG2 },
 		    { .kind = OP_KEY_U64, .off = 8 }, FIND, END),
@@ -162,7 +162,7 @@ static void a_logarithm_as_key_is_one_op(void **state)
 		    { .kind = OP_KEY_U64, .off = 8 }, FIND, { .kind = OP_SUM_FIELD }, END),
 	      OP_KEY_FIELD, OP_KEY_LOG2, OP_SUM_FIELD, OP_END);
 	key_size = 8;
-	/* Alone it is the whole hist. */
+	/* With a key of one word, one op is the whole hist. */
 	CODES(FUSED(LOAD, { .kind = OP_LOG2 }, { .kind = OP_KEY_U64 }, FIND, END),
 	      OP_HIST_LOG2, OP_END);
 	assert_int_equal(ops[0].len, OP_LOAD_S16);
@@ -170,7 +170,7 @@ static void a_logarithm_as_key_is_one_op(void **state)
 	CODES(FUSED(LOAD, { .kind = OP_LOG2 }, { .kind = OP_KEY_U64 }, FIND,
 		    { .kind = OP_SUM_FIELD }, END),
 	      OP_KEY_LOG2, OP_SUM_FIELD, OP_END);
-	key_size = 256;		/* of a text */
+	key_size = 256;		/* as for a text */
 	CODES(FUSED(LOAD, { .kind = OP_LOG2 }, { .kind = OP_KEY_U64 }, FIND, END),
 	      OP_KEY_LOG2, OP_END);
 	key_size = 8;

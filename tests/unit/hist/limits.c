@@ -17,7 +17,7 @@ static void three_keys_and_no_more(void **state)
 	assert_int_equal(command(f->all, "hist:keys=s8,u8,s16,u16"), -EINVAL);
 }
 
-/* hitcount is the first of three. */
+/* hitcount takes the first of three places. */
 static void two_values_and_no_more(void **state)
 {
 	struct fixture *f = *state;
@@ -50,7 +50,7 @@ static void sizes_from_2_7_to_2_17(void **state)
 	assert_int_equal(command(f->all, "hist:keys=u8:size=131073"), -EINVAL);
 }
 
-/* A hist of 128 entries has room for just so many; the rest is counted. */
+/* A hist of size 128 takes 128 entries. It counts the others as dropped. */
 static void entries_beyond_the_size_are_dropped(void **state)
 {
 	struct fixture *f = *state;
@@ -71,7 +71,7 @@ static void entries_beyond_the_size_are_dropped(void **state)
 	free(text);
 }
 
-/* A string and a stack take all the room that a key has; nothing else fits with them. */
+/* A string and a stack together fill a key, so a third field does not fit. */
 static void a_key_has_384_bytes(void **state)
 {
 	struct fixture *f = *state;
@@ -80,7 +80,7 @@ static void a_key_has_384_bytes(void **state)
 	assert_int_equal(command(f->all, "hist:keys=dyn,stacktrace,s8"), -EINVAL);
 }
 
-/* Of one list the kernel silently takes the first 16; a list more is an error. */
+/* The kernel silently takes the first 16 of one list. Another list is an error. */
 static void sixteen_variables_and_no_more(void **state)
 {
 	struct fixture *f = *state;

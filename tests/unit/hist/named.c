@@ -69,7 +69,7 @@ static void each_is_paused_alone_and_all_are_cleared(void **state)
 	assert_entries(f->other, "{ pid:          9 } hitcount:          1\n");
 }
 
-/* The hist lives as long as one of its triggers, whichever was first. */
+/* The hist lives as long as any of its triggers. */
 static void the_first_may_go_before_the_second(void **state)
 {
 	struct fixture *f = *state;

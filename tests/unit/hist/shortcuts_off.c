@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shortcuts_off.c - a session in which tests have switched shortcuts off decides on none
+ * shortcuts_off.c - a session uses no shortcuts after a test has switched them off
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * show.c - entries in order, each modifier as it is printed, totals
+ * show.c - the order of entries, the output of each modifier, totals
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * output.c - files that appear when they are whole, and the links on the way to them
+ * output.c - files that appear when they are complete, and symbolic links in their paths
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -119,7 +119,7 @@ static void open_follows_what_resolve_does(void **state)
 	assert_int_equal(links_mkdir("none/d", 0700), -ENOENT);
 }
 
-/* Root alone can make links of others. */
+/* Only root can make links that belong to another user. */
 static void a_link_of_others_is_refused_where_it_is_sticky(void **state)
 {
 	char name[NAME_MAX + 1];
@@ -135,7 +135,7 @@ static void a_link_of_others_is_refused_where_it_is_sticky(void **state)
 	assert_int_equal(chmod("t", 01777), 0);
 	assert_int_equal(resolve("t/l", name), -EACCES);
 	assert_int_equal(resolve("t/l/x", name), -EACCES);
-	/* It is the directory's owner's. */
+	/* Now the link belongs to the owner of the directory. */
 	assert_int_equal(chown("t", 65534, 65534), 0);
 	assert_int_equal(resolve("t/l", name), 0);
 }
@@ -173,7 +173,7 @@ static void else_nothing_is_left(void **state)
 	assert_int_equal(output_end(o, false), 0);
 	assert_non_null(output_begin(o));
 	output_close(o);
-	/* The directory is empty. */
+	/* rmdir() succeeds, so the directory is empty. */
 	assert_int_equal(chdir("/"), 0);
 	assert_int_equal(rmdir(*state), 0);
 	assert_int_equal(mkdir(*state, 0700), 0);

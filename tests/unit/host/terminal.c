@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * terminal.c - what a terminal gets of any bytes, however they are cut into pieces
+ * terminal.c - how any bytes are shown on a terminal, in pieces of any size
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 
 #include "host/terminal.h"
 
-/* In pieces of `piece` bytes. */
+/* Escapes the text in pieces of `piece` bytes. */
 static char *escaped(const char *in, size_t n, size_t piece)
 {
 	char *out = calloc(1, TERMINAL_GROWTH * (n + 4) + 16);
@@ -62,14 +62,14 @@ static void what_is_no_text_is_octal(void **state)
 	BECOMES("\xc3(\xe4\xb8(", "\\303(\\344\\270(");
 	BECOMES("\xe0\x9f\x80 \xed\xa0\x80", "\\340\\237\\200 \\355\\240\\200");
 	BECOMES("\xf0\x8f\x80\x80 \xf4\x90\x80\x80", "\\360\\217\\200\\200 \\364\\220\\200\\200");
-	/* A sequence that is begun does not hide one. */
+	/* An incomplete sequence does not hide an escape sequence behind it. */
 	BECOMES("\xe4\xb8\033[31m", "\\344\\270\\033[31m");
 	BECOMES("\xe4\xb8", "\\344\\270");
 }
 
 enum { LINES = 20000 };
 
-/* Its standard output is a terminal that does not wait for who reads it. */
+/* Writes to a terminal with O_NONBLOCK, which does not wait for its reader. */
 static _Noreturn void write_much(int slave)
 {
 	dup2(slave, STDOUT_FILENO);

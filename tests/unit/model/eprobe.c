@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* eprobe.c - event probes: commands, their events, what they make of a hit */
+/* eprobe.c - event probes: commands, their events, and the records that they make of a hit */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +49,7 @@ static void make_hit(struct fixture *f, int32_t s32)
 	session_slot_put(f->session, slot);
 }
 
-/* The lines of the trace of an instance from the event's name on. */
+/* The lines of the instance's trace, each from the event's name on. */
 static char *lines(struct instance *inst)
 {
 	char *text = printed(show_buffer(inst, 0, -1, out)), *rest = text, *line;
@@ -217,7 +217,7 @@ static void while_it_is_armed_its_base_is(void **state)
 	assert_int_equal(dynamic_remove_all(f->model, NULL), -EBUSY);
 	assert_int_equal(event_file_enable(probe_file(f, f->top), false), 0);
 	assert_prints(event_file_print_enable(base, out), "0");
-	/* A trigger of its own arms it as well. */
+	/* A trigger on the probe arms its event, too. */
 	assert_int_equal(event_file_trigger_write(probe_file(f, f->top), "hist:keys=a"), 0);
 	assert_prints(event_file_print_enable(base, out), "0*");
 	assert_int_equal(event_file_trigger_write(probe_file(f, f->top), "!hist:keys=a"), 0);

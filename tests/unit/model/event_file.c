@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* event_file.c - enable in all its states, sets of events, and the plans made of them */
+/* event_file.c - all states of `enable`, sets of events, and their plans */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,8 +58,8 @@ static void enable_arms_and_disarms(void **state)
 }
 
 /*
- * What is done to an event ('1' and '0' written, '+' and '-' soft mode) and what `enable` reads
- * then.
+ * `steps` is done to an event: '1' and '0' are written, '+' and '-' begin and end soft mode.
+ * Then `enable` shows `reads`.
  */
 static void soft_mode_as_in_the_kernel(void **state)
 {
@@ -270,7 +270,7 @@ static void enable_of_systems_and_of_all(void **state)
 	assert_int_equal(event_set_enabled(f->top, f->print->system), '?');
 }
 
-/* Events made at run time stand first, newest first; in an instance made later they stand last. */
+/* Events made at run time come first, newest first. In an instance made later they come last. */
 static void late_events_stand_first(void **state)
 {
 	struct fixture *f = *state;

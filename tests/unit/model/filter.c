@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* filter.c - the filter language: what is refused and how, and what code makes of records */
+/* filter.c - the filter language: which texts are refused, and what a filter says of a record */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
-/* 1 or 0 as the filter says on the record; -1: refused. */
+/* The filter's answer for the record, 1 or 0; -1: the text is refused. */
 static int match(struct fixture *f, const char *text, const struct all_record *r, uint32_t size)
 {
 	char comm[LAYOUT_COMM_LEN] = "somecommand";
@@ -107,7 +107,7 @@ static void texts_and_patterns(void **state)
 		{ "fixed ~ '*ed te*'", 1 },
 		{ "fixed ~ '*'", 1 },
 		{ "fixed ~ 'fixed text'", 1 },
-		/* the end of the array, not of the text */
+		/* "*text" is compared with the end of the array */
 		{ "fixed ~ '*text'", 0 },
 		{ "fixed ~ 'f*t'", 1 },
 		{ "fixed ~ 'f?xed*t'", 1 },
@@ -132,11 +132,11 @@ static void texts_and_patterns(void **state)
 		{ "COMM ~ 'some*'", 1 },
 		{ "comm ~ '*mand'", 0 },
 		{ "comm ~ '*comm*'", 1 },
-		/* a pointer leads nowhere in a record */
+		/* a pointer of a record has no text behind it */
 		{ "pointer == 'x'", 0 },
 		{ "pointer != 'x'", 0 },
 		{ "pointer.ustring ~ '*'", 0 },
-		/* a digit makes it no pattern */
+		/* a text that begins with a digit is no pattern */
 		{ "fixed ~ '1*'", 0 },
 	};
 	struct all_record r;
@@ -249,8 +249,8 @@ static void a_short_record_is_not_read_behind_its_end(void **state)
 }
 
 /*
- * Random expressions over s32 == N, where N below 0 is true and the rest is
- * false, against a second reader of the same grammar.
+ * Compares random expressions with a second reader of the same grammar. Their operands are
+ * `s32 == N`: true if N is below 0, else false.
  */
 struct second_reader {
 	const char *s;

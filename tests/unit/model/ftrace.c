@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ftrace.c - sites come and go, ops are enabled, sets change: what is counted, told and listed */
+/* ftrace.c - sites come and go, ops are enabled, sets change: counts, reports and lists */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +66,7 @@ static void count_step(void *arg)
 	++*(unsigned int *)arg;
 }
 
-/* A list of half a million functions takes a while, in which programs wait. */
+/* Half a million functions take a while. Programs that wait see the progress. */
 static void long_lists_tell_progress(void **state)
 {
 	enum { MANY = 3000 };
@@ -145,12 +145,12 @@ static void modules_choose_and_are_waited_for(void **state)
 	assert_reads(FTRACE_FILE_FILTER, "alpha\n");
 	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "none:mod:libone\n"), -EINVAL);
 	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "x*:mod:libtwo\ny:mod:libt*\n"), 0);
-	/* the star as the kernel prints it */
+	/* as in the kernel, the star of a module is not shown */
 	assert_reads(FTRACE_FILE_FILTER, "y:mod:libt\nx*:mod:libtwo\n");
 	load(f, "3000 xa [libtwo]\n3010 xb [libtwo]\n3020 y [libtwo]\n4000 y [libthree]\n");
 	assert_reads(FTRACE_FILE_FILTER,
 		     "xa [libtwo]\nxb [libtwo]\ny [libtwo]\ny [libthree]\ny:mod:libt\n");
-	/* those that are there */
+	/* removes the functions that exist */
 	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!*:mod:libt*\n"), 0);
 	assert_reads(FTRACE_FILE_FILTER, "y:mod:libt\n");
 	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, ""), 0);
@@ -238,7 +238,7 @@ static void a_dso_built_anew_is_chosen_by_name(void **state)
 	assert_prints(ftrace_print_flagged(ft, FTRACE_SITE_ENABLED, out),
 		      "kept (1)           ->function_trace_call\n");
 	ftrace_page_drop(f->model, next);
-	assert_reads(FTRACE_FILE_FILTER, "");	/* nothing, not all */
+	assert_reads(FTRACE_FILE_FILTER, "");	/* empty does not mean all here */
 	assert_prints(ftrace_print_flagged(ft, FTRACE_SITE_ENABLED, out), "");
 	assert_int_equal(ftrace_program_add(f->model, "prog", old, 3, &page), 0);
 	assert_reads(FTRACE_FILE_FILTER,
@@ -312,14 +312,14 @@ static void what_is_flushed_is_in_place(void **state)
 	load(f, functions);
 	edit(f->top, FTRACE_FILE_FILTER, true, "gamma\n");
 	e = ftrace_edit_open(f->top, FTRACE_FILE_FILTER, true);
-	ftrace_edit_flush(e);		/* as a shell's redirection does before it writes */
+	ftrace_edit_flush(e);		/* a shell does so before it writes */
 	assert_reads(FTRACE_FILE_FILTER, "gamma\n");
 	assert_int_equal(ftrace_edit_write(e, "beta\n", 5), 5);
 	assert_reads(FTRACE_FILE_FILTER, "gamma\n");
 	ftrace_edit_flush(e);
 	assert_reads(FTRACE_FILE_FILTER, "beta\n");
 	assert_int_equal(ftrace_edit_write(e, "al", 2), 2);
-	ftrace_edit_flush(e);		/* inside of a word */
+	ftrace_edit_flush(e);		/* inside a word */
 	assert_reads(FTRACE_FILE_FILTER, "beta\n");
 	assert_int_equal(ftrace_edit_write(e, "pha", 3), 3);
 	assert_int_equal(ftrace_edit_close(e), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ftrace_commands.c - what calls of functions do besides being recorded: commands, triggers,
- * stacks, repeats
+ * ftrace_commands.c - what a call of a function does besides its record: function commands,
+ * triggers, stacks, repeats
  */
 #include <pthread.h>
 #include <sched.h>
@@ -63,7 +63,7 @@ static void each_function_has_its_own_count(void **state)
 	}
 	functions_call(f, 0x1010);
 	assert_false(is_tracing(f));
-	/* What changes nothing is not counted. */
+	/* A call that changes nothing does not use up the count. */
 	functions_call(f, 0x1010);
 	set_tracing(f, true);
 	functions_call(f, 0x1010);
@@ -118,7 +118,7 @@ static void events_are_switched_each_function_its_own(void **state)
 	functions_call(f, 0x1010);
 	assert_prints(event_file_print_enable(other, out), "1*");
 	assert_int_equal(command(f, "alpha:disable_event:test:all:1\n"), 0);
-	functions_call(f, 0x1000);	/* off and, by the older one, on */
+	functions_call(f, 0x1000);	/* disabled, then enabled by the older command */
 	functions_call(f, 0x1000);
 	assert_prints(event_file_print_enable(all, out), "1*");
 }
@@ -145,13 +145,13 @@ static void a_snapshot_is_taken(void **state)
 	assert_int_equal(command(f, "alpha:snapshot:1\n"), 0);
 	functions_call(f, 0x1000);
 	functions_call(f, 0x1000);
-	/* The command is the newer one: its turn comes first. */
+	/* The command is newer than the tracer, so it comes first. */
 	assert_string_equal(functions_ring(f, f->top, 1), "1 ");
 	assert_string_equal(functions_ring(f, f->top, 0), "1 1 ");
 }
 
 /*
- * Who has seen the other buffer there, and would swap now, finds that it went; what records stays.
+ * A thread has seen the second buffer and wants to swap, but the buffer is gone: no swap is done.
  */
 static void a_swap_that_comes_too_late_is_none(void **state)
 {
@@ -211,7 +211,7 @@ static void a_plain_hit_carries_out_what_needs_no_stack(void **state)
 	assert_string_equal(functions_ring(f, f->top, 0), "");
 }
 
-/* Newest first: what is recorded before tracing ends, and what is not. */
+/* The newest comes first. So the tracer records the call only if it is newer than traceoff. */
 static void commands_and_the_tracer_take_turns_as_they_came(void **state)
 {
 	struct fixture *f = *state;
@@ -283,7 +283,7 @@ static void a_stack_lies_behind_each_function(void **state)
 	struct fixture *f = *state;
 
 	assert_int_equal(ftrace_ops_enable(functions_ops(f->top)), 0);
-	/* not for functions */
+	/* this option does not apply to functions */
 	assert_int_equal(option_set(f->top, OPTION_STACKTRACE, true), 0);
 	functions_call(f, 0x1000);
 	assert_int_equal(option_set(f->top, OPTION_FUNC_STACK_TRACE, true), 0);
@@ -329,7 +329,7 @@ static void what_comes_again_is_counted(void **state)
 	assert_int_equal(r.count, 3);
 	assert_int_equal(r.ip, 0x1000);
 	assert_int_equal(r.bottom, 5000);
-	/* Whoever calls it; but each CPU has a last call of its own. */
+	/* Another thread repeats the call, too. But each CPU has its own last call. */
 	functions_hit(f, group, (struct hit){ .time = 11000 }, 0x1000, 43);
 	functions_hit(f, group, (struct hit){ .time = 12000, .cpu = 1 }, 0x1000, 43);
 	functions_hit(f, group, (struct hit){ .time = 13000, .cpu = 1 }, 0x1000, 42);
@@ -346,7 +346,7 @@ static uint64_t count_of(struct instance *inst, unsigned int cpu)
 	return repeats_of(inst)[cpu].last & REPEAT_COUNT;
 }
 
-/* A place is taken by a call that is not the last one yet, or a program has written into it. */
+/* Another call takes the place before it is the last one, or a program overwrites the place. */
 static void repeats_of_nobody_are_missed(void **state)
 {
 	struct fixture *f = *state;
@@ -384,7 +384,7 @@ enum { HITTERS = 2, HITS = 30000 };
 struct hitter {
 	struct fixture	*f;
 	struct slot	*slot;
-	_Atomic int	*begun;		/* they begin when all have */
+	_Atomic int	*begun;		/* all begin together */
 	pthread_t	thread;
 };
 
@@ -411,7 +411,7 @@ static void *hit_on_and_on(void *arg)
 	return NULL;
 }
 
-/* Threads that have the same CPU one after the other are at it at once. */
+/* Several threads count at once for one CPU, as if they had migrated in the middle. */
 static void repeats_of_several_threads_are_all_counted(void **state)
 {
 	struct fixture *f = *state;
@@ -435,7 +435,7 @@ static void repeats_of_several_threads_are_all_counted(void **state)
 	assert_int_equal(count_of(f->top, 0), HITTERS * HITS);
 }
 
-/* More functions than there are places: two that follow each other may have the same one. */
+/* There are more functions than places, so two successive functions may share a place. */
 static void repeats_of_many_functions_are_all_written(void **state)
 {
 	enum { FUNCTIONS = 10 * REPEAT_CALLS, TIMES = 3 };
@@ -453,7 +453,7 @@ static void repeats_of_many_functions_are_all_written(void **state)
 		for (int k = 0; k < TIMES; k++)
 			functions_hit(f, LAYOUT_GROUPS_AT, (struct hit){ .time = 1000 * (i + 1) },
 				      0x1000 + 0x10 * i, 42);
-	/* The first call, then of each what it was repeated and the next one's first. */
+	/* The first call. Then, for each function, its repeats and the first call of the next. */
 	for (unsigned int i = 0; i < FUNCTIONS - 1; i++) {
 		assert_int_equal(functions_nth(f, f->top, 1 + 2 * i, &r, sizeof(r)), sizeof(r));
 		assert_int_equal(r.count, TIMES - 1);
@@ -530,7 +530,7 @@ static void what_a_creator_was_in_outlives_it(void **state)
 	assert_int_equal(atomic_load(&slot->depth), 0);
 	assert_prints(pids_print(f->top, PIDS_FUNCTION, out), "9\n");
 	assert_prints(pids_print(f->top, PIDS_NO_FUNCTION, out), "8\n");
-	/* A set that has gone meanwhile is not there. */
+	/* A task does not join a set that has been cleared meanwhile. */
 	pids_clear(f->top, PIDS_FUNCTION);
 	pids_join(p, slot, &family, 10);
 	assert_prints(pids_print(f->top, PIDS_FUNCTION, out), "no pid\n");
@@ -553,7 +553,7 @@ static void each_instance_has_its_own_sets_and_options(void **state)
 	pids_leave(p, NULL, 7);
 	assert_prints(pids_print(f->top, PIDS_FUNCTION, out), "7\n");
 	assert_prints(pids_print(other, PIDS_FUNCTION, out), "8\n");
-	/* It was the last one with such an option. */
+	/* The last instance with such an option goes. */
 	assert_int_equal(instance_remove(other), 0);
 	assert_false(pids_followed(p));
 }

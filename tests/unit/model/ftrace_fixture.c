@@ -25,7 +25,7 @@ static struct {
 	uint32_t	words[64];	/* by (ip >> 4) & 63 */
 } told;
 
-/* As the source of running programs does. */
+/* The source of running programs does the same. */
 static void changed(void *arg, const struct ftrace_change *list, size_t nr)
 {
 	told.nr = nr;
@@ -96,7 +96,7 @@ uint32_t functions_word(uint64_t ip)
 	return told.words[ip >> 4 & 63];
 }
 
-/* Writer 1, as a source: no restartable section. */
+/* A source is writer 1, which has no restartable section. */
 uint64_t functions_hit(struct fixture *f, uint32_t entry, struct hit h, uint64_t ip, int32_t pid)
 {
 	static const uint64_t stack[] = { 0x1004, 0x9000 };

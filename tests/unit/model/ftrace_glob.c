@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ftrace_glob.c - which names a pattern of functions means */
+/* ftrace_glob.c - which names a pattern of functions matches */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 static const struct {
 	const char	*pattern;
 	enum ftrace_glob_type type;
-	const char	*yes, *no;	/* names, blanks between them */
+	const char	*yes, *no;	/* names, separated by blanks */
 } cases[] = {
 	{ "vfs_read", FTRACE_GLOB_FULL, "vfs_read", "vfs_readv vfs_rea xvfs_read" },
 	{ "vfs_*", FTRACE_GLOB_FRONT, "vfs_ vfs_read", "vfs xvfs_" },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ftrace_groups.c - sites that the same ops trace share a group; what its plans do; numbers that
- * are given anew
+ * ftrace_groups.c - sites with the same ops share a group; the plans of groups; when a number is
+ * used again
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ static void what_ends_has_no_arm_at_once_and_its_group_no_site(void **state)
 	both = group(0x1000);
 	ftrace_ops_disable(functions_ops(foo));
 	assert_int_equal(group(0x1000), LAYOUT_GROUPS_AT);
-	/* A program that has not answered yet does what is left. */
+	/* A program that has not answered yet uses the old group, whose plan has one arm left. */
 	assert_int_equal(plan_at(f, both)->nr_arms, 1);
 	assert_int_equal(plan_at(f, both)->kind, PLAN_RECORD);
 	assert_int_equal(functions_hit(f, both, (struct hit){ 0 }, 0x1000, 42), 1 << f->top->index);
@@ -88,7 +88,7 @@ static void numbers_come_again_last_of_all(void **state)
 		assert_int_equal(group(0x1000), LAYOUT_GROUPS_AT + i * GROUP_ENTRIES);
 		ftrace_ops_disable(functions_ops(f->top));
 	}
-	/* No program has answered: all numbers may be held. */
+	/* No program has answered, so programs may still use all numbers. */
 	assert_int_equal(ftrace_ops_enable(functions_ops(f->top)), -ENOSPC);
 	assert_int_equal(word(0x1000), 0);
 	assert_false(functions_ops(f->top)->enabled);
@@ -160,8 +160,8 @@ static void many_sites_have_few_groups(void **state)
 }
 
 /*
- * Each command of alpha's lives on, so beta has another set each time; what has no site any more is
- * found.
+ * alpha keeps all its commands, and beta has another set of them each time. Groups without a site
+ * are found and removed.
  */
 static void sets_that_no_site_has_are_found_when_there_are_many(void **state)
 {
@@ -217,7 +217,7 @@ static void who_wants_a_record_can_be_asked(void **state)
 			 1 << f->top->index);
 	assert_int_equal(functions_hit(f, group(0x1000), (struct hit){ .ask = true }, 0x1000, 7),
 			 1 << f->top->index | 1 << foo->index);
-	/* And nothing was done. */
+	/* The hits with `ask` did nothing. */
 	assert_int_equal(atomic_load(&f->top->state->tracing_on), 1);
 	assert_string_equal(functions_ring(f, f->top, 0), "");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ftrace_hash.c - sets of functions, against a table with chains that are really there */
+/* ftrace_hash.c - compares sets of functions with a simple hash table that has real chains */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 enum { RANGE = 900, CHAINS = 1 << FTRACE_HASH_MAX_BITS };
 
-/* Newest first in each chain; a copy goes through the old table and adds. */
+/* Each chain has the newest first. A copy adds the old table's addresses one by one. */
 struct chains {
 	uint64_t	*of[CHAINS];
 	uint32_t	nr[CHAINS];
@@ -96,7 +96,7 @@ static uint32_t bits_of(uint32_t count)
 	return bits < FTRACE_HASH_MAX_BITS ? bits : FTRACE_HASH_MAX_BITS;
 }
 
-/* Opened, changed, put in place, again and again. */
+/* The set is copied, changed and put in place many times. */
 static void an_ordered_set_lists_as_chains_do(void **state)
 {
 	struct chains *c = calloc(1, sizeof(*c));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ftrace_profile.c - what is counted of calls and returns, and how it is printed; what programs are
- * told of the graph tracer
+ * ftrace_profile.c - the counts and times of the function profile and their output; what programs
+ * are told of the graph tracer
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static uint64_t fold(struct fixture *f, uint64_t ip, uint32_t cpu, uint64_t call
 
 static void call(struct fixture *f, uint64_t ip, uint32_t cpu, uint64_t ns)
 {
-	/* Nothing is recorded. */
+	/* The hit folds and records nothing. */
 	assert_int_equal(fold(f, ip, cpu, 1, 0), 0);
 	assert_int_equal(fold(f, ip, cpu, 0, ns), 0);
 }
@@ -77,7 +77,7 @@ static void each_cpu_has_its_own_the_longest_first(void **state)
 				 "0.050 us        0.000 us    \n");
 }
 
-/* As trace_print_graph_duration() has them: seven digits, and whole microseconds from then on. */
+/* As in trace_print_graph_duration(): seven digits, or whole microseconds if there are more. */
 static void times_have_seven_digits(void **state)
 {
 	static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ftrace_restore.c - R4: what was set of function tracing is there when the next server comes */
+/* ftrace_restore.c - R4: the next server restores the settings of function tracing */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,7 +91,7 @@ static void edit(struct instance *inst, enum ftrace_file file, const char *text)
 #define assert_reads(inst, file, expected) \
 	assert_prints(ftrace_print_file(inst, file, out), expected)
 
-/* The sites come later: programs tell them again. */
+/* The sites come later, when the programs report them again. */
 static void sets_come_back_before_their_sites(void **state)
 {
 	struct server_fixture *w = *state;
@@ -145,7 +145,7 @@ static void probes_come_back_with_what_is_left(void **state)
 	for (int i = 0; i < 2; i++) {
 		new_server(w);
 		load(w);
-		/* Whose functions changed last comes first. */
+		/* The command whose functions changed last comes first. */
 		assert_reads(w->model->top, FTRACE_FILE_FILTER,
 			     "#### all functions enabled ####\n"
 			     "delta:traceoff:count=7\ngamma:enable_event:s:first:count=4\nalpha:"
@@ -170,7 +170,7 @@ static int note_probe(struct session *s, uint64_t id, const struct saved *o, con
 	return 0;
 }
 
-/* The server died between the new object of a batch and the old one's removal. */
+/* The server died after it had saved a batch anew, before it removed the old text. */
 static void a_batch_that_is_kept_twice_comes_back_once(void **state)
 {
 	static const char *const batches[][2] = {
@@ -258,7 +258,7 @@ static void numbers_keep_their_meaning(void **state)
 	assert_int_not_equal(top, both);
 	for (int i = 0; i < 2; i++) {
 		new_server(w);
-		/* Programs go on before their functions are known again. */
+		/* Programs continue before the server knows their functions again. */
 		assert_int_equal(plan_at(w, top)->nr_arms, 1);
 		assert_int_equal(plan_at(w, both)->nr_arms, 2);
 		assert_int_equal(plan_at(w, both)->wants, PLAN_WANTS_STACK);
@@ -279,7 +279,7 @@ static void what_does_not_come_back_has_no_part_in_its_groups(void **state)
 	edit(w->model->top, FTRACE_FILE_FILTER, "alpha:traceoff beta:traceoff\n");
 	probe = word(0x1000);
 	edit(w->model->top, FTRACE_FILE_FILTER, "beta\n");
-	/* Nobody chooses a tracer in the next server. */
+	/* No tracer is chosen in the next server. */
 	assert_int_equal(ftrace_ops_enable(&ftrace_of_instance(w->model->top)->function), 0);
 	both = word(0x1010);
 	assert_int_equal(ftrace_profile_set(ftrace_of(w->model), true), 0);
@@ -294,7 +294,7 @@ static void what_does_not_come_back_has_no_part_in_its_groups(void **state)
 	listen(w->model);
 	load(w);
 	assert_int_equal(word(0x1010), probe);
-	/* When no program has the old words any more they mean nothing. */
+	/* The old words mean nothing once no program has them. */
 	ftrace_groups_settled(ftrace_of(w->model));
 	assert_non_null(plan_at(w, probe));
 	assert_null(plan_at(w, both));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pids.c - set_event_pid: what is taken, what reads back, what hits see */
+/* pids.c - set_event_pid: what can be written, what is read back, what hits see */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,11 +119,11 @@ static void with_the_option_who_ends_leaves(void **state)
 	assert_int_equal(write_pids(f, "5 6 7 8 99999\n"), 14);
 	alive = 1 << 5 | 1 << 6;
 	assert_prints(pids_print(f->top, PIDS_TRACE, out), "5\n6\n7\n8\n99999\n");
-	/* Who ended before it was set, or never was, does not end any more. */
+	/* Pids whose tasks ended before the option was set stay, and so do pids without a task. */
 	assert_int_equal(option_set(f->top, OPTION_EVENT_FORK, true), 0);
 	alive = 1 << 5 | 1 << 8;
 	assert_prints(pids_print(f->top, PIDS_TRACE, out), "5\n7\n8\n99999\n");
-	/* Now the 8 is one's that lives. */
+	/* A task 8 has lived since. It and task 5 have ended now. */
 	alive = 0;
 	assert_prints(pids_print(f->top, PIDS_TRACE, out), "7\n99999\n");
 	assert_int_equal(write_pids(f, "9\n"), 2);
@@ -166,7 +166,7 @@ static bool ended(uint32_t pid)
 	return false;
 }
 
-/* As a program may leave it that writes to the session's memory. */
+/* A program that writes to the session's memory may leave a set like this. */
 static struct pid_set *fill(struct fixture *f, struct instance *inst)
 {
 	struct pid_set *set;
@@ -194,7 +194,7 @@ static void a_sweep_has_one_bound_for_all_sets(void **state)
 	asked = 0;
 	pids_sweep(f->model);
 	assert_in_range(asked, 1, 1 << 16);
-	/* None waits for the others, and the next sweep goes on. */
+	/* A sweep does a part of each set, and the next sweep continues there. */
 	for (int i = 0; i < 8; i++) {
 		assert_int_equal(sets[i]->bits[1], 0);
 		assert_int_equal(sets[i]->bits[128], ~0ull);

@@ -2,8 +2,8 @@
 /*
  * restore.c - R4: the server of a session dies, the next one brings everything back
  *
- * "Dies" is model_destroy() with nothing taken back and session_close() of a
- * named session: what a new server finds is the same as after a kill.
+ * "Dies" means model_destroy(), which removes nothing from the session, and session_close() of
+ * a named session. A new server then finds the same as after a kill.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static const char first_format[] = "name: first\nID: 100\nformat:\n\n"
 static const char second_format[] = "name: second\nID: 101\nformat:\n\n"
 	"\tfield:int pid;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n";
 
-/* The files that the objects of these tests are written to. */
+/* Writes a saved text to its file, for the files that these tests use. */
 static int write_file(void *arg, const char *path, const char *text)
 {
 	struct server_fixture *w = arg;
@@ -183,8 +183,8 @@ static void instances_and_pids_come_back(void **state)
 }
 
 /*
- * Synthetic events, event probes and what hangs on them, with the ids that records in the rings
- * have.
+ * Synthetic events and event probes come back with their triggers, and with the ids that records
+ * in the rings have.
  */
 static void dynamic_events_come_back(void **state)
 {
@@ -192,7 +192,7 @@ static void dynamic_events_come_back(void **state)
 	struct model *m = w->model;
 	struct event *base;
 
-	symbols_add(m->symbols, 0x1000, 't', "sym", NULL);	/* the next server has none */
+	symbols_add(m->symbols, 0x1000, 't', "sym", NULL);	/* the next server has no symbols */
 	assert_int_equal(synth_command(m, "gone int y"), 0);
 	assert_int_equal(synth_command(m, "kept u64 d; char t[]"), 0);
 	assert_int_equal(dynamic_command(m, "e:g/probe s.first x=$pid:u8 y=@sym:u8 if pid > 3"), 0);
@@ -218,7 +218,7 @@ static void dynamic_events_come_back(void **state)
 	assert_int_equal(base->attached, 1);
 	assert_int_equal(synth_command(m, "next int y"), 0);
 	assert_int_equal(model_find_event(m, "synthetic", "next")->id, 32768);
-	/* What a dead server had forgotten does not come back with the next. */
+	/* Events that the old server has removed do not come back. */
 	assert_int_equal(
 		event_file_enable(event_file_get(m->top, model_event_by_id(m, 32770)), false), 0);
 	assert_int_equal(dynamic_command(m, "-:probe"), 0);
@@ -241,7 +241,7 @@ static void the_plan_is_published_anew(void **state)
 	assert_int_not_equal(atomic_load(&entries[100].plan), 0);
 }
 
-/* Whether a record is taken. */
+/* Whether the instance takes a record. */
 static bool takes(struct server_fixture *w, struct instance *inst)
 {
 	struct { struct record_common common; int32_t pid; } r = { { .type = 100, .pid = 1 }, 1 };
@@ -255,7 +255,7 @@ static bool takes(struct server_fixture *w, struct instance *inst)
 	return !err;
 }
 
-/* Nobody reads any more, with pause-on-trace, when the server is gone. */
+/* pause-on-trace stops an instance for its reader. The reader is gone with the server. */
 static void who_stood_for_a_reader_goes_on(void **state)
 {
 	struct server_fixture *w = *state;
@@ -272,7 +272,7 @@ static void who_stood_for_a_reader_goes_on(void **state)
 }
 
 /*
- * The server died before it had noted what it had just made, or behind what it had just taken back.
+ * The server died before it had saved what it had made, or after it had removed what was saved.
  */
 static void what_was_half_made_is_forgotten(void **state)
 {
@@ -293,7 +293,7 @@ static void what_was_half_made_is_forgotten(void **state)
 	assert_int_equal(atomic_load(&w->model->top->state->pids), 0);
 }
 
-/* A hit that is on its way to the first one does not record in the second. */
+/* A hit that still sees the first instance does not record in the second. */
 static void a_place_is_not_used_again_at_once(void **state)
 {
 	struct server_fixture *w = *state;
@@ -309,13 +309,13 @@ static void a_place_is_not_used_again_at_once(void **state)
 		assert_int_equal(instance_remove(inst), 0);
 		session_reclaim(w->session);
 		assert_int_equal(instance_create(w->model, "next", &inst), 0);
-		/* Where all tracers may be had. */
+		/* All tracers work in an instance with such an index. */
 		assert_in_range(inst->index, 1, LAYOUT_GRAPH_INSTANCES - 1);
 	}
 }
 
 /*
- * What could not be given again goes while the next server restores; its place is given away once.
+ * The next server drops a text that it cannot restore. Its place is free once, not twice.
  */
 static void what_goes_while_restoring_is_free_once(void **state)
 {
@@ -354,8 +354,8 @@ static int count_object(struct session *s, uint64_t id, const struct saved *o, c
 }
 
 /*
- * It died between the new text of a file and the old one's removal: one of them counts, and one is
- * kept.
+ * The server died after it had saved a new text of a file, before it removed the old one. The
+ * newer text counts and stays.
  */
 static void of_two_texts_the_newer_counts(void **state)
 {
@@ -387,8 +387,8 @@ static unsigned int entries_in(struct server_fixture *w, data_ref buffer)
 }
 
 /*
- * It died in a resize, somewhere behind the moment in which it is decided; what
- * an earlier resize had kept is there all the same.
+ * The server died in a resize, after the new buffer was decided on. Records that an earlier
+ * resize has kept are still there.
  */
 static void a_resize_half_done_is_done(void **state)
 {
@@ -422,8 +422,8 @@ static void a_resize_half_done_is_done(void **state)
 }
 
 /*
- * The server died while a snapshot of one CPU was taken: a ring stands in both buffers, another in
- * none.
+ * The server died while it took a snapshot of one CPU: one ring is in both buffers, another is in
+ * neither.
  */
 static void a_half_swapped_ring_is_in_one_buffer(void **state)
 {
@@ -459,7 +459,7 @@ static void a_half_swapped_ring_is_in_one_buffer(void **state)
 	}
 }
 
-/* What a program has spoiled of the rings is right again, and nothing is lost. */
+/* The next server repairs rings that a program has overwritten, and no record is lost. */
 static void spoiled_rings_are_right_again(void **state)
 {
 	struct server_fixture *w = *state;
@@ -489,7 +489,7 @@ static void spoiled_rings_are_right_again(void **state)
 	assert_true(takes(w, w->model->top));
 }
 
-/* It died in rmdir, behind the moment in which the rings went. */
+/* The server died in rmdir, after the rings were gone. */
 static void a_half_removed_instance_goes(void **state)
 {
 	struct server_fixture *w = *state;
@@ -510,7 +510,7 @@ static void a_half_removed_instance_goes(void **state)
 	assert_true(takes(w, inst));
 }
 
-/* It died between what hits look at and what is kept of it: hits do as the files say. */
+/* The server died after it had set a flag for hits, before it saved it: the files count. */
 static void an_option_half_set_is_as_the_file_says(void **state)
 {
 	struct server_fixture *w = *state;
@@ -520,7 +520,7 @@ static void an_option_half_set_is_as_the_file_says(void **state)
 	assert_int_equal(atomic_load(&w->model->top->state->flags) & INSTANCE_STACKTRACE, 0);
 }
 
-/* In rmdir, behind the moment in which the tracer was forgotten. */
+/* The server died in rmdir, after it had forgotten the tracer. */
 static void nobody_watches_for_who_is_gone(void **state)
 {
 	struct server_fixture *w = *state;
@@ -532,7 +532,7 @@ static void nobody_watches_for_who_is_gone(void **state)
 	assert_int_equal(atomic_load(&session_header(w->session)->sections.kinds), SECTION_THREADS);
 }
 
-/* Until nothing fits into the config region. */
+/* Fills the config region. */
 static void fill(struct server_fixture *w)
 {
 	for (size_t size = 1 << 20; size >= 64; size /= 4)
@@ -540,7 +540,7 @@ static void fill(struct server_fixture *w)
 			;
 }
 
-/* There is always room to make all of it anew. */
+/* The next server always has room to restore all. */
 static void a_full_session_is_restored(void **state)
 {
 	struct server_fixture *w = *state;
@@ -557,7 +557,7 @@ static void a_full_session_is_restored(void **state)
 	}
 }
 
-/* Without memory for another plan: what is removed is not called any more. */
+/* There is no memory for another plan. Still, no hit calls what has been removed. */
 static void what_goes_without_memory_is_not_called(void **state)
 {
 	struct server_fixture *w = *state;
@@ -587,7 +587,7 @@ static void what_cannot_be_kept_is_not_set(void **state)
 	assert_int_equal(option_set(w->model->top, OPTION_STACKTRACE, true), -ENOMEM);
 	assert_false(options_test(w->model->top->options, OPTION_STACKTRACE));
 	assert_int_equal(atomic_load(&w->model->top->state->flags) & INSTANCE_STACKTRACE, 0);
-	session_config_free(w->session, room, 512);	/* for the code and not for the text */
+	session_config_free(w->session, room, 512);	/* room for the code, not for the text */
 	assert_int_equal(event_file_set_filter(file_of(w, "first"), text), -ENOMEM);
 	assert_prints(event_file_print_filter(file_of(w, "first"), out), "pid == 2\n");
 }

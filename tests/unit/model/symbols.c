@@ -131,7 +131,7 @@ static void a_loader_is_asked_for_what_is_looked_for(void **state)
 	symbols_set_loader(*state, load, NULL);
 	assert_string_equal(symbols_find(*state, 0x9000, NULL, NULL, NULL), "late");
 	assert_int_equal(asked[0], 0x9000);
-	/* A name that is known needs no more. */
+	/* A known name does not ask the loader. */
 	assert_true(symbols_range(*state, "first", &lo, &hi));
 	assert_int_equal(nr_asked, 1);
 	assert_false(symbols_range(*state, "nonesuch", &lo, &hi));

@@ -222,7 +222,7 @@ static void the_newest_are_listed_first(void **state)
 	assert_prints(event_available_print(f->top, out),
 		      "synthetic:c\nsynthetic:b\ntest:all\ntest:other\nmore:third\n");
 	/*
-	 * An instance has the events that were there before it behind the others, in their order.
+	 * In an instance, older events come after the newer ones, in the order of their definition.
 	 */
 	assert_int_equal(instance_create(f->model, "i", &inst), 0);
 	assert_int_equal(synth_command(f->model, "d int y"), 0);
@@ -262,7 +262,7 @@ static void an_open_file_outlives_its_event(void **state)
 	}
 	assert_true(tree_read(files[2], buf, sizeof(buf), 0) > 0);
 	assert_int_equal(synth_command(f->model, "!a"), 0);
-	assert_int_equal(synth_command(f->model, "b int y"), 0);	/* has the same id */
+	assert_int_equal(synth_command(f->model, "b int y"), 0);	/* takes the same id */
 	for (int i = 0; i < 6; i++)
 		assert_int_equal(tree_read(files[i], buf, sizeof(buf), 0), i == 3 ? 6 : -ENODEV);
 	assert_int_equal(tree_write(files[0], "1", 1), -ENODEV);
@@ -310,7 +310,7 @@ static void a_recorded_event_gives_way(void **state)
 	assert_int_equal(synth_command(f->model, "a int y"), 0);
 	assert_null(model_event_by_id(f->model, 200));
 	assert_int_equal(synth_find(f->model, "a")->event->id, 32768);
-	/* The recording is read again. */
+	/* The same definition comes from a recording again. */
 	assert_int_equal(model_add_event(f->model, "synthetic", recorded, strlen(recorded), &e), 0);
 	assert_ptr_equal(e, synth_find(f->model, "a")->event);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* trigger.c - the file `trigger`: what is taken, how it reads back, what it leaves behind */
+/* trigger.c - the file `trigger`: valid commands, what is read back, what a removal leaves */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,7 +146,7 @@ static void removal_looks_only_at_the_kind(void **state)
 	assert_prints(event_file_print_enable(file, out), "0");
 }
 
-/* O_TRUNC takes away only hists and what switches hists. */
+/* O_TRUNC removes only hists, and triggers that enable or disable hists. */
 static void truncation_leaves_most_triggers(void **state)
 {
 	struct fixture *f = *state;

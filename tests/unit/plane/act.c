@@ -66,7 +66,7 @@ static void a_setting_is_matched_once(void **state)
 	assert_int_equal(sum_of_key(&hb, 7, 0), 4);
 }
 
-/* An unset second variable ends the code; the first is used up by then, as in the kernel. */
+/* If the second variable is unset, the code ends. The first one is used up, as in the kernel. */
 static void references_are_read_in_order(void **state)
 {
 	uint64_t v;
@@ -165,7 +165,7 @@ static void texts_come_from_everywhere(void **state)
 	assert_string_equal(block_of(&hb, 7, 0), "fifteen-letters");
 }
 
-/* A fixed text may fill its array; all lengths up to the room, and beyond. */
+/* Tries a fixed text that fills its array, and dynamic texts of all lengths. */
 static void texts_are_cut_as_by_strscpy(void **state)
 {
 	static struct { struct rec r; char text[400]; } big;
@@ -194,7 +194,7 @@ static void texts_are_cut_as_by_strscpy(void **state)
 		expected[255] = 0;
 		assert_string_equal(block_of(&ha, 7, 0), expected);
 	}
-	/* One that says that it lies outside. */
+	/* The location of the text is outside the record. */
 	big.r.loc = 100 << 16 | 60000;
 	hit(fixture.p, fixture.slot, &h);
 	assert_string_equal(block_of(&ha, 7, 0), "");
@@ -224,7 +224,7 @@ static void stacks_are_counted_and_ended(void **state)
 	assert_memory_equal(block_of(&hb, 7, 0), expected, sizeof(expected));
 }
 
-/* No compiler writes that, and yet it ends. */
+/* The compiler never emits such code. Still, it ends. */
 static void a_reference_to_itself_is_empty(void **state)
 {
 	static const uint64_t none[2];
@@ -253,7 +253,7 @@ static void fire_c(uint32_t a, uint64_t c, uint32_t b)
 	fire_rec(&r, 1);
 }
 
-/* key, find, own ref, begin, save b, name, end, what is counted when it was taken */
+/* key, find, own ref, begin, save b and name, end, then a count if the value was taken */
 static config_ref track_code(uint32_t flags)
 {
 	return PROGRAM(&ha, 0, KEY_A, FIND, OWN_C,
@@ -343,7 +343,7 @@ static void one_block_for_the_whole_hist(void **state)
 	assert_int_equal(w[3], 9);
 }
 
-/* What lies behind the room of a block is left out, with a 0 at the end of a text. */
+/* A text is cut at the end of its block, and ends with a 0. */
 static void a_text_keeps_within_its_block(void **state)
 {
 	make_hists(1, 24);
@@ -360,7 +360,7 @@ static void a_text_keeps_within_its_block(void **state)
 	assert_string_equal((const char *)block_of(&ha, 7, 0) + 16, "fifteen");
 }
 
-/* Where no place is left for the key the code ends before it sets anything. */
+/* If the map has no place for the key, the code ends and sets nothing. */
 static void a_full_map_drops(void **state)
 {
 	make_hists(2, 48);

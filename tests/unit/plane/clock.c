@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * clock.c - what each trace_clock counts, and that the scaled counter goes with the system's clock
+ * clock.c - what each trace_clock counts; the scaled counter agrees with the system's clock
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -84,7 +84,7 @@ static void scaling_keeps_all_bits(void **state)
 
 	assert_int_equal(clock_scaled(&scale, 1ull << 63), (1ull << 62) - 5);
 	assert_int_equal(clock_scaled(&scale, 10), 0);
-	/* The same scale in the upper half of the product. */
+	/* The same scale, with the result in the upper half of the product. */
 	scale.mult = 1ull << 63;
 	scale.shift = 64;
 	assert_int_equal(clock_scaled(&scale, 1ull << 63), (1ull << 62) - 5);
@@ -101,7 +101,7 @@ static void calibrated_time_goes_with_the_monotonic_clock(void **state)
 	if (!scale.valid)
 		skip();
 	/*
-	 * Each reading lies between two of the other clock, however long the test is interrupted.
+	 * Each reading is between two of the other clock. So an interruption does no harm.
 	 */
 	early[0] = system_ns(CLOCK_MONOTONIC);
 	early[1] = now(&scale, CLOCK_ID_LOCAL);
@@ -110,7 +110,7 @@ static void calibrated_time_goes_with_the_monotonic_clock(void **state)
 	late[0] = system_ns(CLOCK_MONOTONIC);
 	late[1] = now(&scale, CLOCK_ID_PERF);
 	late[2] = system_ns(CLOCK_MONOTONIC);
-	/* One part in a hundred is far beyond any clock's slewing. */
+	/* No clock is slewed by as much as one part in a hundred. */
 	assert_in_range(late[1] - early[1], (late[0] - early[2]) / 100 * 99,
 			(late[2] - early[0]) / 100 * 101);
 }

@@ -151,7 +151,7 @@ struct rec rec_make(uint32_t event, uint32_t a)
 uint64_t fire_rec(const struct rec *r, uint64_t time)
 {
 	static const uint64_t stack[] = { 0x1000, 0x2000, 0x3000 };
-	/* Writer 1: as a recording gives its times, and no restartable section. */
+	/* Writer 1 is a recording: it gives the time itself, and has no restartable section. */
 	struct hit h = { .record = r, .size = sizeof(*r), .cpu = 1, .time = time, .comm = "tester",
 			 .stack = stack, .nr_stack = 3, .writer = 1 };
 

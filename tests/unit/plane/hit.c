@@ -2,9 +2,9 @@
 /*
  * hit.c - the order of R7, as a table, and what each trigger does
  *
- * hit*.c of the plane are compiled in here with doubles in place of ring,
- * filter and fold, which write down that they were called. The answers in the
- * table are those of Linux 6.12 for the same commands.
+ * The plane's hit*.c are compiled here with doubles for ring, filter and fold. A double adds a
+ * letter to the diary when it is called. The table has the answers of Linux 6.12 to the same
+ * commands.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -30,9 +30,9 @@ enum { EVENT = 300, OTHER = 301, MAIN = 1000, SNAP = 2000 };
 
 static struct session *session;
 static struct slot *slot;
-static char *diary;		/* where the doubles write what was called */
+static char *diary;		/* the calls of the doubles, in their order */
 
-/* What is said instead of a snapshot. */
+/* The mark of a message that comes instead of a snapshot. */
 static const char *saying(const void *record)
 {
 	static const struct {
@@ -57,7 +57,7 @@ static const char *saying(const void *record)
 	return "?";
 }
 
-/* "M", "S" a record, by its buffer, "-x" what is said, "s<n>" a stack of n, "f" a fold */
+/* "M", "S": a record in that buffer; "-x": a message; "s<n>": a stack of n; "f": a fold */
 int double_write(const struct plane *p, struct slot *own, data_ref buffer, uint32_t set,
 		 uint32_t cpu, uint64_t time, const void *record, uint32_t size)
 {
@@ -72,7 +72,7 @@ int double_write(const struct plane *p, struct slot *own, data_ref buffer, uint3
 	return 0;
 }
 
-/* The code's size is the answer; 2: looks at the record's last word. */
+/* The answer is the number of ops. If it is 2, the record's last word answers. */
 int double_match(const struct plane *p, const struct code *code, const struct hit *h)
 {
 	if (code->nr_ops == 2)
@@ -573,7 +573,7 @@ static void counts_are_used_up(void **state)
 	assert_int_equal(instance(0)->snapshots, 2);
 	assert_int_equal(instance(0)->live, 0);
 	assert_int_equal(state_of(plan, 0)->count, 0);
-	/* What changes nothing is not counted. */
+	/* A hit that changes nothing does not use up the count. */
 	assert_int_equal(state_of(plan, 1)->count, 1);
 	instance(0)->tracing_on = 0;
 	fire_hit(out, 1, 0);
@@ -583,7 +583,7 @@ static void counts_are_used_up(void **state)
 	assert_int_equal(instance(0)->tracing_on, 0);
 }
 
-/* Which of the two is the other one changes with each snapshot. */
+/* Each snapshot swaps the two buffers, so either one may be the second. */
 static void a_snapshot_needs_a_second_buffer(void **state)
 {
 	static const struct arm_row arm = { .flags = ARM_RECORD, .nr_triggers = 1,
@@ -617,7 +617,7 @@ static void all_hists_of_an_event_are_switched(void **state)
 	struct trigger_arm *t = (struct trigger_arm *)((struct arm *)(plan + 1) + 2);
 	char out[64];
 
-	t[4].target = event_state_of[0];	/* the other instance's */
+	t[4].target = event_state_of[0];	/* of the other instance */
 	fire_hit(out, 1, 0);
 	assert_string_equal(out, "ffMfM");
 	fire_hit(out, 1, 0);
@@ -667,7 +667,7 @@ static void markers_fire_before_their_newline(void **state)
 	diary = out;
 	((struct code *)session_config(session, t[0].filter, 32))->nr_ops = 2;
 	rec.last = 1;
-	/* The event's filter, NO, does not matter. */
+	/* The trigger does not depend on the filter of the event, which is NO. */
 	assert_int_equal(hit(session_plane(session), slot, &h), 1);
 	assert_int_equal(instance(0)->tracing_on, 1);
 	seen.last = 1;
@@ -757,7 +757,7 @@ static void count_in_handler(int sig)
 	hit_miss(slot);
 }
 
-/* The slot's thread, its handlers, and who has found no slot of its own. */
+/* The slot's thread, its signal handlers, and threads without a slot of their own count. */
 static void each_missed_hit_is_counted_whoever_counts(void **state)
 {
 	uint64_t before = slot->missed, raised = 0;

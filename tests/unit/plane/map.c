@@ -163,7 +163,7 @@ static void variables_are_read_once(void **state)
 	free(m.data);
 }
 
-/* What a writer that is killed at each step leaves, as the steps of insert_owned() store it. */
+/* The steps of insert_owned() after which a writer may be killed. */
 enum killed {
 	BEFORE_CLAIM,
 	AFTER_CLAIM,
@@ -204,7 +204,7 @@ static void killed_at(struct map_view m, enum killed step)
 		m.data->pool = word(1, 1, 0, 2);
 }
 
-/* All places can still be used, each once, whoever comes next. */
+/* The next writers can use each place, once. */
 static void check_whole(struct map_view m, const struct map_shape *shape, enum killed step)
 {
 	struct seen seen = { 0 };
@@ -226,7 +226,7 @@ static void no_elt_leaks_wherever_a_writer_is_killed(void **state)
 
 			killed_at(m, step);
 			/*
-			 * Another's operations in between make the pool forget whose was the last.
+			 * Inserts of another slot make the pool forget who was the last owner.
 			 */
 			for (uint64_t k = 5000; others && k < 5003; k++)
 				map_insert(m, &slots[3], &k);
@@ -245,7 +245,7 @@ static void a_nested_insert_uses_an_elt_of_its_own(void **state)
 	uint64_t key = 1;
 	uint32_t elt;
 
-	killed_at(m, AFTER_CLAIM);	/* as the interrupted insert stands */
+	killed_at(m, AFTER_CLAIM);	/* the state of the interrupted insert */
 	slots[0].depth = 2;
 	elt = map_insert(m, &slots[0], &key);
 	assert_true(elt > 128 + SLOTS);
@@ -256,7 +256,7 @@ static void a_nested_insert_uses_an_elt_of_its_own(void **state)
 	free(m.data);
 }
 
-/* A session may have thousands of slots; a map is not larger for it. */
+/* A session may have thousands of slots. The size of a map does not depend on that. */
 static void slots_beyond_the_owners_borrow_one(void **state)
 {
 	struct map_shape shape = shaped(128, 8, false), most = shape;
@@ -273,7 +273,7 @@ static void slots_beyond_the_owners_borrow_one(void **state)
 		assert_int_not_equal(map_insert(m, key % 2 ? &far : &slots[1], &key), 0);
 	assert_int_equal(map_insert(m, &far, &key), 0);
 	assert_int_equal(map_drops(m.data, &most), 1);
-	/* Killed in the middle of an insert. */
+	/* The thread is killed in the middle of an insert. */
 	o = map_owner(m, MAP_OWNERS + 7);
 	o->state = ((o->state >> 8) + 1) << 8 | MAP_CLAIM;
 	o->holder = 1 + far.index * LAYOUT_HIT_LEVELS;
@@ -289,7 +289,7 @@ static void a_single_writer_goes_on_where_it_was_killed(void **state)
 	struct map_view m = made(&shape);
 
 	fill(m, 0, 10);
-	m.data->pool = 9;		/* published, not counted yet */
+	m.data->pool = 9;		/* the last elt is published, but not counted yet */
 	check_whole(m, &shape, 0);
 	free(m.data);
 }
@@ -310,7 +310,7 @@ static void a_map_that_is_too_large_is_not_read(void **state)
 
 /* ---- M4 ---- */
 
-/* At the end of its pages, with pages that cannot be touched before and behind. */
+/* The map ends at the end of its pages. The pages on both sides cannot be accessed. */
 static struct map_view made_between_walls(const struct map_shape *shape, size_t *room)
 {
 	struct map_view m = made(shape);
@@ -379,7 +379,7 @@ static void nonsense_in_a_map_leads_nowhere_else(void **state)
 		shape.block_size[0] = 24;
 		m = made_between_walls(&shape, &room);
 		for (int i = 0; i < 100; i++) {
-			/* First everywhere, then in single words. */
+			/* All words first, then single words. */
 			for (size_t k = 0; k < map_size(&shape) / 8 && i % 50 == 0; k++)
 				((volatile uint64_t *)m.data)[k] = nonsense(&x);
 			((volatile uint64_t *)m.data)[nonsense(&x) % (map_size(&shape) / 8)] =

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * map_block.c - blocks: replaced as a whole, finished after a kill, never trusted
+ * map_block.c - blocks: a write replaces all, others finish it after a kill, nothing is trusted
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -71,7 +71,7 @@ static void assert_block(struct map_view m, uint32_t elt, uint64_t v)
 	assert_int_equal(map_block_value(m, elt, 0), v);
 }
 
-/* Each record is published once or the spare of one owner: together they are all there are. */
+/* Each record is published once, or it is the spare of one owner. No record is missing. */
 static void assert_records_whole(struct map_view m)
 {
 	uint32_t nr = m.layout->nr_elts + m.layout->nr_spares, seen[512] = { 0 };
@@ -154,7 +154,7 @@ static void who_comes_second_looks_again(void **state)
 	free(m.data);
 }
 
-/* A handler's hit while its thread fills the slot's spare, and one on top of that. */
+/* A handler hits while its thread fills the slot's spare, and another handler hits in that. */
 static void nested_hits_have_records_of_their_own(void **state)
 {
 	struct map_view m = made(false);
@@ -187,7 +187,7 @@ static void where_all_are_borrowed_a_drop_is_counted(void **state)
 		map_owner(m, SLOTS + i)->holder = 1000 + i;
 	assert_false(map_block_begin(m, &slots[0], ELT, 0, &b));
 	assert_int_equal(map_drops(m.data, &shape), 1);
-	/* What a killed thread of this slot and level had borrowed is taken over. */
+	/* A killed thread of this slot and level has borrowed this owner. It is taken over. */
 	map_owner(m, SLOTS + 9)->holder = 1 + 0 * LAYOUT_HIT_LEVELS + 1;
 	assert_true(map_block_begin(m, &slots[0], ELT, 0, &b));
 	assert_int_equal(b.writer, SLOTS + 9);
@@ -208,7 +208,7 @@ static void slots_beyond_the_owners_borrow_one(void **state)
 	map_block_end(&b);
 	assert_block(m, ELT, 300);
 	assert_int_equal(map_owner(m, b.writer)->holder, 0);
-	/* Killed with one. */
+	/* The thread is killed while it has borrowed an owner. */
 	assert_true(map_block_begin(m, &far, ELT, 0, &b));
 	assert_int_not_equal(map_owner(m, b.writer)->holder, 0);
 	map_recover(m, far.index);
@@ -218,7 +218,7 @@ static void slots_beyond_the_owners_borrow_one(void **state)
 }
 
 /*
- * Owner 1 was killed behind the compare-and-swap of the word: its spare is what it has published.
+ * Owner 1 was killed after the compare-and-swap of the word: its spare is the published record.
  */
 static void killed_after_publish(struct map_view m, uint64_t v)
 {
@@ -254,7 +254,7 @@ static void a_killed_writer_is_finished_by_whoever_comes(void **state)
 	}
 }
 
-/* Killed while it filled its spare and its header: nothing of it is seen. */
+/* The writer was killed while it filled its spare and the header. Nothing of that is visible. */
 static void a_half_filled_record_is_nobodys(void **state)
 {
 	struct map_view m = made(false);

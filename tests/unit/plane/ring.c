@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring.c - what a ring's writers leave and what readers get; pages are judged by libtraceevent
+ * ring.c - what writers store in a ring and what readers get; libtraceevent checks the pages
  */
 #include <errno.h>
 #include <sched.h>
@@ -75,7 +75,7 @@ static uint32_t number_of(const struct ring_record *r)
 	return rec->number;
 }
 
-/* A page of each consuming read through libtraceevent; fn sees every record. */
+/* Reads all pages, consuming, and gives them to libtraceevent. fn sees every record. */
 static unsigned int judge(int cpu, void (*fn)(unsigned int i, uint64_t time, const struct record *r,
 					      int size))
 {
@@ -160,7 +160,7 @@ static void time_that_steps_back_is_told_absolutely(void **state)
 	assert_int_equal(judge(0, is_as_written), 6);
 }
 
-/* From the time since 1970 to that since the machine's start, and back. */
+/* The clock may change from the time since 1970 to the time since boot, and back. */
 static void any_time_may_follow_any_other(void **state)
 {
 	static const uint64_t when[] = {
@@ -209,7 +209,7 @@ static void overwriting_keeps_the_newest_and_counts(void **state)
 	assert_int_equal(buffer_stats(session, buffer, 0, &st), 0);
 	assert_int_equal(st.entries + st.overrun, 3000);
 	assert_true(st.entries * 104 >= 16 * (PAGE - 16 - 104) && st.entries * 104 <= 18 * PAGE);
-	/* 39 of 104 bytes fill a page but for 24, which count as written as in the kernel. */
+	/* 39 records of 104 bytes leave 24 bytes of a page, which count as in the kernel. */
 	assert_int_equal(st.bytes, st.entries / 39 * (PAGE - 16) + st.entries % 39 * 104);
 	assert_int_equal(st.oldest_ts, 1000 + st.overrun);
 	assert_int_equal(ring_consumer_open(session, 0, &c), 0);
@@ -247,7 +247,7 @@ static void no_overwrite_keeps_the_oldest_and_counts(void **state)
 	assert_int_equal(ring_consumer_open(session, 0, &c), 0);
 	for (uint32_t i = 0; ring_consume(c, buffer, &r) == 1; i++)
 		assert_int_equal(number_of(&r), i);
-	assert_int_equal(put(0, 9000, 1, 100), 0);	/* there is room again */
+	assert_int_equal(put(0, 9000, 1, 100), 0);	/* now there is room */
 	buffer_stats(session, buffer, 0, &st);
 	assert_int_equal(st.entries, 1);
 	assert_int_equal(st.read, kept);
@@ -367,7 +367,7 @@ static void leases_are_given_and_stay_with_their_slot(void **state)
 	}
 	buffer_stats(session, live, 1, &st);
 	assert_int_equal(st.entries, 5);
-	/* A later buffer has rings for it, too. */
+	/* A later buffer has rings for this slot, too. */
 	live = made(16 * PAGE, true, PAGE);
 	assert_int_equal(ring_write(plane, own, live, 0, 2, 5, &r, 16), 0);
 }
@@ -386,7 +386,7 @@ static void there_are_as_many_leases_as_promised(void **state)
 	assert_int_equal(ring_lease_give(session, 3), 0);
 }
 
-/* Programs that have ended, more of them than there are leases, keep none from the next. */
+/* More programs than there are leases may end. The next program still gets a lease. */
 static void the_lease_of_a_free_slot_is_given_on(void **state)
 {
 	const struct session_params params = { .nr_cpus = 1, .nr_slots = RING_MAX_LEASES + 1,
@@ -412,7 +412,7 @@ static void the_lease_of_a_free_slot_is_given_on(void **state)
 	session_close(s);
 }
 
-/* Moved between the choice of a CPU and the section: nothing is stored. */
+/* The thread migrates after it has chosen a CPU, before the section: it stores nothing. */
 static void a_commit_for_another_cpu_fails(void **state)
 {
 	struct ring ring = { .head = 32 }, before = ring;
@@ -482,8 +482,8 @@ static void restartable_and_lease_records_are_merged(void **state)
 	}
 	assert_int_equal(ring_iter_open(session, live, -1, &it), 0);
 	/*
-	 * Two records of different rings may have the same time: only the order within each ring is
-	 * certain.
+	 * Two records of different rings may have the same time. So only the order within each ring
+	 * is certain.
 	 */
 	for (i = 0; ring_iter_next(it, &rec) == 1; i++) {
 		uint32_t n = number_of(&rec);
@@ -510,7 +510,7 @@ static uint64_t last_time(data_ref of)
 	return time;
 }
 
-/* G4: what the hit has read before, of a thread on the first CPU. */
+/* G4: a hit of a thread on the first CPU passes a time that it has read before. */
 static void a_time_that_was_read_is_taken_unless_it_is_old(void **state)
 {
 	struct record r = { .number = 1 };
@@ -524,7 +524,7 @@ static void a_time_that_was_read_is_taken_unless_it_is_old(void **state)
 	if (sched_setaffinity(0, sizeof(one), &one) || rseq_cpu())
 		return;
 	buffer_publish(session, 0, 0, live);
-	/* Short ones, and those that take the list of stores. */
+	/* Short records, and long ones, which take the list of stores. */
 	for (uint32_t size = 16; size < 1000; size += 400) {
 		assert_int_equal(ring_write(plane, slot, live, 0, 0, 0, &r, size), 0);
 		first = last_time(live);
@@ -536,7 +536,7 @@ static void a_time_that_was_read_is_taken_unless_it_is_old(void **state)
 		assert_int_equal(ring_write(plane, slot, live, 0, 0, read, &r, size), 0);
 		assert_true(last_time(live) > read);
 	}
-	/* A lease's ring takes any time: it is read there. */
+	/* The ring of a lease takes any time, because the write reads the clock there. */
 	slot = session_slot_get(session);
 	assert_int_equal(ring_lease_give(session, slot->index), 0);
 	atomic_store(&slot->lease, atomic_load(&slot->lease) | RING_LEASE_ONLY);
@@ -556,7 +556,7 @@ static void percent_decides_when_there_is_something_to_read(void **state)
 	assert_true(ring_readable(session, buffer, 0, 90));
 }
 
-/* R2: whatever stands in the data region, reading ends. */
+/* R2: reading ends, whatever the data region contains. */
 static void garbage_is_survived(void **state)
 {
 	uint32_t first, seed = 1;

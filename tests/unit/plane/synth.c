@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * synth.c - synthetic events at the hit: their bytes, their order, what they have of their cause
+ * synth.c - synthetic events at the hit: their bytes, their order, what they take from their cause
  */
 #include <sched.h>
 #include <string.h>
@@ -19,12 +19,12 @@
 	{									\
 		.kind = OP_SYNTH_END						\
 	}
-/* Where the field of SYNTH_A is, as a key. */
+/* The field of SYNTH_A as a key. */
 #define KEY_LAT		{ .kind = OP_KEY_FIELD, .size = OP_LOAD_U64, .arg = 8 }
 
 static struct hist ha, hs;
 
-/* A makes `id` out of its field a. */
+/* Event A makes the event `id` from its field a. */
 static config_ref maker(uint32_t id)
 {
 	hist_make(&ha, 8, 1, 4, 4, STRING_ROOM);
@@ -82,7 +82,7 @@ static void records_are_the_kernels(void **state)
 	struct rec r = rec_make(EVENT_A, 7);
 
 	r.c = 0x1122334455667788;
-	/* Twice: what the first left in the arena must not be in the second. */
+	/* Fires twice: bytes of the first in the arena must not be in the second. */
 	memset(r.name, 'n', 15);
 	fire_rec(&r, 10);
 	strcpy(r.name, "fifteen-letters");
@@ -105,7 +105,7 @@ static void records_are_the_kernels(void **state)
 }
 
 /*
- * Of a full stack the count and fifteen addresses are the field, the sixteenth only has its room.
+ * The field of a full stack is the count and fifteen addresses. Then there is room for one more.
  */
 static void a_full_stack_is_as_long_as_the_kernels(void **state)
 {
@@ -153,7 +153,7 @@ static void it_is_there_when_its_cause_is_not(void **state)
 	assert_string_equal(ring_text(0, 0), "302@10 ");
 }
 
-/* H4: by the shape of its plan, which a second hist or a trigger of its own changes. */
+/* H4: the plan says whether it waits. A second event or a trigger of its own changes that. */
 static void it_waits_only_where_there_is_something_to_wait_for(void **state)
 {
 	const struct op two[] = { KEY_A, FIND, A_AS_REF0, SYNTH_A(SYNTH), SYNTH_A(SYNTH2),
@@ -163,7 +163,7 @@ static void it_waits_only_where_there_is_something_to_wait_for(void **state)
 	hist_make(&ha, 8, 1, 4, 4, STRING_ROOM);
 	plan_hist(SYNTH, ARM_RECORD, 0);
 	plan_hist(SYNTH2, ARM_RECORD, counter());
-	/* The cause is not recorded, and not this time. */
+	/* The cause is never recorded, or not recorded this time. */
 	for (int soft = 0; soft < 2; soft++) {
 		plan_hist(EVENT_A, soft ? ARM_RECORD | ARM_SOFT_MODE : 0,
 			  PROGRAM(&ha, CODE_ONE_EVENT, KEY_A, FIND, A_AS_REF0, SYNTH_A(SYNTH)));
@@ -171,19 +171,19 @@ static void it_waits_only_where_there_is_something_to_wait_for(void **state)
 		assert_int_equal(fire_event(EVENT_A, 7, 10), 0);
 	}
 	assert_string_equal(ring_text(0, 0), "302@10 302@10 ");
-	/* It is, now. */
+	/* Now it is recorded. */
 	state_of(EVENT_A, 0)->soft_disabled = 0;
 	assert_int_equal(fire_event(EVENT_A, 7, 20), 1);
 	assert_string_equal(ring_text(0, 0), "302@10 302@10 300@20 302@20 ");
 	plan_hist(EVENT_A, 0, code_make(&ha, two, sizeof(two) / sizeof(*two), 0));
 	fire_event(EVENT_A, 7, 30);
 	assert_string_equal(ring_text(0, 0), "302@10 302@10 300@20 302@20 302@30 303@30 ");
-	/* An event with a hist of its own waits, and that counts. */
+	/* An event with a hist of its own waits, and the hist counts it. */
 	plan_hist(EVENT_A, 0,
 		  PROGRAM(&ha, CODE_ONE_EVENT, KEY_A, FIND, A_AS_REF0, SYNTH_A(SYNTH2)));
 	fire_event(EVENT_A, 7, 35);
 	assert_int_equal(sum_of_key(&hs, 7, 0), 2);
-	/* Without tracing nothing is written, and nothing is left. */
+	/* With tracing off, no record is written, and the arena has no rest of it. */
 	plane_instance(fixture.p, 0)->tracing_on = 0;
 	used = fixture.slot->missed;
 	plan_hist(EVENT_A, 0,
@@ -204,7 +204,7 @@ static data_ref live_of(uint32_t instance)
 	return inst->buffers[inst->live & 1];
 }
 
-/* The only field of the last record, and when that was written. */
+/* The only field of the last record, and the time of that record. */
 static void last_field(uint64_t *field, uint64_t *time)
 {
 	struct ring_record r;
@@ -218,7 +218,7 @@ static void last_field(uint64_t *field, uint64_t *time)
 	ring_iter_close(it);
 }
 
-/* H7: of hits of a running program, on a CPU that the session knows. */
+/* H7: the hits are of a running program, on a CPU that the session knows. */
 static void it_happens_when_its_cause_does(void **state)
 {
 	struct rec r = rec_make(EVENT_A, 7);
@@ -244,12 +244,12 @@ static void it_happens_when_its_cause_does(void **state)
 		hit(fixture.p, fixture.slot, &h);
 		last_field(&field, &time);
 		assert_int_equal(time, field);
-		/* Behind its cause it is newer than that. */
+		/* If the cause is recorded first, the synthetic record is newer. */
 		plan_hist(EVENT_A, ARM_RECORD, make);
 		hit(fixture.p, fixture.slot, &h);
 		last_field(&field, &time);
 		assert_true(time > field);
-		/* Another clock is read again. */
+		/* If the instance has another clock, the hit reads that clock. */
 		inst->clock = CLOCK_ID_COUNTER;
 		plan_hist(EVENT_A, 0, make);
 		buffer_clear(fixture.session, live_of(0), -1);
@@ -257,7 +257,7 @@ static void it_happens_when_its_cause_does(void **state)
 		last_field(&field, &time);
 		assert_true(time > field && time < 100);
 		inst->clock = CLOCK_ID_LOCAL;
-		/* So is the counter where the cause has another. */
+		/* The hit reads the counter again, too, if the cause has another clock. */
 		plane_instance(fixture.p, 1)->clock = CLOCK_ID_X86_TSC;
 		plan_make(&(const struct plan_row){ .event = EVENT_A,
 						   .instance = 1,
@@ -272,7 +272,7 @@ static void it_happens_when_its_cause_does(void **state)
 	sched_setaffinity(0, sizeof(before), &before);
 }
 
-/* Each as its own clock says. */
+/* Each instance sees the time of its own clock. */
 static void instances_with_other_clocks_see_other_times(void **state)
 {
 	struct rec r = rec_make(EVENT_A, 7);
@@ -313,7 +313,7 @@ static void it_counts_though_it_is_not_recorded(void **state)
 	for (int i = 0; i < 1000; i++)
 		fire_event(EVENT_A, 7, 10);
 	assert_int_equal(sum_of_key(&hs, 7, 0), 1000);
-	/* One that nobody has armed. */
+	/* This synthetic event is not armed. */
 	plan_hist(EVENT_A, ARM_RECORD, maker(SYNTH2));
 	fire_event(EVENT_A, 7, 10);
 	assert_int_equal(fixture.slot->missed, 0);
@@ -415,7 +415,7 @@ static void stacks_are_those_of_the_cause(void **state)
 	assert_int_equal(got.caller[2], 0x3000);
 }
 
-/* The cause is in, the synthetic record is in, what comes after it is not. */
+/* The cause and the synthetic record are recorded. The records after them are not. */
 static void post_triggers_fire_behind_the_record(void **state)
 {
 	config_ref make = maker(SYNTH);
@@ -449,7 +449,7 @@ static void a_paused_or_filtered_trigger_makes_nothing(void **state)
 	assert_int_equal(map_hits(ha.map.data, &ha.shape), 0);
 }
 
-/* An event that makes itself: four of them, and the fifth hist is missed as in the kernel. */
+/* An event makes itself. Four of them nest. The fifth hist is missed, as in the kernel. */
 static void events_nest_four_deep(void **state)
 {
 	config_ref make = maker(SYNTH);
@@ -484,7 +484,7 @@ static void a_full_arena_is_counted(void **state)
 	fire_event(EVENT_A, 7, 10);
 	assert_string_equal(ring_text(0, 0), "302@10 302@10 302@10 ");
 	assert_int_equal(fixture.slot->missed, 2);
-	/* Those that go nowhere give their room back. */
+	/* Events that no plan takes give their room back. */
 	plan_hist(SYNTH, 0, 0);
 	fire_event(EVENT_A, 7, 20);
 	assert_int_equal(fixture.slot->missed, 2);
@@ -539,7 +539,7 @@ static void filters_see_its_dynamic_texts(void **state)
 	r.dyn[0] = 'x';
 	fire_rec(&r, 20);
 	assert_string_equal(ring_text(0, 0), "302@10 ");
-	/* And so does the `if` of its only hist, which has a short way. */
+	/* The `if` of its only hist sees them, too. Such a hist has a short way. */
 	hist_make(&hs, 8, 1, 0, 0, 0);
 	plan_make(
 		&(struct plan_row){

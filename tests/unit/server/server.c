@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * server.c - clients that do not keep to the rules: what they cost the server and the others
+ * server.c - clients that break the rules: what they cost the server and the other clients
  */
 #include <dirent.h>
 #include <errno.h>
@@ -71,7 +71,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* -1: refused */
+/* Returns the connection; -1: it was refused. */
 static int connection(const char *name, int type)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -97,7 +97,7 @@ static bool receive(int fd, void *to, size_t size)
 	return true;
 }
 
-/* What the server answered; the body is read and forgotten. */
+/* Reads an answer of the server. The body is dropped. */
 static bool answered(int fd, int *result)
 {
 	struct wire_answer answer;
@@ -136,7 +136,7 @@ static unsigned int descriptors(void)
 	return nr;
 }
 
-/* One message with so many descriptors. */
+/* Sends one message with `nr` descriptors. */
 static void pass(int fd, const void *bytes, size_t size, unsigned int nr)
 {
 	union {
@@ -155,7 +155,7 @@ static void pass(int fd, const void *bytes, size_t size, unsigned int nr)
 	assert_int_equal(sendmsg(fd, &msg, MSG_NOSIGNAL), size);
 }
 
-/* As many as before: the server closes what its clients have closed when it comes to it. */
+/* Waits until there are as many as before: the server closes its ends a moment later. */
 static bool are_again(unsigned int before)
 {
 	for (int i = 0; i < 10000 && descriptors() != before; i++)
@@ -175,7 +175,7 @@ static void descriptors_of_requests_do_not_pile_up(void **state)
 			pass(fd, &info, sizeof(info), nr);
 			assert_true(answered(fd, &result));
 		}
-		/* A request that never becomes whole. */
+		/* This request stays incomplete. */
 		pass(fd, &info, 1, nr);
 		pass(fd, (const char *)&info + 1, 1, nr);
 		assert_true(serves());
@@ -186,7 +186,7 @@ static void descriptors_of_requests_do_not_pile_up(void **state)
 
 static void descriptors_of_packets_do_not_pile_up(void **state)
 {
-	/* no slots */
+	/* this request asks for no slots */
 	const struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_PID };
 	const struct attach_request child = { .version = SESSION_VERSION, .kind = ATTACH_CHILD };
 	unsigned int before = descriptors();
@@ -226,7 +226,7 @@ static void idle_connections_starve_nobody(void **state)
 	setrlimit(RLIMIT_NOFILE, &old);
 }
 
-/* Who does not read its answers is not asked for more; who reads them has them all. */
+/* The server reads no more requests of a client that does not read its answers. None is lost. */
 static void unread_answers_are_few(void **state)
 {
 	const struct wire_request list = { .op = WIRE_LIST };
@@ -246,7 +246,7 @@ static void unread_answers_are_few(void **state)
 	close(fd);
 }
 
-/* Large requests that never become whole, on many connections: others are served. */
+/* Many connections have large incomplete requests. Other clients are served. */
 static void half_requests_are_bounded(void **state)
 {
 	static char part[900000];
@@ -264,7 +264,7 @@ static void half_requests_are_bounded(void **state)
 	}
 	assert_int_equal(nr, 200);
 	assert_true(serves());
-	/* The first ones had to go. */
+	/* The server has closed the first ones. */
 	assert_true(recv(fds[0], part, 1, 0) <= 0);
 	while (nr)
 		close(fds[--nr]);

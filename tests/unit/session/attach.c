@@ -53,7 +53,7 @@ static void a_process_gets_memory_and_a_slot(void **state)
 	assert_non_null(slot);
 	assert_ptr_equal(attach_slot(a), slot);
 	assert_int_equal(plane_header(attach_plane(a))->magic, SESSION_MAGIC);
-	/* The same memory as the server's. */
+	/* It is the same memory as in the server. */
 	slot->missed = 99;
 	assert_int_equal(plane_slot(session_plane(session), slot->index)->missed, 99);
 	attach_close(a);
@@ -142,7 +142,7 @@ static void a_child_of_fork_is_not_attached(void **state)
 	if (!pid) {
 		int wrong = attach_slot(a) != NULL;
 
-		attach_close(a);	/* frees its own memory, says nothing to the server */
+		attach_close(a);	/* frees its own memory and sends nothing */
 		_exit(wrong);
 	}
 	waitpid(pid, &status, 0);
@@ -177,7 +177,7 @@ static void a_killed_process_is_noticed(void **state)
 	serve_stop();
 	session_config_retire(session, session_config_alloc(session, 64), 64);
 	assert_int_equal(served(), 1);
-	/* Stopped inside a hit: only that memory waits. */
+	/* The process is stopped inside a hit, so this memory waits. */
 	kill(pid, SIGSTOP);
 	assert_int_equal(session_reclaim(session), 1);
 	kill(pid, SIGKILL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cgroup.c - the least limit of a control group and those above it, of both versions
+ * cgroup.c - the least limit of a control group and its ancestors, in both versions
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 
 static char dir[] = "/tmp/tracefuse-cgroup-XXXXXX", file[64], top[64];
 
-/* NAME below the place, with its directories. */
+/* Writes the file NAME, and makes its directories. */
 static void put(const char *name, const char *text)
 {
 	char path[256];
@@ -59,7 +59,7 @@ static void the_least_of_all_above_counts(void **state)
 	assert_int_equal(limit_of("3:cpu:/x\n0::/a/b\n"), 200000000);
 	put("memory.max", "1000\n");
 	assert_int_equal(limit_of("0::/a/b\n"), 1000);
-	/* A container's path of the host. */
+	/* In a container, the path may be one of the host. */
 	assert_int_equal(limit_of("0::/of/the/host\n"), 1000);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scribble.c - what programs write over the server's words in the data region: the server goes by
- * its books (R2)
+ * scribble.c - programs overwrite the server's words in the data region; the server uses its own
+ * books instead (R2)
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -26,9 +26,9 @@ static struct session *session;
 static struct slot *slot;
 static data_ref buffer;
 
-/* ---- memory that is not there ---- */
+/* ---- allocations that fail ---- */
 
-static int fail_at;		/* the allocation that fails, counted down; 0: none */
+static int fail_at;		/* how many allocations until one fails; 0: none does */
 
 void *__real_malloc(size_t size);
 void *__real_realloc(void *p, size_t size);
@@ -111,7 +111,7 @@ static unsigned int records_in(data_ref b)
 	return nr;
 }
 
-/* All but head and tails, which are the writers'. */
+/* Overwrites all but head and tails, which belong to the writers. */
 static void scribble(data_ref b)
 {
 	struct buffer *hits = session_data(session, b, sizeof(*hits) + 4 * CPUS * 8);
@@ -165,8 +165,8 @@ static void a_scribbled_buffer_gives_back_its_own_memory(void **state)
 }
 
 /*
- * More rings than a resized buffer has places for: hits may still write into those that are left
- * out.
+ * There are more rings than a resized buffer has places for. Hits may still write into those that
+ * find no place.
  */
 static void a_ring_goes_when_its_buffer_goes(void **state)
 {
@@ -188,7 +188,7 @@ static void a_ring_goes_when_its_buffer_goes(void **state)
 	while (session_reclaim(session))
 		;
 	assert_int_equal(buffer_keep(session, buffer, newer), 0);
-	/* `newer` is not published yet: a hit that begins now may take any ring of the old one. */
+	/* `newer` is not published yet, so a new hit may take any ring of the old buffer. */
 	assert_int_equal(session->limbo.nr, 0);
 	assert_int_equal(buffer_stats(session, newer, 0, &st), 0);
 	assert_int_equal(st.entries + st.overrun, before.entries + before.overrun);
@@ -239,14 +239,14 @@ static void a_child_joins_the_set_that_was_published(void **state)
 
 /* ---- the server's own hits ---- */
 
-/* What lies behind the region takes what nonsense writes there, again and again, and is bounded. */
+/* Wrong addresses lead to spare memory behind the region, which takes writes and is bounded. */
 static void nonsense_leads_nowhere(void **state)
 {
 	const struct hit none = { .cpu = CPUS };
 	const struct plane *p = &session->plane;
 	volatile uint64_t *at;
 
-	/* cmocka has handlers of its own: the guard's come in front again */
+	/* cmocka has set its own handlers. A hit installs the guard's handlers again. */
 	session_hit(session, slot, &none);
 	assert_true(session->data.spare >= MEMORY);
 	for (uint64_t i = 0; i < 3000; i++) {
@@ -260,7 +260,7 @@ static void nonsense_leads_nowhere(void **state)
 	assert_int_equal(records_in(buffer), RECORDS);
 }
 
-/* Not a record fewer without a word. */
+/* Without memory there is an error. No record is left out silently. */
 static void no_memory_is_an_error(void **state)
 {
 	struct ring_consumer *c;

@@ -53,7 +53,7 @@ static void a_name_is_taken_once(void **state)
 	assert_int_equal(session_open("one", &other), -ENOENT);
 }
 
-/* Who may rename what in the directories above may have put another one there. */
+/* A user who may rename files in the directories above may have put another session there. */
 static void a_session_of_another_user_is_not_opened(void **state)
 {
 	struct session *s = made("one"), *other;
@@ -79,13 +79,13 @@ static void who_comes_second_waits_for_the_first(void **state)
 	char lock[4200];
 	int fd;
 
-	/* It is there, and nobody answers commands yet. */
+	/* The session exists, but no server answers commands yet. */
 	assert_int_equal(session_await("one", 0), -ETIMEDOUT);
 	session_served(s);
 	assert_int_equal(session_await("one", 0), 0);
 	snprintf(lock, sizeof(lock), "%s/lock", session_dir(s));
 	session_close(s);
-	/* Another restores it just now. */
+	/* Another server is restoring it. */
 	fd = open(lock, O_RDWR | O_CLOEXEC);
 	assert_int_equal(flock(fd, LOCK_EX), 0);
 	assert_int_equal(session_open("one", &other), -EBUSY);
@@ -112,7 +112,7 @@ static void *remove_all_dead(void *stop)
 	return NULL;
 }
 
-/* The other thread may be removing the one before: its name is free in a moment. */
+/* The other thread may be removing the last session. The name is free a moment later. */
 static struct session *made_when_free(const char *name)
 {
 	struct session *s = NULL;
@@ -127,7 +127,7 @@ static struct session *made_when_free(const char *name)
 	return s;
 }
 
-/* It has no server that answers, and is not dead either. */
+/* The session has no server that answers, but it is not dead. */
 static void what_is_being_made_is_not_removed(void **state)
 {
 	static _Atomic bool stop;
@@ -157,7 +157,6 @@ static void a_private_session_leaves_nothing(void **state)
 	assert_int_equal(access(dir, F_OK), -1);
 }
 
-/* A server knows only what its predecessor never used, until all has been restored. */
 static void a_session_ends_where_no_file_can_be_opened(void **state)
 {
 	struct rlimit before, none;
@@ -173,6 +172,7 @@ static void a_session_ends_where_no_file_can_be_opened(void **state)
 	assert_int_equal(access(dir, F_OK), -1);
 }
 
+/* Until all is restored, a server uses only memory that the last one never used. */
 static void what_was_full_once_is_opened(void **state)
 {
 	enum { PIECE = 1 << 20, ALL = 256 };
@@ -206,7 +206,7 @@ static void what_was_full_once_is_opened(void **state)
 	session_destroy(s);
 }
 
-/* Where sessions are. */
+/* The directory of the sessions. */
 static void base_path(char out[256])
 {
 	snprintf(out, 256, "%s/tracefuse", temp_place_dir);
@@ -217,7 +217,7 @@ static int nothing(void *arg, const char *name, const char *dir, bool alive)
 	return 0;
 }
 
-/* A pid in its name says nothing: it may be one of another name space. */
+/* The pid in the name means nothing, because it may be of another name space. */
 static void only_sessions_that_nobody_serves_are_swept(void **state)
 {
 	struct session *s = made(NULL);
@@ -233,7 +233,7 @@ static void only_sessions_that_nobody_serves_are_swept(void **state)
 	assert_int_equal(session_list(nothing, NULL), 0);
 	assert_int_equal(access(path, F_OK), 0);
 	assert_int_equal(access(dead, F_OK), -1);
-	/* One that is being made. */
+	/* Another process is making this session. */
 	fd = open(base, O_RDONLY | O_DIRECTORY);
 	assert_int_equal(flock(fd, LOCK_SH), 0);
 	assert_int_equal(mkdir(half, 0700), 0);
@@ -251,8 +251,8 @@ static void only_sessions_that_nobody_serves_are_swept(void **state)
 enum { STRANGER = 61234 };
 
 /*
- * In a process of another user without XDG_RUNTIME_DIR: 0: nothing was made, and the error names
- * the directory.
+ * Runs in a process of another user, without XDG_RUNTIME_DIR. Returns 0 if nothing was made and
+ * the error names the directory.
  */
 static int try_taken(const char *place)
 {
@@ -271,7 +271,7 @@ static int try_taken(const char *place)
 }
 
 /*
- * What another user has made in advance is not used: neither a directory nor a link to somewhere.
+ * A directory or a link that another user has made in advance is not used.
  */
 static void a_place_that_another_user_has_taken_is_refused(void **state)
 {
@@ -291,7 +291,7 @@ static void a_place_that_another_user_has_taken_is_refused(void **state)
 		if (!pid)
 			_exit(try_taken(place));
 		assert_int_equal(waitpid(pid, &status, 0), pid);
-		/* Empty as it was. */
+		/* This succeeds, so the directory is still empty. */
 		assert_int_equal(link ? unlink(place) : rmdir(place), 0);
 		assert_true(WIFEXITED(status));
 		assert_int_equal(WEXITSTATUS(status), 0);
@@ -431,7 +431,7 @@ static void serve_and_die(void)
 	session_saved_remove(s, id);
 	if (session_saved_add(s, "events/b/filter", "three", refs, 1, &id))
 		_exit(1);
-	/* No close: as a killed server leaves it. */
+	/* There is no close, as if the server had been killed. */
 }
 
 static int take_object(struct session *s, uint64_t id, const struct saved *o, const char *path,
@@ -495,7 +495,7 @@ static void what_was_not_adopted_is_freed_and_zeroed(void **state)
 	session_destroy(s);
 }
 
-/* As a program that cannot have membarrier makes it say at its HELLO. */
+/* A program without membarrier says so in its HELLO. Then the server sets `fence`. */
 static void serve_who_needs_fences(void)
 {
 	struct session *s;
@@ -570,13 +570,13 @@ static void what_is_left_behind_goes(void **state)
 	owner = session_own("again");
 	assert_true(owner >= 0);
 	snprintf(path, sizeof(path), "%s/tracefuse/again/config", temp_place_dir);
-	/* Somebody is there for whom it may be restored. */
+	/* The owner is still there, so the session may be restored for it. */
 	session_destroy(made("other"));
 	assert_int_equal(access(path, F_OK), 0);
 	close(owner);
 	session_destroy(made("other"));
 	assert_int_equal(access(path, F_OK), -1);
-	/* One that is everybody's stays. */
+	/* A session without an owner stays. */
 	ends_badly(serve_and_die);
 	session_destroy(made("other"));
 	assert_int_equal(access(path, F_OK), 0);
@@ -641,7 +641,7 @@ static void slots_have_scratch_and_run_out(void **state)
 	session_close(s);
 }
 
-/* What a session takes does not depend on how many slots it may have. */
+/* The memory of a session does not depend on its maximum number of slots. */
 static void slots_have_memory_when_they_are_given(void **state)
 {
 	const struct session_params params = { .nr_cpus = 2, .memory = 64 << 20 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wire.c - the messages of the attach socket, said as a program's agent says them, and said wrongly
+ * wire.c - the messages of the attach socket, as an agent sends them, and wrong ones
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@ static struct session *session;
 static int conn;
 static char packet[2 * ATTACH_PACKET];
 
-/* What the hooks saw. */
+/* The arguments of the hooks. */
 static struct {
 	uint64_t	table;
 	char		defined[256];
@@ -63,7 +63,7 @@ static bool on_ready(void *arg, const struct attach_peer *peer)
 	return seen.hold;
 }
 
-/* So many calls of the server's in a row have no memory for the message. */
+/* So many calls of sendmsg() by the server fail for want of memory. */
 static unsigned int no_memory;
 
 ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
@@ -125,7 +125,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Sends `size` bytes of packet[], which begins with q, and returns what is answered. */
+/* Sends `size` bytes of packet[], which begins with q, and returns the answer. */
 static struct answer ask_bytes(struct attach_request q, size_t size)
 {
 	struct answer a = { .reply = { 0 } };
@@ -282,7 +282,7 @@ static void who_is_ready_may_go_at_once(void **state)
 	assert_int_equal(attach_go(session, seen.ready), -ESRCH);
 }
 
-/* HELLO is READY, too. */
+/* This HELLO says READY, too. */
 static void who_has_nothing_to_say_is_ready_at_once(void **state)
 {
 	const struct attach_request q = { .kind = ATTACH_HELLO, .number = 7, .ready = 1 };
@@ -379,7 +379,7 @@ static void a_process_that_attaches_again_is_one_process(void **state)
 	close(first);
 }
 
-/* Good packets with some bytes changed. What is answered does not matter, but that something is. */
+/* Valid packets with some bytes changed. There must be an answer, no matter which. */
 static void nonsense_is_answered(void **state)
 {
 	uint64_t x = 88172645463325252ull;
@@ -415,8 +415,8 @@ static void *take_and_vanish(void *arg)
 }
 
 /*
- * pthread_join() waits for the thread's memory, which is cleared shortly before the thread is gone
- * from /proc.
+ * pthread_join() returns when the kernel has cleared the thread's tid. The thread is gone from
+ * /proc shortly after that.
  */
 static unsigned int check_until_gone(void)
 {
@@ -462,7 +462,7 @@ static void a_process_that_asks_for_more_gets_them_back(void **state)
 	assert_int_equal(gone->owner, 0);
 }
 
-/* The old image's connection is inherited by a child, so its end is not seen. */
+/* A child inherits the connection of the old image, so the server does not see its end. */
 static void what_ran_before_exec_is_forgotten_when_the_new_image_attaches(void **state)
 {
 	pid_t pid = fork();
@@ -479,7 +479,7 @@ static void what_ran_before_exec_is_forgotten_when_the_new_image_attaches(void *
 			_exit(1);
 		if (!fork()) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			if (getppid() == parent)	/* else it has gone before */
+			if (getppid() == parent)	/* else the parent ended earlier */
 				pause();
 			_exit(0);
 		}
@@ -494,7 +494,7 @@ static void what_ran_before_exec_is_forgotten_when_the_new_image_attaches(void *
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* Run by exec: attaches, and is done when slots were given. */
+/* The new image runs this: it attaches, and succeeds if it gets slots. */
 static int again(const char *dir)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -506,11 +506,11 @@ static int again(const char *dir)
 	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) ||
 	    send(fd, &q, sizeof(q), 0) != sizeof(q) || recv(fd, &r, sizeof(r), 0) != sizeof(r))
 		return 1;
-	/* The first image's slots, from 0 on, were taken back before these were given. */
+	/* The server took back the first image's slots, from 0 on, and gave them again. */
 	return r.slots[0] == 0 ? 0 : 2;
 }
 
-/* Says HELLO and is answered by this process or another. -> the first slot */
+/* Says HELLO. This process or another answers. Returns the first slot. */
 static uint32_t slot_of_image(const char *name, uint64_t image)
 {
 	struct attach_request q = {
@@ -541,7 +541,7 @@ static void serve_until_killed(int told)
 		serve();
 }
 
-/* The process is attached to a server that dies, then to the next one. */
+/* The process attaches to a server, which dies, and then to the next server. */
 static void the_next_server_knows_which_image_has_the_slots(void **state)
 {
 	struct session *mine = session;
@@ -559,7 +559,7 @@ static void the_next_server_knows_which_image_has_the_slots(void **state)
 	waitpid(server, NULL, 0);
 	assert_int_equal(session_open("old", &session), 0);
 	session_restore_done(session);
-	/* It goes on, and has more slots; what exec has begun has the first ones again. */
+	/* The same image gets more slots. A new image, after an exec, gets the first ones. */
 	assert_int_not_equal(slot_of_image("old", 1), 0);
 	assert_int_equal(slot_of_image("old", 2), 0);
 	session_destroy(session);
@@ -568,7 +568,7 @@ static void the_next_server_knows_which_image_has_the_slots(void **state)
 	close(told[1]);
 }
 
-/* ---- Who joins the sets of pids of who made it ---- */
+/* ---- Which processes join the sets of pids of their creators ---- */
 
 static bool greet(uint32_t value)
 {
@@ -580,9 +580,9 @@ static bool greet(uint32_t value)
 }
 
 static struct birth {
-	bool	own_list;	/* the thread that forks is the one that is listed */
+	bool	own_list;	/* the thread that forks is listed */
 	uint32_t value;		/* of the child's HELLO */
-	/* its creator is listed only when it has said that, and it says so once more */
+	/* the creator is listed after the first HELLO, and the child says HELLO again */
 	bool	again;
 	bool	joined;
 } birth;
@@ -633,7 +633,7 @@ static bool joins(struct birth b)
 
 static void a_new_process_joins_the_thread_that_made_it(void **state)
 {
-	/* Where the kernel does not tell whose child it is the first thread counts. */
+	/* If the kernel does not say which thread is the creator, the first thread counts. */
 	const bool told = !access("/proc/thread-self/children", R_OK);
 
 	assert_int_equal(joins((struct birth){ .own_list = true }), told);
@@ -670,7 +670,7 @@ static int open_files(void)
 	return nr;
 }
 
-/* In the room of one descriptor there is place for two. */
+/* Because of alignment, the room for one descriptor takes two. */
 static void descriptors_that_nobody_asked_for_are_closed(void **state)
 {
 	const int fds[2] = { STDIN_FILENO, STDOUT_FILENO }, before = open_files();
@@ -690,14 +690,14 @@ static void descriptors_that_nobody_asked_for_are_closed(void **state)
 		serve();
 	}
 	assert_int_equal(open_files(), before);
-	/* An empty packet is the end of a connection, also with descriptors. */
+	/* An empty packet ends the connection, even if it has descriptors. */
 	iov.iov_len = 0;
 	assert_int_equal(sendmsg(conn, &msg, MSG_NOSIGNAL), 0);
 	serve();
 	assert_in_range(open_files(), 0, before);
 }
 
-/* From here on only so many descriptors can be opened. */
+/* From now on, only `more` descriptors can be opened. */
 static struct rlimit descriptors_left(rlim_t more)
 {
 	struct rlimit old, less;
@@ -723,7 +723,7 @@ static void who_finds_no_descriptor_is_told(void **state)
 	assert_int_equal(r.number, 0);
 	assert_int_equal(recv(fd, &r, sizeof(r), 0), 0);
 	close(fd);
-	/* Those that are there go on. */
+	/* Processes that are attached continue. */
 	assert_int_equal(hello().err, 0);
 }
 
@@ -752,7 +752,7 @@ static void send_request(int fd, enum attach_kind kind)
 	assert_int_equal(send(fd, &q, sizeof(q), 0), sizeof(q));
 }
 
-/* Steps until there is an answer, or has been none for a while. */
+/* Calls attach_step() until there is an answer, or for a while. */
 static bool answered_in_steps(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -766,7 +766,7 @@ static bool answered_in_steps(int fd)
 	return false;
 }
 
-/* While an answer is made nobody else is answered, but others see that the server is at work. */
+/* This hook takes long. No other process is answered, but all see that the server works. */
 static bool slow_ready(void *arg, const struct attach_peer *peer)
 {
 	for (int i = 0; i < 5; i++) {
@@ -799,12 +799,12 @@ static void a_step_answers_what_needs_no_hook(void **state)
 	hello();
 	send_request(conn, ATTACH_MORE);
 	assert_true(answered_in_steps(conn));
-	/* A new process gets its slots, too. */
+	/* A step also gives a new process its slots. */
 	fd = dial();
 	send_request(fd, ATTACH_HELLO);
 	assert_true(answered_in_steps(fd));
 	close(fd);
-	/* Who is ready waits, and sees that there is progress. */
+	/* A process that says READY waits, and sees that there is progress. */
 	served = session_header(session)->served;
 	send_request(conn, ATTACH_READY);
 	assert_false(answered_in_steps(conn));
@@ -815,7 +815,7 @@ static void a_step_answers_what_needs_no_hook(void **state)
 	assert_int_not_equal(seen.ready, 0);
 }
 
-/* The passed end stays open here, as in a process that was forked before it was closed. */
+/* The passed end stays open here. A process that was forked meanwhile may keep one open, too. */
 static void a_connection_that_is_open_elsewhere_is_forgotten(void **state)
 {
 	struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_CHILD };
@@ -839,7 +839,7 @@ static void a_connection_that_is_open_elsewhere_is_forgotten(void **state)
 	serve();
 	close(pair[0]);
 	serve();
-	/* Nothing is to be served any more: the loop sleeps. */
+	/* There is nothing to serve, so the loop sleeps. */
 	assert_int_equal(poll(&p, 1, 0), 0);
 	close(pair[1]);
 }

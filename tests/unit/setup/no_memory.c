@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * no_memory.c - a setup script with each allocation of the setup reader failing
+ * no_memory.c - each allocation of the setup reader fails once while it runs a script
  *
- * What is written to files is written as the script says, or not at all, and then an error is said:
- * no word and no character is dropped.
+ * The reader writes to a file what the script says, or it writes nothing and prints an error. It
+ * drops no word and no character.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@ void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t nr, size_t size);
 void *__libc_realloc(void *old, size_t size);
 
-/* The call number fail_at fails, 0: none does. */
+/* Call number fail_at fails; 0: no call fails. */
 static unsigned int calls, fail_at;
 
 static bool fails(void)
@@ -51,7 +51,7 @@ void *realloc(void *old, size_t size)
 	return fails() ? NULL : __libc_realloc(old, size);
 }
 
-/* ---- files that note what is written to them, without allocating ---- */
+/* ---- files that note all writes, and allocate nothing ---- */
 
 enum { ROOM = 16384, MANY = 100000 };
 
@@ -151,10 +151,10 @@ static FILE *stream(struct text *t)
 	return f;
 }
 
-/* What setup_run_text() returned: who calls it says what a negative number means. */
+/* What setup_run_text() returned. Its callers print the meaning of a negative number. */
 static int result;
 
-/* Returns how many allocations there were. */
+/* Returns the number of allocations. */
 static unsigned int run(const char *script, unsigned int nth)
 {
 	struct access access = { &note_ops };
@@ -178,7 +178,7 @@ static unsigned int run(const char *script, unsigned int nth)
 	return made;
 }
 
-/* Each line of `some` is a line of `all`. */
+/* Whether each line of `some` is a line of `all`. */
 static bool has_lines(const char *all, const char *some)
 {
 	char line[ROOM + 2];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * setup.c - the setup reader against a directory that only notes what is done to it
+ * setup.c - the setup reader, with files that only note what is done to them
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -117,7 +117,7 @@ static const struct access_ops note_ops = {
 };
 
 /*
- * Runs a script and compares what it did to files, printed, and complained of; NULL: not looked at.
+ * Runs a script and compares its writes to files, its output and its errors; NULL: any are right.
  */
 static void expect_with(struct setup_params p, const char *script, const char *log, const char *out,
 			const char *err)
@@ -336,7 +336,7 @@ static void documents(void **state)
 		    "was run\n");
 }
 
-/* A shell that only tells what it was given. */
+/* A shell that only notes what it was given. */
 static int note_shell(void *arg, const char *name, const char *text)
 {
 	FILE **log = arg;

@@ -74,7 +74,7 @@ static void bprint_event(void **state)
 	put32(&r, 56, 7);
 	assert_string_equal(piped(f, &r, 52),
 			    LINE "alpha: it is -5 of 10000000000X 0aA beta+0x4/0x100    7\n");
-	/* What is missing reads as 0: a NUL as character. */
+	/* A field that is missing reads as 0. As a character that is a NUL. */
 	assert_memory_equal(piped(f, &r, 20), LINE "alpha: it is 0 of 0     X 00\0 0x0 0\n",
 			    sizeof(LINE) + 35);
 }

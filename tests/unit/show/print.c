@@ -19,8 +19,8 @@
 	"\nprint fmt: "
 
 /*
- * a -2, c 200, h -3, b 2^40 + 5, s "12345678", d "dyn", r "rel", l {1, 0x20}, m CPUs 0 and 33, w
- * {7, KERNEL + 8}
+ * a is -2, c 200, h -3, b 2^40 + 5, s "12345678", d "dyn", r "rel", l {1, 0x20}, m CPUs 0 and 33,
+ * w {7, KERNEL + 8}.
  */
 static struct record sample(uint16_t type)
 {
@@ -178,7 +178,7 @@ static void deep_expressions_are_refused(void **state)
 		     "w=<INVALID-SIZE>");
 }
 
-/* Each link of "REC->a + 1 + 1 ..." is a step down when it is printed. */
+/* The evaluation of "REC->a + 1 + 1 ..." would recurse for each "+ 1". */
 static void long_expressions_are_refused(void **state)
 {
 	enum { LINKS = 100000 };
@@ -195,7 +195,7 @@ static void long_expressions_are_refused(void **state)
 	free(text);
 }
 
-/* Each a of "a ?: b" is looked at once, or this takes years. */
+/* In "a ?: b", a must be evaluated once. With twice, this test would take years. */
 static void nested_conditions_take_no_longer(void **state)
 {
 	char fmt[512] = "\"%d\", ", *end = fmt + 6;
@@ -218,7 +218,7 @@ static void texts_are_no_numbers(void **state)
 		     "<(null)>");
 }
 
-/* As the events of preemptirq. */
+/* The events of preemptirq have such offsets. */
 static void offsets_in_the_image(void **state)
 {
 	struct fixture *f = *state;

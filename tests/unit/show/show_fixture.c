@@ -97,7 +97,7 @@ int fixture_teardown(void **state)
 	return 0;
 }
 
-/* The text lives until the next call; f NULL frees it. */
+/* The text lives until the next call. Without f, this frees it. */
 const char *piped(struct fixture *f, const struct record *r, uint32_t size)
 {
 	static char *text;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * damage.c - cut, corrupt and foreign recordings are refused with the place, and never crash
+ * damage.c - cut, corrupt and foreign recordings are refused, with the place of the damage
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 #include "make.h"
 #include "sources/recording/file/window.h"
 
-/* Records that can be read; *ret is what ended it. */
+/* Returns the number of records that can be read; *ret: the result of the last read. */
 static unsigned int read_all(const char *file, bool partial, int *ret, struct source_error *err)
 {
 	struct source_params params = { .files = &file, .nr_files = 1, .partial = partial };
@@ -78,11 +78,11 @@ static void cut_at_every_kilobyte(unsigned int version, const char *algorithm)
 		assert_true(err.text[0]);
 		assert_true(!err.located || err.offset <= cut);
 		total = read_bytes(bytes, cut, true, &ret, &err);
-		/* More of the file never gives fewer records. */
+		/* A longer piece of the file never has fewer records. */
 		assert_true(total >= before && total < whole);
 		before = total;
 	}
-	/* Version 6 says where records are before them, so that a cut file gives some. */
+	/* In version 6 the places of the records come first, so a cut file has some records. */
 	assert_true(version == 7 || before > 0);
 	free(bytes);
 }
@@ -107,7 +107,7 @@ static void cut_zlib(void **state)
 	cut_at_every_kilobyte(7, "zlib");
 }
 
-/* As by somebody who records to the same file again. */
+/* Another recording to the same file would cut it, too. */
 static void cut_while_it_is_read(void **state)
 {
 	struct source_params params = { .nr_files = 1 };
@@ -180,7 +180,7 @@ static void flipped_zlib(void **state)
 	flip_bits(7, "zlib");
 }
 
-/* Offset of the first page of records: pages are aligned, and begin with the time of record 0. */
+/* The offset of the first page of records. It is aligned, and begins with the first time. */
 static size_t first_page(const uint8_t *bytes, size_t size)
 {
 	uint64_t time = made_time(0, 0, 0);
@@ -209,7 +209,7 @@ static void damaged_page_is_located(void **state)
 	assert_true(err.located);
 	assert_int_equal(err.offset, page);
 	assert_true(total > 0 && total < 900);
-	/* The other CPUs are read to their ends. */
+	/* The records of the other CPUs are read to the end. */
 	total = read_bytes(bytes, size, true, &ret, &err);
 	assert_true(ret >= 0);
 	assert_int_equal(err.offset, page);
@@ -267,7 +267,7 @@ static void foreign_files(void **state)
 	bytes[15] = 1;
 	refused(bytes, size, -EPROTO, "page size");
 	bytes[15] = 0x10;
-	/* A 32-bit kernel's commit word has four bytes. */
+	/* The commit word of a 32-bit kernel has four bytes. */
 	at = memmem(bytes, size, "commit;\toffset:8;\tsize:8", 24);
 	assert_non_null(at);
 	at[23] = '4';
@@ -314,7 +314,7 @@ static void latency_text(void **state)
 	free(bytes);
 }
 
-/* Its records would come twice. */
+/* If a CPU were in a buffer twice, its records would come twice. */
 static void a_cpu_is_in_a_buffer_once(void **state)
 {
 	static const char before[] = "local\0\0\x10\0\0\4\0\0";
@@ -324,13 +324,13 @@ static void a_cpu_is_in_a_buffer_once(void **state)
 	uint8_t *at = memmem(bytes, size, before, sizeof(before));
 
 	assert_non_null(at);
-	/* number, offset, size */
+	/* the CPU, then its offset and size */
 	memcpy(at + sizeof(before) + 20, &zero, sizeof(zero));
 	refused(bytes, size, -EPROTO, "CPU 0 twice");
 	free(bytes);
 }
 
-/* With partial the table of a buffer ends where the option does, whatever it claims. */
+/* With `partial`, the table of a buffer ends with its option, whatever its length says. */
 static void a_table_ends_with_its_option(void **state)
 {
 	static const char before[] = "local\0\0\x10\0\0\4\0\0";
@@ -352,7 +352,7 @@ static void a_table_ends_with_its_option(void **state)
 	free(bytes);
 }
 
-/* With partial it must not be taken for a number of CPUs. */
+/* With `partial`, a wrong number of CPUs must not be used. */
 static void a_damaged_number_of_cpus_is_none(void **state)
 {
 	struct source_error err;
@@ -377,7 +377,7 @@ static void a_damaged_number_of_cpus_is_none(void **state)
 	free(bytes);
 }
 
-/* Rings are made of the size that a recording has when it is unpacked. */
+/* The unpacked size of a recording decides the size of rings. */
 static void a_damaged_chunk_counts_as_nothing(void **state)
 {
 	const uint32_t huge = 0xfffff000;
@@ -392,7 +392,7 @@ static void a_damaged_chunk_counts_as_nothing(void **state)
 	file = path;
 	params.files = &file;
 	assert_int_equal(window_open(&w, &params, &err), 0);
-	/* number of chunks, size when packed, size */
+	/* the number of chunks, the packed size, the size */
 	memcpy(bytes + w.streams[0].start + 8, &huge, sizeof(huge));
 	window_close(&w);
 	made_remove(path);
@@ -406,7 +406,7 @@ static void a_damaged_chunk_counts_as_nothing(void **state)
 }
 
 /*
- * What streams take is given back when a larger chunk takes its place, and never more than may be.
+ * A stream gives its memory back before it takes a larger chunk, and never exceeds the limit.
  */
 static void chunks_take_what_there_is(void **state)
 {
@@ -423,7 +423,7 @@ static void chunks_take_what_there_is(void **state)
 	assert_int_equal(window_open(&w, &params, &err), 0);
 	assert_int_equal(w.memory.limit, 16 << 20);
 	before = w.memory.used;
-	/* Of three CPUs two have room for their first chunk. */
+	/* There is room for the first chunks of two of the three CPUs. */
 	w.memory.limit = before + 2 * 2 * WRITER_PAGE;
 	assert_int_equal(window_rewind(&w), 0);
 	assert_int_equal(w.nr_live, 2);

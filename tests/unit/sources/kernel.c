@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kernel.c - recordings of a real kernel have as many records as it said, at the times it printed
+ * kernel.c - recordings of a real kernel have the number of records and the times that it printed
  *
  *     kernel SCENARIOS       (the golden scenarios: trace.dat, and trace.txt of the same buffer)
  */
@@ -15,7 +15,7 @@
 
 static const char *scenarios;
 
-/* From "# entries-in-buffer/entries-written: 164/164   #P:2"; 0: not in the file. */
+/* The first number of "# entries-in-buffer/entries-written: 164/164   #P:2"; 0: no such line. */
 static unsigned long entries_of(const char *path)
 {
 	FILE *in = fopen(path, "re");
@@ -92,7 +92,7 @@ static void records_as_printed(void **state)
 			continue;
 		assert_int_equal(count(dat, &first), entries);
 		shown = first_time(txt);
-		/* Clocks that do not count nanoseconds are printed otherwise. */
+		/* A clock that does not count nanoseconds has another format. */
 		if (shown)
 			assert_int_equal((first + 500) / 1000, shown);
 		checked++;

@@ -2,7 +2,7 @@
 /*
  * live_cpu.c - the cursor over the pages of one CPU of the running kernel (sources/live/cpu.h)
  *
- * A socket that keeps the bounds of messages stands for trace_pipe_raw: a message is a page.
+ * A SOCK_SEQPACKET socket is used as trace_pipe_raw. A message is a page.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@ enum { PAGE = 16384, TYPE = 300, FULL = PAGE - SUBBUF_HEADER };
 
 struct fixture {
 	struct live_cpu	cpu;
-	int		kernel;		/* pages are written here */
+	int		kernel;		/* the test writes pages here */
 };
 
 static int setup(void **state)
@@ -65,7 +65,7 @@ static void begin(struct page *p, uint64_t time)
 	memcpy(p->bytes, &time, sizeof(time));
 }
 
-/* A record of 8 bytes of data and `more` words, `delta` after the one before. */
+/* Adds a record of 8 bytes of data and `more` words, `delta` after the last one. */
 static void record(struct page *p, uint32_t delta, uint32_t pid, uint32_t more)
 {
 	const uint32_t head = delta << 5 | (2 + more);
@@ -86,7 +86,7 @@ static void put(struct fixture *f, struct page *p, uint32_t flags)
 	assert_int_equal(write(f->kernel, p->bytes, PAGE), PAGE);
 }
 
-/* A page that has no room for another record. Returns the number of its records. */
+/* Writes a page without room for another record. Returns the number of its records. */
 static unsigned int put_full(struct fixture *f, uint64_t time, uint32_t pid)
 {
 	struct page p;
@@ -163,7 +163,7 @@ static void a_later_page_ends_the_reading(void **state)
 	assert_true(f->cpu.has);
 }
 
-/* The kernel gives what has come since: the rest of a page is no sign that it is the last one. */
+/* A read may return the rest of a page. That does not mean that the page is the last one. */
 static void the_rest_is_not_the_end(void **state)
 {
 	struct fixture *f = *state;
@@ -185,7 +185,7 @@ static void the_rest_is_not_the_end(void **state)
 	assert_false(live_cpu_read(&f->cpu, 9000));
 	assert_int_equal(f->cpu.tail, 4);
 	assert_int_equal(f->cpu.complete, 9000);
-	/* And then the rest of the last one, in pieces. */
+	/* Then the rest of the last page comes in pieces. */
 	begin(&p, 6000);
 	record(&p, 0, 5, 0);
 	put(f, &p, 0);
@@ -194,7 +194,7 @@ static void the_rest_is_not_the_end(void **state)
 	assert_int_equal(f->cpu.tail, 6);
 }
 
-/* More than there are slots for: what is complete ends where the last page that came begins. */
+/* There are more pages than slots. Then `complete` is the beginning of the last page read. */
 static void without_room_it_waits(void **state)
 {
 	struct fixture *f = *state;
@@ -205,7 +205,7 @@ static void without_room_it_waits(void **state)
 		nr += put_full(f, 1000 * (i + 1), i);
 	assert_true(live_cpu_read(&f->cpu, 1000000));
 	assert_int_equal(f->cpu.complete, 1000 * LIVE_SLOTS);
-	/* Into the middle of the fourth page. */
+	/* Takes records up to the middle of the fourth page. */
 	for (unsigned int i = 0; pid_of(&f->cpu) < 3 || i < nr / (LIVE_SLOTS + 5) * 3 + 10; i++) {
 		live_cpu_next(&f->cpu);
 		nr--;
@@ -244,7 +244,7 @@ static void losses_are_counted(void **state)
 	assert_int_equal(f->cpu.lost, 42);
 }
 
-/* What cannot be understood ends its page, and no other. */
+/* Damage ends the page that it is in. The other pages are read. */
 static void damage_is_counted(void **state)
 {
 	struct fixture *f = *state;
@@ -269,7 +269,7 @@ static void damage_is_counted(void **state)
 	assert_int_equal(f->cpu.damaged, 2);
 }
 
-/* Any bytes: no record lies outside of the slots. */
+/* The page has random bytes. No record lies outside the slots. */
 static void noise_stays_within_its_page(void **state)
 {
 	struct fixture *f = *state;
@@ -288,7 +288,7 @@ static void noise_stays_within_its_page(void **state)
 				    f->cpu.slots + (size_t)LIVE_SLOTS * PAGE);
 			live_cpu_next(&f->cpu);
 		}
-		/* So that the socket has room for the next page. */
+		/* The socket needs room for the next page. */
 		while (f->cpu.has && f->cpu.tail - f->cpu.next > LIVE_SLOTS / 2)
 			live_cpu_next(&f->cpu);
 	}

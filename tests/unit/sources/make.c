@@ -20,7 +20,7 @@ static const struct writer_buffer buffers[] = { { .name = "" },
 
 uint64_t made_time(unsigned int b, uint32_t cpu, unsigned int n)
 {
-	/* Every 50th step is too long for 27 bits; some times of two CPUs are equal. */
+	/* Every 50th step does not fit into 27 bits. Some times of two CPUs are equal. */
 	return 1000000 + n * 1000ull + (n / 50) * (1ull << 30) + b * 7 + cpu / 2 * 300;
 }
 
@@ -85,7 +85,7 @@ struct list {
 	unsigned int	next[MADE_CPUS];
 };
 
-/* The CPU's next record at or behind `from`; nr: none. */
+/* The CPU's first record from `from` on; nr: there is none. */
 static unsigned int next_record(const struct list *l, uint32_t cpu, unsigned int from)
 {
 	while (from < l->nr && l->records[from].cpu != cpu)

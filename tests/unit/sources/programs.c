@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * programs.c - what running programs tell of themselves, and what the server makes of it
+ * programs.c - what running programs report of themselves, and what the server does with it
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -72,7 +72,7 @@ static void hello(void)
 	assert_int_equal(ask(&q, sizeof(q)), 0);
 }
 
-/* The id, or -errno. */
+/* Returns the id or -errno. */
 static int define(const char *system, const char *name, const char *body)
 {
 	static _Alignas(8) char packet[ATTACH_PACKET];
@@ -119,7 +119,7 @@ static void hit_event(int id, int size, uint64_t call_site, const uint64_t *stac
 
 /* ---- as a user ---- */
 
-/* In memory that the next call takes. */
+/* The text lives until the next call. */
 static const char *cat(const char *path)
 {
 	static char text[1 << 20];
@@ -423,7 +423,7 @@ static int own_phdrs(struct dl_phdr_info *info, size_t size, void *arg)
 	}
 	e->load = low & ~4095ull;
 	e->size = ((high + 4095) & ~4095ull) - e->load;
-	/* Where it lies here, for own_address(). */
+	/* The address in this process, for own_address(). */
 	e->pad = 0;
 	*(uint64_t *)(e->path + 240) = info->dlpi_addr + e->load;
 	return 1;
@@ -461,7 +461,7 @@ static void functions_have_names_in_all_files(void **state)
 	assert_int_equal(put("events/app/request/enable", "1"), 0);
 	hit_event(id, 1, at, stack, 2);
 	assert_has(cat("events/app/request/hist"), "hit_event+0x4/0x");
-	/* it is no library */
+	/* a program has no brackets */
 	assert_has_not(cat("events/app/request/hist"), "[sources_programs]");
 	assert_has(cat("events/app/request/hist"), "         cat+0x8/0x");
 	assert_has(cat("trace"), " => hit_event\n => cat\n");
@@ -485,7 +485,7 @@ static void without_a_build_id_the_addresses_count(void **state)
 	uint64_t base = add_self(3);
 	struct dso_entry *e = &tables()->dsos[3];
 
-	/* This file has one, so nobody can mean it who has none. */
+	/* This file has a build-id, so an entry without one means another file. */
 	e->id_len = 8;
 	assert_string_equal(
 		symbols_find(model->symbols, address(3, base, hit_event), NULL, NULL, NULL),
@@ -601,7 +601,7 @@ static void a_kept_setting_that_is_refused_is_told_of(void **state)
 }
 
 /*
- * The later event of the two that a command mentions may be defined first, and by another program.
+ * A command may name two events. Two programs may define them, in any order.
  */
 static void kept_settings_are_tried_again_in_their_order(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sites.c - functions of running programs, as the server has them: this process is the program, of
- * a library that it never loads
+ * sites.c - functions of running programs on the server's side. This process plays the program, and
+ * reports a library that it never loads.
  */
 #include <elf.h>
 #include <errno.h>
@@ -61,7 +61,7 @@ static void put(const char *path, const char *text)
 	ssize_t n;
 
 	assert_int_equal(tree_open(tree, path, O_WRONLY | O_TRUNC, &f), 0);
-	for (; *text; text += n) {	/* a word a write */
+	for (; *text; text += n) {	/* each write takes a word */
 		n = tree_write(f, text, strlen(text));
 		assert_true(n > 0);
 	}
@@ -75,7 +75,7 @@ static struct site_control *control(void)
 	return session_config(session, session_header(session)->sites, sizeof(struct site_control));
 }
 
-/* The library as DSO NUMBER; without a build-id it is told by its size. */
+/* Enters the library as DSO NUMBER. It has no build-id, so its size identifies it. */
 static void enter(const char *path)
 {
 	struct program_tables *t = tables();
@@ -97,7 +97,7 @@ static void enter(const char *path)
 	e->pid = (uint32_t)getpid();
 	e->id_len = 8;
 	snprintf(e->path, sizeof(e->path), "%s", path);
-	/* Those before it are of somebody who died. */
+	/* The entries before it are of a process that died. */
 	for (int i = 0; i < NUMBER; i++)
 		atomic_store(&t->dsos[i].state, DSO_WRITING);
 	atomic_store(&e->state, DSO_READY);
@@ -131,7 +131,7 @@ static struct site_answer *own_answer(void)
 	return &tables()->sites[ask(ATTACH_HELLO, 0).process - 1];
 }
 
-/* What the program's task would do. */
+/* Does what the program's task would do. */
 static void obey(struct site_answer *a, bool has_it)
 {
 	a->pid = (uint32_t)getpid();
@@ -203,7 +203,7 @@ static void words_follow_the_filter(void **state)
 	assert_int_equal(nr_words_on(), FUNCTIONS);
 	command = atomic_load(&control()->command);
 	put("set_ftrace_filter", "sites_*\n");
-	assert_int_equal(atomic_load(&control()->command), command);	/* it is the same */
+	assert_int_equal(atomic_load(&control()->command), command);	/* the set is the same */
 	put("current_tracer", "nop");
 	assert_int_equal(nr_words_on(), 0);
 }
@@ -217,7 +217,7 @@ static void who_does_not_answer_is_waited_for_once(void **state)
 	programs_tick(programs);
 	attach_behind(session, atomic_load(&control()->command), &b);
 	assert_int_equal(b.fresh, 1);
-	/* It has prepared its sites, and waits for the answer to READY. */
+	/* The program has prepared its sites, and waits for the answer to READY. */
 	a->pid = (uint32_t)getpid();
 	atomic_store(&a->dsos[0], 1ull << NUMBER);
 	attach_behind(session, atomic_load(&control()->command), &b);
@@ -235,7 +235,7 @@ static void who_does_not_answer_is_waited_for_once(void **state)
 	attach_behind(session, atomic_load(&control()->command), &b);
 	assert_int_equal(b.slow, 1);
 	obey(a, false);
-	atomic_store(&a->command, 0);	/* without sites there is nothing to say */
+	atomic_store(&a->command, 0);	/* a program without sites has no answer to give */
 	attach_behind(session, atomic_load(&control()->command), &b);
 	assert_int_equal(b.late + b.slow + b.fresh, 0);
 }
@@ -312,7 +312,7 @@ static void a_new_server_finds_the_words(void **state)
 	assert_int_equal(nr_words_on(), FUNCTIONS);
 }
 
-/* ---- files that are not what they seem ---- */
+/* ---- damaged files ---- */
 
 static char *damaged_name(void)
 {
@@ -322,7 +322,7 @@ static char *damaged_name(void)
 	return name;
 }
 
-/* The library, of `size` bytes, with one byte that is another. */
+/* Writes the library, of `size` bytes, with another byte at `at`. */
 static void damage(const char *bytes, size_t size, size_t at, char byte)
 {
 	int fd = open(damaged_name(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -337,7 +337,7 @@ static void look_at(const struct elf_want *want)
 {
 	struct elf_sites sites;
 
-	/* Whatever it says; a sanitizer sees the rest. */
+	/* The result does not matter. A sanitizer would find wrong accesses. */
 	if (!elf_sites_read(damaged_name(), want, &sites))
 		elf_sites_free(&sites);
 }

@@ -210,10 +210,10 @@ static void stops_before_the_record(void **state)
 	assert_int_equal(source_stop_at(h.source, text, &err), 0);
 	assert_int_equal(source_step(h.source, UINT64_MAX), 2);
 	source_position(h.source, &pos);
-	/* CPUs 0 and 1 have equal times, CPU 3 is 300 ns behind: 60 of each are before it. */
+	/* CPUs 0 and 1 have equal times, CPU 3 is 300 ns later. So 180 records come before it. */
 	assert_int_equal(pos.records, 180);
 	assert_int_equal(ring_count(&h), 180);
-	/* It is used up: the same record does not stop again. */
+	/* The stop is used up, so the same record does not stop the source again. */
 	assert_int_equal(source_step(h.source, 1), 1);
 	assert_int_equal(source_stop_at(h.source, "sched:sched_waking", &err), 0);
 	assert_int_equal(source_step(h.source, UINT64_MAX), 2);
@@ -297,7 +297,7 @@ static unsigned int recorded_with(const char *path_of, const char *filter,
 	return n;
 }
 
-/* A name holds until the rename, the rename itself has the old one, then the new one holds. */
+/* The rename itself has the old name. The records after it have the new one. */
 static void names_follow_renames(void **state)
 {
 	struct writer_waking w = waking_by(100), idle = waking_by(0), other = waking_by(77);
@@ -363,7 +363,7 @@ static unsigned int stacks_in_ring(struct fixture *h, uint64_t time)
 	return n;
 }
 
-/* The recorded stack comes out at its own time where the session wants stacks, else not. */
+/* The session gets the recorded stack, at its own time, only if it wants stacks. */
 static void stacks_are_recorded_when_wanted(void **state)
 {
 	struct made_stack s = { .type = WRITER_STACK_ID, .size = 3, .caller = { 1, 2, 3 } };
@@ -391,7 +391,7 @@ struct print_record {
 	char buf[16];
 };
 
-/* Triggers of print see the text before the newline was added; the record keeps it. */
+/* Triggers of `print` see the text without the newline. The record keeps the newline. */
 static void print_is_seen_without_newline(void **state)
 {
 	struct print_record p = { .type = WRITER_PRINT_ID, .buf = "phase 1\n" };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * subbuf.c - what stands in a ring buffer page: records, time, padding, losses
+ * subbuf.c - what a ring buffer page contains: records, times, padding, losses
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -110,7 +110,7 @@ static void absolute_time(void **state)
 	start(&p, &b, top + 500, 0);
 	assert_int_equal(subbuf_next(&b, &r), 1);
 	assert_int_equal(r.time, top + (77ull << 27) + 9);
-	/* Smaller than the time before: the upper bits have gone on by one. */
+	/* The new time is smaller than the last one, so the upper bits are one more. */
 	start(&p, &b, top + (78ull << 27), 0);
 	assert_int_equal(subbuf_next(&b, &r), 1);
 	assert_int_equal(r.time, top + (1ull << 59) + (77ull << 27) + 9);
@@ -122,7 +122,7 @@ static void padding(void **state)
 	struct subbuf_record r;
 	struct subbuf b = { 0 };
 
-	/* A discarded record: its delta does not count. */
+	/* The delta of a discarded record does not count. */
 	put(&p, SUBBUF_PADDING | 50 << 5);
 	put(&p, 12);
 	put(&p, 0);
@@ -158,23 +158,23 @@ static void damage(void **state)
 
 	memcpy(p.bytes + 8, &commit, 8);
 	assert_true(subbuf_start(&b, p.bytes, PAGE, &lost) < 0);
-	/* A record that reaches beyond the data. */
+	/* A record ends behind the data. */
 	put(&p, 28);
 	put(&p, 7);
 	start(&p, &b, 1, 0);
 	assert_true(subbuf_next(&b, &r) < 0);
-	/* One that has no room for the common fields. */
+	/* A record has no room for the common fields. */
 	p.used = 0;
 	put(&p, 1);
 	put(&p, 7);
 	start(&p, &b, 1, 0);
 	assert_true(subbuf_next(&b, &r) < 0);
-	/* A time extend without its second word. */
+	/* A time extend has no second word. */
 	p.used = 0;
 	put(&p, SUBBUF_TIME_EXTEND);
 	start(&p, &b, 1, 0);
 	assert_true(subbuf_next(&b, &r) < 0);
-	/* Padding beyond the data, and a length of 0. */
+	/* Padding ends behind the data, and then a record has the length 0. */
 	p.used = 0;
 	put(&p, SUBBUF_PADDING | 1 << 5);
 	put(&p, 100);

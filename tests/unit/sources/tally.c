@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tally.c - when records are counted in any order, and that the run in order takes over else
+ * tally.c - when records are counted in any order, and that they are counted in order otherwise
  *
- * What both count is compared by tests/property/replays.c.
+ * tests/property/replays.c compares the counts of both.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +37,7 @@ struct fixture {
 	struct tree	*tree;
 };
 
-/* `path` is the fixture's then. */
+/* The fixture takes over `path`. */
 static struct fixture open_path(char *path, unsigned int threads)
 {
 	const char *file = path;
@@ -125,7 +125,7 @@ static void counts_in_any_order(void **state)
 	}
 }
 
-/* Also where the whole histogram is one operation. */
+/* This includes histograms that are one operation. */
 static void keys_of_all_kinds_count_in_any_order(void **state)
 {
 	static const char *const keys[] = {
@@ -145,7 +145,7 @@ static void keys_of_all_kinds_count_in_any_order(void **state)
 	}
 }
 
-/* A record that goes on is counted once: what was counted before stays. */
+/* A run that continues counts the other records. The records before are counted once. */
 static void counts_on(void **state)
 {
 	struct fixture f = open_made("zstd", 2);
@@ -198,7 +198,7 @@ static void a_full_map_is_filled_in_order(void **state)
 	close_fixture(&f);
 }
 
-/* Each worker's map has room, and all together have not. */
+/* The keys of each worker fit into a map. All together do not. */
 static void a_map_that_all_fill_is_filled_in_order(void **state)
 {
 	struct made made = { .version = 7, .algorithm = "zstd", .nr_buffers = 1, .nr_records = 50 };
@@ -212,7 +212,7 @@ static void a_map_that_all_fill_is_filled_in_order(void **state)
 }
 
 /*
- * The head of a page says more than a page holds: in each way the same damage, at the same record.
+ * The header of a page claims too much data. Both ways find the same damage, at the same record.
  */
 static void damage_is_met_in_order(void **state)
 {
@@ -241,7 +241,7 @@ static void damage_is_met_in_order(void **state)
 	close_fixture(&f[1]);
 }
 
-/* In a child: clone() fails from now on, as where the limit of processes is reached. */
+/* For a child: from now on clone() fails, as if the limit of processes were reached. */
 static int no_threads_from_now_on(void)
 {
 	struct sock_filter code[] = {
@@ -282,7 +282,7 @@ static void threads_cannot_be_made(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* The maps of a worker are the recording's memory: where that is too little there are none. */
+/* A worker's maps count as memory of the recording. If that is too little, there are none. */
 static void memory_is_too_little(void **state)
 {
 	struct made made = { .version = 7, .algorithm = "zstd", .nr_buffers = 1, .nr_records = 50 };

@@ -33,7 +33,7 @@ static void see(struct seen *seen, const struct stream *s)
 	n = seen->next[b][s->cpu]++;
 	assert_int_equal(w.pid, MADE_PID(b, s->cpu, n));
 	assert_int_equal(r->time, made_time(b, s->cpu, n));
-	/* In order of time, equal times in order of CPU. */
+	/* Records come in the order of their times, those with equal times in the order of CPUs. */
 	assert_true(r->time > seen->time || (r->time == seen->time && s->cpu >= seen->cpu));
 	seen->time = r->time;
 	seen->cpu = s->cpu;
@@ -74,7 +74,7 @@ static void check(unsigned int version, const char *algorithm, unsigned int nr_b
 	assert_int_equal(w.files[0]->nr_cpus, MADE_CPUS);
 	read_all(&w, &seen);
 	assert_int_equal(seen.total, 700 * 3 * nr_buffers);
-	/* Again from the start. */
+	/* The second reading begins at the start, too. */
 	read_all(&w, &seen);
 	assert_int_equal(seen.total, 700 * 3 * nr_buffers);
 	window_close(&w);
@@ -138,7 +138,7 @@ static void one_buffer_of_three(void **state)
 	made_remove(path);
 }
 
-/* Records of up to four CPUs, many of them at the same time. */
+/* Makes records of up to four CPUs. Many of them have the same time. */
 static char *random_file(unsigned int seed)
 {
 	struct writer_waking bytes = { .type = WRITER_WAKING_ID, .pid = 1 };
@@ -157,7 +157,7 @@ static char *random_file(unsigned int seed)
 	return made_records(records, nr, seed % 2 ? "zstd" : NULL);
 }
 
-/* By time, then by CPU, then as the files were given; none is left out. */
+/* The order is by time, then by CPU, then by file. No record is left out. */
 static void check_order(const char *const *paths, unsigned int nr, unsigned int records)
 {
 	struct source_params params = { .files = paths, .nr_files = nr };
@@ -235,7 +235,7 @@ static void two_files_are_merged(void **state)
 	made_remove(paths[1]);
 }
 
-/* The record before stays readable while the next one is looked at, also over a chunk's end. */
+/* The last record can be read while the next one is read, even from another chunk. */
 static void the_record_before_stays(void **state)
 {
 	struct made made = {

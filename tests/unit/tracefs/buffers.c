@@ -138,7 +138,7 @@ static void snapshot_swaps_empties_and_frees(void **state)
 	assert_int_equal(fixture_write(w, "per_cpu/cpu0/snapshot", "0"), -EINVAL);
 }
 
-/* Only one of the two CPUs has the marker. */
+/* The marker is in the buffer of one of the two CPUs. */
 static void a_snapshot_of_one_cpu_leaves_the_others(void **state)
 {
 	struct fixture *w = *state;
@@ -218,7 +218,7 @@ static void a_raw_pipe_gives_whole_pages(void **state)
 	assert_true(found);
 }
 
-/* All pages of a CPU; -EAGAIN of a pipe is the end. */
+/* Reads all pages of a CPU. A pipe ends with -EAGAIN. */
 static size_t read_pages(struct fixture *w, const char *name, int cpu, char *out, size_t size)
 {
 	struct tree_file *f;
@@ -235,8 +235,8 @@ static size_t read_pages(struct fixture *w, const char *name, int cpu, char *out
 }
 
 /*
- * More than a page on whichever CPU the test runs; the second reading finds the same, the pipe
- * takes it.
+ * The CPU that the test runs on gets more than a page. A second reading of trace_raw is the same,
+ * but trace_pipe_raw consumes the records.
  */
 static void a_raw_trace_is_the_same_and_takes_nothing(void **state)
 {
@@ -273,7 +273,7 @@ static void a_raw_trace_ends_when_its_buffer_is_replaced(void **state)
 	tree_release(f);
 }
 
-/* Both CPUs are asked, because the marker is on one of them. */
+/* This asks both CPUs, because the marker is on one of them. */
 static bool raw_pipe_ready(struct fixture *w)
 {
 	struct tree_file *f;

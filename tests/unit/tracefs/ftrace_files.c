@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ftrace_files.c - the files of function tracing: when and where they are, how they are opened and
- * read back
+ * ftrace_files.c - the files of function tracing: where and when they exist, how they are opened,
+ * and what is read back
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * no_memory.c - each command of a session, and each reading of a file, with each allocation failing
+ * no_memory.c - each allocation fails once, for each command and for each reading of a file
  *
- * The allocations of one operation fail one after the other. The operation works all the same, or
- * it says ENOMEM and the session's files are what they were before: a right command is never called
- * wrong, and a text is never a part of itself.
+ * The allocations of one operation fail one after the other. The operation still works, or it
+ * returns ENOMEM and the session's files are as before. A right command never gets another error,
+ * and a text is never incomplete.
  */
 #include "tree_fixture.h"
 
@@ -12,7 +12,7 @@ void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t nr, size_t size);
 void *__libc_realloc(void *old, size_t size);
 
-/* The call number fail_at fails, 0: none does. */
+/* Call number fail_at fails; 0: no call fails. */
 static unsigned int calls, fail_at;
 
 static bool fails(void)
@@ -51,7 +51,7 @@ static unsigned int faults;
 	faults++;							\
 } while (0)
 
-/* Nothing but what is tested: the test's own allocations do not fail. */
+/* Only the allocations of this write may fail. The test's own do not. */
 static ssize_t append_failing(struct fixture *w, const char *path, const char *text,
 			      unsigned int nth)
 {
@@ -64,10 +64,10 @@ static ssize_t append_failing(struct fixture *w, const char *path, const char *t
 	return ret;
 }
 
-/* One that works takes itself back by `undo`, in the same file. */
+/* `undo` is written to the same file if the command has worked. */
 struct command {
 	const char	*path, *text, *undo;
-	const char	*file;		/* where it can be seen */
+	const char	*file;		/* the file that shows it */
 };
 
 #define FIRST	"events/test/first/"
@@ -103,7 +103,7 @@ static const struct command commands[] = {
 	{ FIRST "trigger", "enable_hist:test:second", "!enable_hist:test:second", FIRST "trigger" },
 	{ FIRST "filter", "pid > 1 && (common_pid != 7 || comm ~ \"a*b\")", "0", FIRST "filter" },
 	{ FIRST "enable", "1", "0", FIRST "enable" },
-	/* Of several events some may be there then, as in the kernel. */
+	/* As in the kernel, a part of the events may be enabled after an error. */
 	{ "events/test/enable", "1", "0", NULL },
 	{ "set_event", "test:first", "!test:first", "set_event" },
 	{ "set_event", "test:*", "!test:*", NULL },
@@ -179,7 +179,7 @@ static void a_right_command_is_not_called_wrong(void **state)
 	assert_int_equal(faults, 0);
 }
 
-/* What is made when an event is used first: in a session of its own each time. */
+/* An event needs memory when it is first used. So each try has a new session. */
 static void an_event_that_is_used_first(void **state)
 {
 	static const struct command first[] = {
@@ -211,7 +211,7 @@ static void an_event_that_is_used_first(void **state)
 	assert_int_equal(faults, 0);
 }
 
-/* As fixture_read(), but only the tree's own allocations fail. NULL: *err says why. */
+/* As fixture_read(), but allocation number `nth` of the tree fails. NULL: *err says why. */
 static char *read_failing(struct fixture *w, const char *path, unsigned int nth, int *err)
 {
 	static char text[1 << 20];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * settings.c - options, masks, lists of events, and what a new server finds again
+ * settings.c - options, masks, lists of events, and that a new server restores them
  */
 #include "tree_fixture.h"
 
@@ -116,7 +116,7 @@ static void an_unknown_tracer_is_refused(void **state)
 	assert_taken(w, "current_tracer", " nop \n");
 	assert_int_equal(fixture_write(w, "current_tracer", "nonesuch\n"), -EINVAL);
 	assert_file(w, "current_tracer", "nop\n");
-	/* Without sched_switch and sched_wakeup there are no tracers of wakeups. */
+	/* The tracers of wakeups need sched_switch and sched_wakeup. */
 	assert_file(w, "available_tracers",
 		    "function_graph preemptirqsoff preemptoff irqsoff function nop\n");
 }
@@ -177,7 +177,7 @@ static unsigned int nr_saved(struct fixture *w, const char *path, const char *te
 	return nr;
 }
 
-/* The tracer sets options while it is restored: they are no part of what it has saved. */
+/* A restored tracer sets its options again. They are not saved with the tracer. */
 static void a_restored_tracer_saves_its_options_beside_it(void **state)
 {
 	struct fixture *w = *state;

@@ -173,7 +173,7 @@ static void access_modes_are_kept(void **state)
 	assert_null(fixture_read(w, "trace_marker"));
 }
 
-/* The kernel has it so: only histograms go. */
+/* As in the kernel, only histograms go. */
 static void truncation_removes_histograms(void **state)
 {
 	struct fixture *w = *state;

@@ -31,7 +31,7 @@ static void it_brings_its_options_to_trace_options(void **state)
 	assert_taken(w, "current_tracer", "function");
 	assert_true(has_line(w, "trace_options", "nofunc-no-repeats"));
 	assert_int_equal(fixture_write(w, "trace_options", "funcgraph-proc"), -EINVAL);
-	/* There it can be set whichever is current. */
+	/* The file in options/ takes it with any current tracer. */
 	assert_taken(w, "options/funcgraph-proc", "0");
 	assert_taken(w, "current_tracer", "nop");
 	assert_int_equal(fixture_write(w, "trace_options", "func_stack_trace"), -EINVAL);
@@ -49,7 +49,7 @@ static void a_change_empties_the_buffer(void **state)
 	assert_null(strstr(text, "before"));
 	free(text);
 	assert_int_equal(fixture_append(w, "trace_marker", "between"), 7);
-	/* The same again changes nothing. */
+	/* The same tracer again changes nothing. */
 	assert_taken(w, "current_tracer", "function");
 	text = fixture_read(w, "trace");
 	assert_non_null(strstr(text, "between"));
@@ -75,7 +75,7 @@ static void under_function_tracing_that_is_switched_on_again_begins_anew(void **
 	assert_true(has_text(w, "before"));
 	assert_taken(w, "current_tracer", "function");
 	assert_int_equal(fixture_append(w, "trace_marker", "between"), 7);
-	/* It is on. */
+	/* Tracing is on already. */
 	assert_taken(w, "tracing_on", "1");
 	assert_true(has_text(w, "between"));
 	assert_taken(w, "tracing_on", "0");
@@ -132,8 +132,8 @@ static void a_latency_tracer_sets_options_and_gives_them_back(void **state)
 }
 
 /*
- * What was changed meanwhile is given back as it was before, too; wakeup has nothing to do with
- * pause-on-trace.
+ * The next tracer gets the options as they were before this tracer, even if they were changed
+ * meanwhile.
  */
 static void options_are_given_back_by_who_took_them(void **state)
 {
@@ -167,7 +167,7 @@ static void two_of_a_family_cannot_be_current(void **state)
 	assert_taken(w, "instances/a/current_tracer", "preemptoff");
 	assert_int_equal(fixture_write(w, "current_tracer", "irqsoff"), -EBUSY);
 	assert_file(w, "current_tracer", "nop\n");
-	/* In one place one makes room for the other. */
+	/* In one instance, the new tracer replaces the old one. */
 	assert_becomes(w, "instances/a/current_tracer", "irqsoff", "irqsoff\n");
 	assert_int_equal(tree_rmdir(w->tree, "instances/a"), 0);
 	assert_becomes(w, "current_tracer", "irqsoff", "irqsoff\n");
@@ -192,7 +192,7 @@ static void the_snapshot_is_the_latency_tracer_s(void **state)
 	assert_taken(w, "snapshot", "1");
 }
 
-/* The texts of `file`, in order, each on a line of its own. */
+/* Checks that `file` has the texts, in this order. */
 static void assert_said(struct fixture *w, const char *file, const char *const *texts, size_t nr)
 {
 	char *text = fixture_read(w, file), *at = text;
@@ -210,8 +210,8 @@ static void assert_said(struct fixture *w, const char *file, const char *const *
 #define SAYS "tracing_snapshot_instance_cond: *** "
 
 /*
- * The kernel's answers (6.12): a trigger is taken, before the tracer and with it, and says that it
- * can do nothing.
+ * As in Linux 6.12: the trigger may be set before the tracer or with it. It takes no snapshot, and
+ * says so.
  */
 static void a_trigger_takes_no_snapshot_of_a_latency_tracer_s(void **state)
 {
@@ -230,7 +230,7 @@ static void a_trigger_takes_no_snapshot_of_a_latency_tracer_s(void **state)
 	assert_int_equal(w->model->top->state->live, live);
 	assert_said(w, "trace_pipe", refused, 4);
 	assert_file(w, "trace", "# tracer: irqsoff\n#\n");
-	/* From one latency tracer to the next it stays so. */
+	/* The same holds after a change to another latency tracer. */
 	assert_taken(w, TRIGGER, "snapshot:2");
 	assert_taken(w, "current_tracer", "preemptoff");
 	assert_taken(w, "options/trace_printk", "0");
@@ -244,7 +244,7 @@ static void a_trigger_takes_no_snapshot_of_a_latency_tracer_s(void **state)
 }
 
 /*
- * The tracer takes the snapshot along when it goes: from then on there is none, and that ends the
+ * When the tracer goes, it frees the snapshot. Then a trigger finds no snapshot, and ends the
  * trace.
  */
 static void it_takes_the_snapshot_along(void **state)
@@ -282,13 +282,13 @@ static void a_hist_takes_no_snapshot_of_it_either(void **state)
 	assert_int_equal(fixture_write(w, "current_tracer", "irqsofff"), -EINVAL);
 	assert_file(w, "current_tracer", "nop\n");
 	assert_int_equal(fixture_write(w, "snapshot", "0"), -EBUSY);
-	/* Of its instance only. */
+	/* This holds for its own instance only. */
 	assert_int_equal(tree_mkdir(w->tree, "instances/a"), 0);
 	assert_taken(w, "instances/a/current_tracer", "irqsoff");
 	assert_int_equal(fixture_write(w, "current_tracer", "preemptoff"), -EBUSY);
 }
 
-/* A tracer that is refused has its buffer all the same, but not for itself. */
+/* A refused tracer leaves a snapshot buffer, which `snapshot` may use. */
 static void one_that_cannot_be_leaves_a_snapshot(void **state)
 {
 	struct fixture *w = *state;
@@ -326,7 +326,7 @@ static void thresholds_are_microseconds(void **state)
 	assert_taken(w, "current_tracer", "irqsoff");
 	assert_file(w, "tracing_max_latency", "0\n");
 	assert_int_equal(fixture_write(w, "tracing_thresh", "x"), -EINVAL);
-	/* The kernel's own arithmetic: what is too large wraps around. */
+	/* As in the kernel, a number that is too large wraps around. */
 	assert_becomes(w, "tracing_max_latency", "18446744073709551615", "18446744073709550\n");
 	assert_becomes(w, "max_graph_depth", "4294967295", "-1\n");
 	assert_becomes(w, "max_graph_depth", "4", "4\n");

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * graph.c - function_graph draws what two CPUs recorded, as Linux 6.12 does
+ * graph.c - function_graph shows the records of two CPUs as Linux 6.12 does
  */
 #include "show_fixture.h"
 #include "model/tracer.h"
 
-#define IRQ_TEXT (KERNEL + 0x800)	/* functions that interrupts begin with */
+#define IRQ_TEXT (KERNEL + 0x800)	/* the first functions of interrupts */
 
 static const char entry_format[] = "name: funcgraph_entry\nID: 11\n" COMMON
 				   "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
@@ -81,7 +81,7 @@ static void leave(uint32_t cpu, uint64_t func, int depth, uint64_t ns)
 	leave_with(cpu, func, depth, ns, 0);
 }
 
-/* What stands below the header. */
+/* Checks the lines below the header. */
 static void expect(const char *lines)
 {
 	const char *text = shown(script.f, 0, -1);
@@ -133,7 +133,7 @@ static void a_return_of_another_task_or_function_is_no_leaf_s(void **state)
 static void a_return_whose_entry_was_not_seen_is_named(void **state)
 {
 	leave(0, ALPHA, 1, 500);
-	leave(0, BETA, 60, 500);	/* deeper than is remembered: taken for known */
+	leave(0, BETA, 60, 500);	/* too deep to be remembered: the entry counts as seen */
 	expect(" 0)   0.500 us    |    } /* alpha */\n"
 	       " 0)   0.500 us    |                                                                "
 	       "                                                          }\n");

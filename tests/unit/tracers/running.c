@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * running.c - what programs are told to watch for, and what becomes of what they report; the test
- * is the program
+ * running.c - which sections programs shall watch for, and what the server does with their reports.
+ * The test plays the program.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -62,7 +62,7 @@ static void record(int pid, uint32_t cpu, uint64_t time)
 	static const uint64_t bytes[CPUS] = { 65536, 65536 };
 	data_ref buffer = instance_buffer(fixture->model->top, 0);
 
-	/* Of a source's writer: any CPU's ring can be written. */
+	/* With the writer of a source, the test can write into the ring of any CPU. */
 	assert_int_equal(buffer_add_set(fixture->session, buffer, 1, bytes), 0);
 	assert_int_equal(ring_write(session_plane(fixture->session), slot, buffer, 1, cpu, time, &r,
 				    sizeof(r)),
@@ -74,7 +74,7 @@ static uint32_t generation(void)
 	return control()->watch[SECTION_WATCH_CRITICAL].generation;
 }
 
-/* As an agent would report number `nr`, from `start` to `end`. */
+/* Writes report number `nr`, of a section from `start` to `end`, as an agent does. */
 static struct section_report *report(uint32_t nr, uint64_t start, uint64_t end)
 {
 	struct section_log *log = log_of(SECTION_WATCH_CRITICAL);
@@ -104,7 +104,7 @@ static struct section_report *report(uint32_t nr, uint64_t start, uint64_t end)
 	};
 
 	r->state = 1;
-	/* The server may be reading; it takes nothing of it (state). */
+	/* The server may read meanwhile. It does not use the report, because of `state`. */
 	for (size_t i = 1; i < sizeof(as) / sizeof(uint64_t); i++)
 		__atomic_store_n((uint64_t *)r + i, ((const uint64_t *)&as)[i], __ATOMIC_RELAXED);
 	atomic_store_explicit(&r->state, section_state(nr, generation()), memory_order_release);
@@ -177,12 +177,12 @@ static void a_report_is_a_section_of_the_threads_records(void **state)
 	char *text;
 
 	assert_taken(fixture, "current_tracer", "preemptoff");
-	record(THREAD, 0, 900);		/* before it */
+	record(THREAD, 0, 900);		/* before the section */
 	record(THREAD, 0, 2000);
 	record(OTHER, 0, 3000);
-	record(THREAD, 1, 4000);	/* it has migrated */
+	record(THREAD, 1, 4000);	/* the thread has migrated */
 	report(1, 1000, 31000);
-	record(THREAD, 1, 5000);	/* not in the buffer of that time */
+	record(THREAD, 1, 5000);	/* not in the buffer of the section */
 	text = trace();
 	assert_non_null(strstr(text, "# latency: 30 us, #5/5, CPU#1 |"));
 	snprintf(wanted, sizeof(wanted),
@@ -199,7 +199,7 @@ static void a_report_is_a_section_of_the_threads_records(void **state)
 	assert_file(fixture, "tracing_max_latency", "30\n");
 }
 
-/* Of those before nothing is left. */
+/* The reports before are overwritten. */
 static struct section_report *after_many(uint32_t nr)
 {
 	struct section_log *log = log_of(SECTION_WATCH_CRITICAL);
@@ -218,7 +218,7 @@ static void the_newest_of_several_is_taken(void **state)
 	expect_max("60\n");
 	for (uint32_t nr = 0x1800000; nr <= SECTION_NUMBER; nr += 0x1800000)
 		after_many(nr)->end.pid = 0, take();
-	after_many(3);		/* they have begun anew */
+	after_many(3);		/* the numbers have wrapped around */
 	expect_max("70\n");
 }
 
@@ -236,7 +236,7 @@ static void a_shorter_one_is_none(void **state)
 	expect_max("3\n");
 }
 
-/* Somebody writes one, or has written one that was not the next; the named one is complete. */
+/* Only the report that is named is complete. Another one may be written just now. */
 static void only_the_named_one_is_looked_at(void **state)
 {
 	struct section_report *r;
@@ -266,12 +266,12 @@ static void nothing_is_reported_while_somebody_reads(void **state)
 	assert_int_equal(watch->thresh, UINT64_MAX);
 	instance_go_on(fixture->model->top);
 	assert_int_equal(watch->thresh, 0);
-	/* What has begun goes on. */
+	/* Sections that have begun continue. */
 	assert_int_equal(watch->generation, before);
 }
 
 /*
- * Somebody reads trace in the middle of a section: rings that stopped would leave a part of it out.
+ * trace is read in the middle of a section. If rings stopped, a part of the section would be lost.
  */
 static void a_section_that_is_read_over_has_all_its_records(void **state)
 {
@@ -290,7 +290,7 @@ static void a_section_that_is_read_over_has_all_its_records(void **state)
 		nr++;
 	free(text);
 	assert_int_equal(nr, 3);
-	/* Without such a tracer there is no section: the rings stop. */
+	/* Without such a tracer there are no sections, so the rings stop. */
 	assert_taken(fixture, "current_tracer", "nop");
 	instance_stop(fixture->model->top);
 	assert_false(fixture->model->top->sections_live);
@@ -298,7 +298,7 @@ static void a_section_that_is_read_over_has_all_its_records(void **state)
 }
 
 /*
- * Overruns the ring of a CPU: `nr` records, one each 10 ns from `time` on. -> the time after them
+ * Overruns the ring of a CPU: `nr` records, one each 10 ns from `time` on. Returns the next time.
  */
 static uint64_t record_many(int pid, uint32_t cpu, uint64_t time, unsigned int nr)
 {
@@ -356,7 +356,7 @@ static void what_a_cpu_lost_that_it_was_not_on_is_none_of_it(void **state)
 	free(text);
 }
 
-/* Of its records none is left: those of others came behind them. */
+/* Later records of others have overwritten all its records. */
 static void a_section_of_which_nothing_is_left_says_so(void **state)
 {
 	uint64_t end;
@@ -373,7 +373,7 @@ static void a_section_of_which_nothing_is_left_says_so(void **state)
 	free(text);
 }
 
-/* Between the old form of functions and the new one a section has some of each. */
+/* A section that has begun in between may have functions in the old form and in the new one. */
 static void a_section_of_two_forms_is_dropped(void **state)
 {
 	uint32_t before;
@@ -381,11 +381,11 @@ static void a_section_of_two_forms_is_dropped(void **state)
 	assert_taken(fixture, "current_tracer", "irqsoff");
 	before = generation();
 	assert_taken(fixture, "options/display-graph", "1");
-	/* Forgotten with the old form, and again when the new one is there. */
+	/* Sections are forgotten when the old form ends, and again when the new one begins. */
 	assert_int_equal(generation(), before + 2);
 }
 
-/* What was begun before has functions of only a part of it. */
+/* A section that has begun before has only a part of its functions. */
 static void a_section_with_a_part_of_its_functions_is_dropped(void **state)
 {
 	uint32_t before;
@@ -401,7 +401,7 @@ static void a_section_with_a_part_of_its_functions_is_dropped(void **state)
 	assert_int_equal(generation(), before + 2);
 }
 
-/* One for the instance, one behind it, and one when the functions are chosen. */
+/* One change for the instance, one after it, and one when the functions are chosen. */
 static void what_begins_before_functions_are_chosen_is_dropped(void **state)
 {
 	uint32_t before = generation();
@@ -435,7 +435,7 @@ static void display_graph_begins_anew_and_keeps_what_there_is(void **state)
 	assert_int_not_equal(generation(), before);
 	assert_int_equal(log_of(SECTION_WATCH_CRITICAL)->longest, section_longest(0, 1));
 	assert_file(fixture, "tracing_max_latency", "0\n");
-	/* As in the kernel: the other columns, but its lines are those of functions. */
+	/* As in the kernel, the header has other columns, but the lines are those of functions. */
 	text = trace();
 	assert_non_null(strstr(text, "# latency: 30 us, #3/3, CPU#1 |"));
 	assert_non_null(strstr(text, "#   REL TIME      CPU  TASK/PID       ||||     DURATION"));
@@ -451,13 +451,13 @@ static void what_was_written_counts_from_then_on(void **state)
 	report(1, 1000, 11000)->state = section_state(1, generation() - 1);
 	expect_max("0\n");
 	report(2, 20000, 50000);
-	assert_taken(fixture, "tracing_max_latency", "0");	/* taken before that */
+	assert_taken(fixture, "tracing_max_latency", "0");	/* takes report 2 first */
 	expect_max("0\n");
 	assert_int_equal(log_of(SECTION_WATCH_CRITICAL)->longest, section_longest(0, 2));
 	report(3, 60000, 61000);
 	expect_max("1\n");
 	report(4, 70000, 90000);
-	assert_taken(fixture, "tracing_thresh", "100");		/* and so is this one */
+	assert_taken(fixture, "tracing_thresh", "100");		/* takes report 4 first */
 	expect_max("20\n");
 	assert_int_equal(control()->watch[SECTION_WATCH_CRITICAL].thresh, 100000);
 }
@@ -497,7 +497,7 @@ static void nonsense_is_not_believed(void **state)
 		}
 		expect_max("0\n");
 	}
-	/* A name without an end, and with what would break a line. */
+	/* The name has no end, and has newlines. */
 	memset(report(9, 1000, 900000)->comm, '\n', LAYOUT_COMM_LEN);
 	expect_max("899\n");
 }
@@ -563,7 +563,7 @@ static uint64_t length_of(uint32_t nr)
 }
 
 /*
- * A program whose sections are each as long as the threshold; now and then it does something else.
+ * A program with sections that are not shorter than the threshold. It sleeps now and then.
  */
 static void *storm(void *arg)
 {
@@ -581,8 +581,8 @@ static void *storm(void *arg)
 }
 
 /*
- * However fast they come and whatever the server does meanwhile: none is told not to report, the
- * last one is shown.
+ * Reports may come fast, whatever the server does meanwhile. The program may always report, and the
+ * last section is shown.
  */
 static void the_last_of_a_storm_is_there(void **state)
 {
