@@ -179,7 +179,8 @@ int elf_file_open(const char *path, const struct elf_want *want, struct elf_file
 	int err = file_open(path, out);
 	bool found;
 
-	if (!err && !has_id(&out->image, want, &found) && (found || !has_span(&out->image, want))) {
+	if (!err && want && !has_id(&out->image, want, &found) &&
+	    (found || !has_span(&out->image, want))) {
 		elf_file_close(out);
 		err = -ESTALE;
 	}

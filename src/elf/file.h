@@ -39,7 +39,7 @@ struct elf_file {
 	int		err;		/* why some bytes could not be read */
 };
 
-/* -EINVAL: it is no ELF file; -ESTALE: it is not the DSO that is wanted. */
+/* want NULL: any file. -EINVAL: it is no ELF file; -ESTALE: it is not the DSO that is wanted. */
 int elf_file_open(const char *path, const struct elf_want *want, struct elf_file *out);
 /* Opens the debug file of the DSO's build-id. */
 int elf_file_open_debug(const struct elf_want *want, struct elf_file *out);
@@ -66,11 +66,16 @@ struct elf_symbols {
  * Reads the symbols of the file. If it has only those of .dynsym, and there is a debug file of its
  * build-id, reads the debug file's. 0, also if there are no symbols; -ESTALE: it is not the DSO
  * that is wanted; -ENOENT; -EINVAL: no ELF file; -ENOMEM. The caller frees with
- * elf_symbols_free().
+ * elf_symbols_free(). want NULL: any file; a debug file is not looked for then.
  */
 int elf_symbols_read(const char *path, const struct elf_want *want, struct elf_symbols *out);
 int elf_symbols_of(struct elf_file *f, const struct elf_want *want, struct elf_symbols *out);
 void elf_symbols_free(struct elf_symbols *s);
+/*
+ * The offset in the file of the code that a symbol of the file names. 0; -ENOENT: there is no such
+ * symbol of a function; -EINVAL: no ELF file; -ENOMEM ...
+ */
+int elf_symbol_offset(const char *path, const char *name, uint64_t *offset);
 /* Sorts the symbols. */
 void elf_symbols_sort(struct elf_symbols *s);
 

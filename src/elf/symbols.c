@@ -195,7 +195,7 @@ static int read_all(struct reader *r, struct elf_file *f, const struct elf_want 
 	bool has;
 	int err = read_tables(r, &f->image, SHT_SYMTAB, &has);
 
-	if (!err && !has)
+	if (!err && !has && want)
 		err = read_debug(r, want, &has);
 	if (!err && !has)
 		err = read_tables(r, &f->image, SHT_DYNSYM, &has);
@@ -279,4 +279,49 @@ void elf_symbols_free(struct elf_symbols *s)
 	free(s->v);
 	free(s->names);
 	*s = (struct elf_symbols){ 0 };
+}
+
+/* ---- one symbol ---- */
+
+static const struct elf_symbol *elf_find_function(const struct elf_symbols *s, const char *name)
+{
+	for (size_t i = 0; i < s->nr; i++)
+		if (strchr("tTwWiu", s->v[i].type) && !strcmp(s->names + s->v[i].name, name))
+			return &s->v[i];
+	return NULL;
+}
+
+/* False: no executable segment has the address. */
+static bool address_offset(const struct image *im, uint64_t at, uint64_t *offset)
+{
+	for (unsigned int i = 0; i < im->nr_phdrs; i++) {
+		const Elf64_Phdr *p = &im->phdrs[i];
+
+		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) || at < p->p_vaddr ||
+		    at - p->p_vaddr >= p->p_filesz)
+			continue;
+		*offset = p->p_offset + (at - p->p_vaddr);
+		return true;
+	}
+	return false;
+}
+
+int elf_symbol_offset(const char *path, const char *name, uint64_t *offset)
+{
+	const struct elf_symbol *found;
+	struct elf_symbols symbols;
+	struct elf_file f;
+	int err = elf_file_open(path, NULL, &f);
+
+	if (err)
+		return err;
+	err = elf_symbols_of(&f, NULL, &symbols);
+	if (!err) {
+		found = elf_find_function(&symbols, name);
+		if (!found || !address_offset(&f.image, found->value, offset))
+			err = -ENOENT;
+		elf_symbols_free(&symbols);
+	}
+	elf_file_close(&f);
+	return err;
 }

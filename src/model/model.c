@@ -417,6 +417,13 @@ int model_remove_event(struct model *m, struct event *e)
 	return 0;
 }
 
+struct event *model_recorded_event(struct model *m, const char *system, const char *name)
+{
+	struct event *e = model_find_event(m, system, name);
+
+	return e && m->imported && !e->dynamic && e->late ? e : NULL;
+}
+
 /* An event that came with a recording gives way to a new one of the same name. */
 static int make_room(struct model *m, const char *system, const char *name)
 {
@@ -424,7 +431,7 @@ static int make_room(struct model *m, const char *system, const char *name)
 
 	if (!old)
 		return 0;
-	if (old->dynamic || !old->late || !m->imported || in_use(old))
+	if (!model_recorded_event(m, system, name) || in_use(old))
 		return -EEXIST;
 	/* R4: the text stays, so that the next server does not give the id to another event */
 	old->saved = 0;

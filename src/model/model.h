@@ -331,11 +331,16 @@ unsigned int model_free_id(const struct model *m);
 /*
  * Adds an event that a command makes. `body` is its format behind the line "format:". id 0:
  * model_free_id(). An unused event of that name that came with a recording is replaced; its records
- * are then passed to no instance. -EEXIST, -ENODEV (no id is left), -ENOMEM. The caller sets
- * e->saved.
+ * are then passed to no instance. -EEXIST, -ENODEV (no id is left), -ENOMEM. The caller saves the
+ * command.
  */
 int model_add_dynamic_event(struct model *m, const char *system, const char *name, const char *body,
 			    unsigned int id, struct event **out);
+/*
+ * An event that came with a recording, and that a command may make its own: "SYSTEM:NAME" was made
+ * by a command on the traced machine, too. NULL: there is none.
+ */
+struct event *model_recorded_event(struct model *m, const char *system, const char *name);
 /*
  * -EBUSY: it is enabled, or has triggers in some instance, or event probes. Instances that may have
  * records of it are marked: model_clear_marked().

@@ -206,11 +206,18 @@ const char *symbols_find(struct symbols *s, uint64_t addr, uint64_t *offset, uin
 	return sym->name;
 }
 
-static bool find_name(struct symbols *s, const char *name, uint64_t *lo, uint64_t *hi)
+static bool is_of(const struct symbol *sym, const char *module)
+{
+	return !module || (sym->module && !strcmp(sym->module, module));
+}
+
+static bool find_name(struct symbols *s, const char *name, const char *module, uint64_t *lo,
+		      uint64_t *hi)
 {
 	sort(s);
 	for (uint32_t i = 0; i < s->nr; i++) {
-		if (!s->table[i].type || strcmp(s->table[i].name, name))
+		if (!s->table[i].type || strcmp(s->table[i].name, name) ||
+		    !is_of(&s->table[i], module))
 			continue;
 		*lo = s->table[i].addr;
 		*hi = *lo + symbols_size_of(s, i);
@@ -219,12 +226,35 @@ static bool find_name(struct symbols *s, const char *name, uint64_t *lo, uint64_
 	return false;
 }
 
-bool symbols_range(struct symbols *s, const char *name, uint64_t *lo, uint64_t *hi)
+bool symbols_range_of(struct symbols *s, const char *name, const char *module, uint64_t *lo,
+		      uint64_t *hi)
 {
-	if (find_name(s, name, lo, hi))
+	if (find_name(s, name, module, lo, hi))
 		return true;
 	symbols_load(s, 0);
-	return s->load && find_name(s, name, lo, hi);
+	return s->load && find_name(s, name, module, lo, hi);
+}
+
+bool symbols_range(struct symbols *s, const char *name, uint64_t *lo, uint64_t *hi)
+{
+	return symbols_range_of(s, name, NULL, lo, hi);
+}
+
+unsigned int symbols_count(struct symbols *s, const char *name, const char *module)
+{
+	unsigned int nr = 0;
+
+	symbols_load(s, 0);
+	for (uint32_t i = 0; i < s->nr; i++)
+		nr += s->table[i].type && is_of(&s->table[i], module) &&
+		      !strcmp(s->table[i].name, name);
+	return nr;
+}
+
+bool symbols_have_module(struct symbols *s, const char *module)
+{
+	symbols_load(s, 0);
+	return tfind(module, &s->modules, compare_names);
 }
 
 /*

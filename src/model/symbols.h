@@ -49,6 +49,14 @@ const char *symbols_find(struct symbols *s, uint64_t addr, uint64_t *offset, uin
 
 /* The addresses [*lo, *hi) of the function of that name. */
 bool symbols_range(struct symbols *s, const char *name, uint64_t *lo, uint64_t *hi);
+/* The same for a function of that module; module NULL: of whatever module. */
+bool symbols_range_of(struct symbols *s, const char *name, const char *module, uint64_t *lo,
+		      uint64_t *hi);
+
+/* How many symbols have that name; module NULL: of whatever module. */
+unsigned int symbols_count(struct symbols *s, const char *name, const char *module);
+/* Whether there are symbols of that module. */
+bool symbols_have_module(struct symbols *s, const char *module);
 
 /* Prints the format of kallsyms. */
 void symbols_print(struct symbols *s, FILE *out);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "server/state.h"
+#include "model/dynamic/place.h"
 #include "model/ftrace/profile.h"
 #include "model/model.h"
 #include "model/text_memory.h"
@@ -150,6 +151,7 @@ static void print_info(struct server *srv, FILE *out)
 		fprintf(out, "profile-dropped %llu\n",
 			(unsigned long long)ftrace_profile_dropped(srv->model->ftrace));
 	print_room(srv, out);
+	place_print_idle(srv->model, out);
 	server_boot_print(srv, out);
 }
 

@@ -14,7 +14,7 @@ static void put_symbol(struct show *s, uint64_t ip)
 /*
  * A symbol string is recorded as the address in text, because the code of a hit knows no symbols.
  */
-static bool put_symbol_string(struct show *s, const struct eprobe_arg *arg, const char *text,
+static bool put_symbol_string(struct show *s, const struct probe_arg *arg, const char *text,
 			      uint32_t len)
 {
 	unsigned long long ip;
@@ -28,7 +28,7 @@ static bool put_symbol_string(struct show *s, const struct eprobe_arg *arg, cons
 	return true;
 }
 
-static void put_string(struct show *s, const struct eprobe_arg *arg, const struct show_record *r,
+static void put_string(struct show *s, const struct probe_arg *arg, const struct show_record *r,
 		       uint32_t at)
 {
 	uint32_t loc = (uint32_t)record_load(r, at, 4), begin = loc & 0xffff, len = loc >> 16;
@@ -52,37 +52,37 @@ static void put_signed(struct show *s, uint64_t v, unsigned int size)
 	text_printf(&s->text, "%lld", (long long)((int64_t)(v << unused) >> unused));
 }
 
-static void put_value(struct show *s, const struct eprobe_arg *arg, const struct show_record *r,
+static void put_value(struct show *s, const struct probe_arg *arg, const struct show_record *r,
 		      uint32_t at)
 {
 	const uint64_t v =
-		arg->type->print == EPROBE_STRING ? 0 : record_load(r, at, arg->type->size);
+		arg->type->print == PROBE_STRING ? 0 : record_load(r, at, arg->type->size);
 
 	switch (arg->type->print) {
-	case EPROBE_STRING:
+	case PROBE_STRING:
 		put_string(s, arg, r, at);
 		break;
-	case EPROBE_SYMBOL:
+	case PROBE_SYMBOL:
 		put_symbol(s, v);
 		break;
-	case EPROBE_SIGNED:
+	case PROBE_SIGNED:
 		put_signed(s, v, arg->type->size);
 		break;
-	case EPROBE_HEX:
+	case PROBE_HEX:
 		text_printf(&s->text, "0x%llx", (unsigned long long)v);
 		break;
-	case EPROBE_CHAR:
+	case PROBE_CHAR:
 		text_putc(&s->text, '\'');
 		text_putc(&s->text, (char)v);
 		text_putc(&s->text, '\'');
 		break;
-	case EPROBE_UNSIGNED:
+	case PROBE_UNSIGNED:
 		text_printf(&s->text, "%llu", (unsigned long long)v);
 		break;
 	}
 }
 
-static void put_arg(struct show *s, const struct eprobe_arg *arg, const struct show_record *r)
+static void put_arg(struct show *s, const struct probe_arg *arg, const struct show_record *r)
 {
 	text_printf(&s->text, " %s=", arg->name);
 	if (!arg->count)
@@ -97,7 +97,7 @@ static void put_arg(struct show *s, const struct eprobe_arg *arg, const struct s
 
 void show_eprobe(struct show *s, const struct show_event *e, const struct show_record *r)
 {
-	const struct eprobe *p = eprobe_of_event(e->event);
+	const struct probe *p = &eprobe_of_event(e->event)->probe;
 
 	text_printf(&s->text, "%s: ", e->event->name);
 	s->mark = s->text.len;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dynamic_files.c - synthetic_events and dynamic_events
+ * dynamic_files.c - dynamic_events, synthetic_events, kprobe_events, uprobe_events
  */
 #include <fcntl.h>
 
+#include "model/dynamic/place.h"
 #include "model/dynamic/synth.h"
 #include "tracefs/tree_state.h"
 
@@ -46,6 +47,38 @@ static int lines_synthetic(struct tree_file *f, char *text, size_t len)
 	return dynamic_lines(f->tree->model, text, len, synth_command);
 }
 
+static int open_kprobes(struct tree_file *f)
+{
+	return remove_all(f, &kprobe_kind);
+}
+
+static int print_kprobes(struct tree_file *f, FILE *out)
+{
+	dynamic_print_of(f->tree->model, &kprobe_kind, out);
+	return 0;
+}
+
+static int lines_kprobes(struct tree_file *f, char *text, size_t len)
+{
+	return dynamic_lines(f->tree->model, text, len, kprobe_command);
+}
+
+static int open_uprobes(struct tree_file *f)
+{
+	return remove_all(f, &uprobe_kind);
+}
+
+static int print_uprobes(struct tree_file *f, FILE *out)
+{
+	dynamic_print_of(f->tree->model, &uprobe_kind, out);
+	return 0;
+}
+
+static int lines_uprobes(struct tree_file *f, char *text, size_t len)
+{
+	return dynamic_lines(f->tree->model, text, len, uprobe_command);
+}
+
 const struct file_kind dynamic_kinds[] = { { .name = "dynamic_events",
 					   .mode = 0640,
 					   .open = open_dynamic,
@@ -56,4 +89,14 @@ const struct file_kind dynamic_kinds[] = { { .name = "dynamic_events",
 					   .open = open_synthetic,
 					   .print = print_synthetic,
 					   .lines = lines_synthetic },
+					  { .name = "kprobe_events",
+					   .mode = 0640,
+					   .open = open_kprobes,
+					   .print = print_kprobes,
+					   .lines = lines_kprobes },
+					  { .name = "uprobe_events",
+					   .mode = 0640,
+					   .open = open_uprobes,
+					   .print = print_uprobes,
+					   .lines = lines_uprobes },
 					  { 0 } };

@@ -88,7 +88,14 @@ static bool has_suffix(const char *s, const char *suffix)
 
 static bool dynamic_event(const char *file)
 {
-	return strstr(file, "events/synthetic/") || strstr(file, "events/eprobes/");
+	static const char *const systems[] = {
+		"events/synthetic/", "events/eprobes/", "events/kprobes/", "events/uprobes/",
+	};
+
+	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++)
+		if (strstr(file, systems[i]))
+			return true;
+	return false;
 }
 
 char *mask_file(const char *file, char *text)

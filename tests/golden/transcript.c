@@ -112,7 +112,8 @@ static bool has_suffix(const char *s, const char *suffix)
 static bool fires_by_itself(const char *file)
 {
 	return strstr(file, "/sched_switch/") || strstr(file, "/sched_waking/") ||
-	       strstr(file, "/kmalloc/") || strstr(file, "/kmem_cache_alloc/");
+	       strstr(file, "/kmalloc/") || strstr(file, "/kmem_cache_alloc/") ||
+	       strstr(file, "/kprobes/");
 }
 
 static char *keep_comments(char *text)

@@ -247,6 +247,22 @@ static void check_pending(struct patient *p)
 	}
 }
 
+/* Enabled probes that nothing hits. */
+static void check_probes(struct patient *p)
+{
+	char value[256], text[320];
+
+	for (unsigned int i = 0; p->info && client_info(p->info, "probe", i, value, sizeof(value));
+	     i++) {
+		snprintf(text, sizeof(text), "%s is never hit.", value);
+		complain(p, text, p->programs ?
+			 "A probe of a program can be defined, but tracefuse does not plant it "
+			 "yet" :
+			 "The recording has no such event: it has the probes that were enabled "
+			 "when it was made");
+	}
+}
+
 /* Settings of the session's start whose function or event does not exist yet. */
 static void check_boot(struct patient *p)
 {
@@ -585,6 +601,7 @@ static int examine(struct access *a)
 		check_programs(&p);
 	check_replay(&p);
 	check_switch(&p);
+	check_probes(&p);
 	check_pids(&p);
 	a->ops->list(a, "events", list_filtered, &p);
 	a->ops->list(a, "per_cpu", add_stats, &p);

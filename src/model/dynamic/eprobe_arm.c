@@ -82,7 +82,7 @@ static int eprobe_trigger_attach(struct eprobe *p, struct event_file *base)
 
 static bool is_armed(const struct eprobe *p, const struct instance *inst)
 {
-	const struct event_file *f = event_file_find(inst, p->event);
+	const struct event_file *f = event_file_find(inst, p->probe.dyn.event);
 
 	return f && f->enabled;
 }
@@ -93,15 +93,15 @@ int eprobe_sync(struct eprobe *p)
 	struct trigger *t;
 	int err = 0;
 
-	list_each(base, &p->base->files, event_node) {
+	list_each(base, &p->probe.base->files, event_node) {
 		t = eprobe_trigger_find(base, p);
 		if (t && !is_armed(p, base->instance))
 			trigger_detach(t);
 	}
-	list_each(f, &p->event->files, event_node) {
+	list_each(f, &p->probe.dyn.event->files, event_node) {
 		if (err || !f->enabled)
 			continue;
-		base = event_file_get(f->instance, p->base);
+		base = event_file_get(f->instance, p->probe.base);
 		if (!base)
 			err = -ENOMEM;
 		else if (!eprobe_trigger_find(base, p))

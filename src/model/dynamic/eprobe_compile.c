@@ -80,16 +80,16 @@ static enum op_kind load_of(const struct field *f)
 
 /* The steps of an argument: what they begin with, and how many pointers they follow. */
 struct source {
-	const struct eprobe_step *first;
-	const struct eprobe_step *deref;	/* the last one; NULL: there is none */
+	const struct probe_step *first;
+	const struct probe_step *deref;	/* the last one; NULL: there is none */
 	unsigned int		nr_derefs;
 };
 
-static struct source source_of(const struct eprobe_arg *arg)
+static struct source source_of(const struct probe_arg *arg)
 {
 	struct source s = { .first = &arg->steps[0] };
 
-	if (s.first->op == EPROBE_NAME)
+	if (s.first->op == PROBE_NAME)
 		s.first++;
 	s.nr_derefs = arg->nr_steps - 1 - (unsigned int)(s.first - arg->steps);
 	if (s.nr_derefs)
@@ -100,8 +100,8 @@ static struct source source_of(const struct eprobe_arg *arg)
 /* Whether the only pointer that is followed leads into the record. */
 static bool in_record(const struct source *s)
 {
-	return s->first->op == EPROBE_FIELD && is_text(s->first->field) && s->nr_derefs == 1 &&
-	       s->deref->op == EPROBE_DEREF;
+	return s->first->op == PROBE_FIELD && is_text(s->first->field) && s->nr_derefs == 1 &&
+	       s->deref->op == PROBE_DEREF;
 }
 
 static void load_text(struct builder *b, const struct source *s, unsigned int size, int64_t more)
@@ -126,11 +126,11 @@ static bool load_number(struct builder *b, const struct source *s, unsigned int 
 	}
 	if (s->nr_derefs)
 		return false;
-	if (s->first->op == EPROBE_IMMEDIATE) {
+	if (s->first->op == PROBE_IMMEDIATE) {
 		eprobe_compile_emit(b, OP_LOAD_IMM)->imm = s->first->value;
 		return true;
 	}
-	if (s->first->op != EPROBE_FIELD || is_text(s->first->field))
+	if (s->first->op != PROBE_FIELD || is_text(s->first->field))
 		/* An address of the traced program has no meaning here */
 		return false;
 	op = eprobe_compile_emit(b, load_of(s->first->field));
@@ -138,7 +138,7 @@ static bool load_number(struct builder *b, const struct source *s, unsigned int 
 	return true;
 }
 
-static void store_numbers(struct builder *b, const struct eprobe_arg *arg, const struct source *s)
+static void store_numbers(struct builder *b, const struct probe_arg *arg, const struct source *s)
 {
 	const unsigned int size = arg->type->size;
 	struct op *op;
@@ -165,7 +165,7 @@ static void store_fault(struct builder *b, unsigned int offset)
 	op->size = STRING_POINTER;
 }
 
-static void store_constant(struct builder *b, const struct eprobe_arg *arg, const char *text)
+static void store_constant(struct builder *b, const struct probe_arg *arg, const char *text)
 {
 	const size_t len = strlen(text) + 1;
 	struct op *op = eprobe_compile_emit(b, OP_PROBE_TEXT);
@@ -175,7 +175,7 @@ static void store_constant(struct builder *b, const struct eprobe_arg *arg, cons
 	op->imm = add_text(b, text, len);
 }
 
-static void store_field(struct builder *b, const struct eprobe_arg *arg, const struct source *s)
+static void store_field(struct builder *b, const struct probe_arg *arg, const struct source *s)
 {
 	struct op *op = eprobe_compile_emit(b, OP_PROBE_STRING);
 
@@ -186,7 +186,7 @@ static void store_field(struct builder *b, const struct eprobe_arg *arg, const s
 }
 
 /* Stores the address as text. The event's reader finds the symbol. */
-static void store_symbol(struct builder *b, const struct eprobe_arg *arg, const struct source *s)
+static void store_symbol(struct builder *b, const struct probe_arg *arg, const struct source *s)
 {
 	if (!load_number(b, s, 8, 0)) {
 		store_fault(b, arg->offset);
@@ -195,7 +195,7 @@ static void store_symbol(struct builder *b, const struct eprobe_arg *arg, const 
 	eprobe_compile_emit(b, OP_PROBE_ADDRESS)->off = (uint16_t)arg->offset;
 }
 
-static void store_string(struct builder *b, const struct eprobe_arg *arg, const struct source *s)
+static void store_string(struct builder *b, const struct probe_arg *arg, const struct source *s)
 {
 	const bool user = !strcmp(arg->type->name, "ustring");
 
@@ -208,14 +208,14 @@ static void store_string(struct builder *b, const struct eprobe_arg *arg, const 
 			store_fault(b, arg->offset + i * 4);
 	} else if (!strcmp(arg->type->name, "symstr")) {
 		store_symbol(b, arg, s);
-	} else if (!user && s->first->op == EPROBE_COMM) {
+	} else if (!user && s->first->op == PROBE_COMM) {
 		struct op *op = eprobe_compile_emit(b, OP_PROBE_STRING);
 
 		op->off = (uint16_t)arg->offset;
 		op->size = STRING_COMM;
-	} else if (!user && s->first->op == EPROBE_TEXT) {
+	} else if (!user && s->first->op == PROBE_TEXT) {
 		store_constant(b, arg, s->first->text);
-	} else if (!user && s->first->op == EPROBE_FIELD && is_text(s->first->field) &&
+	} else if (!user && s->first->op == PROBE_FIELD && is_text(s->first->field) &&
 		   (!s->nr_derefs || in_record(s))) {
 		store_field(b, arg, s);
 	} else {
@@ -228,14 +228,14 @@ static void eprobe_compile_build(struct builder *b, const struct eprobe *p,
 {
 	struct op *op = eprobe_compile_emit(b, OP_SYNTH_BEGIN);
 
-	op->arg = p->event->id;
-	op->len = (uint16_t)p->size;
+	op->arg = p->probe.dyn.event->id;
+	op->len = (uint16_t)p->probe.size;
 	op->imm = inst->index + 1;
-	for (unsigned int i = 0; i < p->nr_args; i++) {
-		const struct eprobe_arg *arg = &p->args[i];
+	for (unsigned int i = 0; i < p->probe.nr_args; i++) {
+		const struct probe_arg *arg = &p->probe.args[i];
 		const struct source s = source_of(arg);
 
-		if (arg->type->print == EPROBE_STRING)
+		if (arg->type->print == PROBE_STRING)
 			store_string(b, arg, &s);
 		else
 			store_numbers(b, arg, &s);
@@ -262,7 +262,7 @@ static void write_code(const struct builder *b, struct code *out, size_t size)
 int eprobe_compile(const struct eprobe *p, const struct instance *inst, config_ref *out,
 		   size_t *size)
 {
-	struct session *s = p->event->model->session;
+	struct session *s = p->probe.dyn.event->model->session;
 	struct builder b = { 0 };
 
 	eprobe_compile_build(&b, p, inst);

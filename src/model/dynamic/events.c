@@ -13,7 +13,8 @@
 
 enum { LINE_ROOM = 4096 };	/* the kernel's buffer: a line with its end and a 0 */
 
-static const struct dynamic_kind *const kinds[] = { &synth_kind, &eprobe_kind };
+static const struct dynamic_kind *const kinds[] = { &kprobe_kind, &uprobe_kind, &synth_kind,
+						   &eprobe_kind };
 
 static unsigned int count_words(const char *s)
 {
@@ -105,13 +106,32 @@ int dynamic_lines(struct model *m, char *text, size_t len,
 
 /* ---- removal ---- */
 
+/* Another one with the same event; NULL: there is none. */
+static struct dynamic_event *dynamic_sibling(const struct dynamic_event *d)
+{
+	struct dynamic_event *other;
+
+	list_each(other, &d->event->model->dynamic_events, node)
+		if (other != d && other->event == d->event)
+			return other;
+	return NULL;
+}
+
 int dynamic_remove(struct dynamic_event *d)
 {
-	int err = model_remove_event(d->event->model, d->event);
+	struct dynamic_event *sibling = dynamic_sibling(d);
+	struct model *m = d->event->model;
+	int err = 0;
 
-	if (!err)
-		list_del(&d->node);
-	return err;
+	if (sibling)
+		d->event->made = sibling;
+	else
+		err = model_remove_event(m, d->event);
+	if (err)
+		return err;
+	saved_remove(m, &d->saved);
+	list_del(&d->node);
+	return 0;
 }
 
 /* "-:[SYSTEM/]EVENT" or "!...:[SYSTEM/]EVENT" */
@@ -133,14 +153,15 @@ static int split_target(char *word, char **system, char **event)
 }
 
 /* Stops at the first event that cannot be removed. */
-static int dynamic_remove_matching(struct model *m, const char *system, const char *event,
-				   char *const *words, unsigned int nr)
+static int dynamic_remove_matching(struct model *m, const struct dynamic_kind *kind,
+				   const char *system, const char *event, char *const *words,
+				   unsigned int nr)
 {
 	struct dynamic_event *d, *tmp;
 	int err = -ENOENT;
 
 	list_each_safe(d, tmp, &m->dynamic_events, node) {
-		if (!d->kind->matches(d, system, event, words, nr))
+		if ((kind && d->kind != kind) || !d->kind->matches(d, system, event, words, nr))
 			continue;
 		err = d->kind->remove(d);
 		if (err)
@@ -150,7 +171,7 @@ static int dynamic_remove_matching(struct model *m, const char *system, const ch
 	return err;
 }
 
-static int remove_command(struct model *m, const char *line)
+static int remove_command(struct model *m, const char *line, const struct dynamic_kind *kind)
 {
 	char *system, *event;
 	unsigned int nr;
@@ -161,7 +182,7 @@ static int remove_command(struct model *m, const char *line)
 		return -ENOMEM;
 	err = split_target(words[0], &system, &event);
 	if (!err)
-		err = dynamic_remove_matching(m, system, event, words + 1, nr - 1);
+		err = dynamic_remove_matching(m, kind, system, event, words + 1, nr - 1);
 	words_free(words);
 	return err;
 }
@@ -211,8 +232,18 @@ static int dynamic_create(struct model *m, const char *line, unsigned int id)
 int dynamic_command(struct model *m, const char *line)
 {
 	if (*line == '-' || *line == '!')
-		return remove_command(m, line);
+		return remove_command(m, line, NULL);
 	return dynamic_create(m, line, 0);
+}
+
+int dynamic_command_of(struct model *m, const char *line, const struct dynamic_kind *kind)
+{
+	int err;
+
+	if (*line == '-')
+		return remove_command(m, line, kind);
+	err = kind->create(m, line, 0);
+	return err == -ECANCELED ? -EINVAL : err;
 }
 
 static void format_each(const struct dynamic_event *d,
@@ -251,10 +282,11 @@ int dynamic_add(struct dynamic_event *d, const char *command)
 	int err;
 
 	snprintf(path, sizeof(path), "%s%u", path_prefix, d->event->id);
-	err = saved_add(m, m->top, path, command, NULL, 0, &d->event->saved);
+	err = saved_add(m, m->top, path, command, NULL, 0, &d->saved);
 	if (err)
 		return err;
-	d->event->made = d;
+	if (!d->event->made)
+		d->event->made = d;
 	list_add_tail(&d->node, &m->dynamic_events);
 	return 0;
 }
@@ -271,10 +303,16 @@ int dynamic_restore(struct model *m, const char *path, const char *text)
 	return dynamic_create(m, text, (unsigned int)id);
 }
 
-void dynamic_print(struct model *m, FILE *out)
+void dynamic_print_of(struct model *m, const struct dynamic_kind *kind, FILE *out)
 {
 	const struct dynamic_event *d;
 
 	list_each(d, &m->dynamic_events, node)
-		d->kind->print(d, out);
+		if (!kind || d->kind == kind)
+			d->kind->print(d, out);
+}
+
+void dynamic_print(struct model *m, FILE *out)
+{
+	dynamic_print_of(m, NULL, out);
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * events.h - events that commands make: synthetic events (s:) and event probes (e:)
+ * events.h - events that commands make: synthetic events (s:) and probes (e:, p:, r:)
  *
  *     synthetic_events --lines--> synth_command()  ---+
- *                                                     +--> dynamic_event, in model->dynamic_events
- *     dynamic_events  --lines--> dynamic_command() ---+    with an event (model.h) each
+ *     kprobe_events   --lines--> kprobe_command()  ---+
+ *     uprobe_events   --lines--> uprobe_command()  ---+--> dynamic_event, in model->dynamic_events
+ *     dynamic_events  --lines--> dynamic_command() ---+    with an event (model.h)
  *
- * Both files list them in the order in which they were made. synth.c and eprobe.c have the
- * commands, texts and rules of each kind.
+ * The files list them in the order in which they were made. synth.c, eprobe.c, kprobe.c and
+ * uprobe.c have the commands, texts and rules of each kind. Several kprobes may have one event, and
+ * so may several uprobes.
  */
 #ifndef TRACEFUSE_MODEL_DYNAMIC_EVENTS_H
 #define TRACEFUSE_MODEL_DYNAMIC_EVENTS_H
@@ -41,11 +43,12 @@ struct dynamic_kind {
 			   char *const *words, unsigned int nr_words);
 };
 
-/* The first member of synth_event and eprobe. */
+/* The first member of synth_event and probe. */
 struct dynamic_event {
 	struct list_head	node;		/* in model->dynamic_events */
 	const struct dynamic_kind *kind;
 	struct event		*event;
+	uint64_t		saved;		/* R4 */
 };
 
 /*
@@ -66,11 +69,15 @@ int dynamic_lines(struct model *m, char *text, size_t len,
 
 /* Carries out a line of the file dynamic_events. */
 int dynamic_command(struct model *m, const char *line);
+/* The same for a file of one kind, where "-" removes only events of that kind. */
+int dynamic_command_of(struct model *m, const char *line, const struct dynamic_kind *kind);
 
 /* Truncation removes all events of a kind (NULL: of every kind). -EBUSY: one is in use. */
 int dynamic_remove_all(struct model *m, const struct dynamic_kind *kind);
 
 void dynamic_print(struct model *m, FILE *out);
+/* The same for one kind. */
+void dynamic_print_of(struct model *m, const struct dynamic_kind *kind, FILE *out);
 
 /* The event's format file, behind the line "format:". The caller frees; NULL: no memory. */
 char *dynamic_format(const struct dynamic_event *d);
@@ -87,8 +94,8 @@ int dynamic_add(struct dynamic_event *d, const char *command);
 int dynamic_restore(struct model *m, const char *path, const char *text);
 
 /*
- * Removes the event and unlinks it. -EBUSY: nothing was changed. Otherwise the caller frees the
- * rest.
+ * Unlinks it, and removes the event if no other one has it. -EBUSY: nothing was changed. Otherwise
+ * the caller frees the rest.
  */
 int dynamic_remove(struct dynamic_event *d);
 
@@ -97,5 +104,7 @@ void dynamic_events_destroy(struct model *m);
 
 extern const struct dynamic_kind synth_kind;	/* synth.c */
 extern const struct dynamic_kind eprobe_kind;	/* eprobe.c */
+extern const struct dynamic_kind kprobe_kind;	/* kprobe.c */
+extern const struct dynamic_kind uprobe_kind;	/* uprobe.c */
 
 #endif

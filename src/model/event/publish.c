@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "model/dynamic/eprobe.h"
+#include "model/dynamic/place.h"
 #include "model/event/file.h"
 #include "model/event/wants.h"
 #include "model/ftrace/groups.h"
@@ -280,6 +281,8 @@ int event_publish(struct event *e)
 	tell_waits(e);
 	if (!new)
 		publish_need(e, false);
+	if (new && !old)
+		place_armed(e);
 	if (old)
 		session_config_retire(s, old, old_size);
 	return published_wants(e) == wanted ? 0 : publish_makers(e);

@@ -229,6 +229,29 @@ int ftrace_sites_load(struct model *m, const char *text, size_t len)
 
 /* ---- Finding ---- */
 
+const struct ftrace_site *ftrace_site_within(struct ftrace *ft, uint64_t lo, uint64_t hi)
+{
+	const struct ftrace_site *first = NULL;
+	struct ftrace_page *page;
+
+	list_each(page, &ft->pages, node) {
+		uint32_t begin = 0, end = page->nr;
+
+		while (begin < end) {
+			uint32_t mid = begin + (end - begin) / 2;
+
+			if (page->sites[mid].ip < lo)
+				begin = mid + 1;
+			else
+				end = mid;
+		}
+		if (begin < page->nr && page->sites[begin].ip < hi &&
+		    (!first || page->sites[begin].ip < first->ip))
+			first = &page->sites[begin];
+	}
+	return first;
+}
+
 struct ftrace_site *ftrace_site_find(struct ftrace *ft, uint64_t ip, struct ftrace_page **out)
 {
 	const struct ftrace_site key = { .ip = ip };

@@ -16,6 +16,7 @@
 #include "model/instance/options.h"
 #include "model/instance/pids.h"
 #include "model/symbols.h"
+#include "model/dynamic/place.h"
 #include "model/dynamic/synth.h"
 #include "model/text.h"
 #include "model/trigger/trigger.h"
@@ -225,6 +226,45 @@ static void dynamic_events_come_back(void **state)
 	new_server(w);
 	assert_prints(dynamic_print(w->model, out),
 		      "s:synthetic/kept\tu64 d; char[] t\ns:synthetic/next\tint y\n");
+}
+
+/* The next server has no symbols, and a file may be gone. Two probes have one event. */
+static void probes_of_places_come_back(void **state)
+{
+	static const char want[] =
+		"p:kprobes/k sym+4 a=%ax\np:kprobes/k other a=%bx\n"
+		"r10:kprobes/back sym arg1=$retval\n"
+		"p:uprobes/u /tmp/restored:0x0000000000000010(0x8) x=@8\n";
+	struct server_fixture *w = *state;
+	struct model *m = w->model;
+	FILE *out = fopen("/tmp/restored", "w");
+
+	assert_non_null(out);
+	fclose(out);
+	symbols_add(m->symbols, 0x1000, 't', "sym", NULL);
+	symbols_add(m->symbols, 0x1100, 't', "other", NULL);
+	assert_int_equal(kprobe_command(m, "p:k sym+4 a=%ax"), 0);
+	assert_int_equal(kprobe_command(m, "p:k other a=%bx"), 0);
+	assert_int_equal(kprobe_command(m, "r:back sym $retval"), 0);
+	assert_int_equal(uprobe_command(m, "p:u /tmp/restored:16(8) x=@8"), 0);
+	unlink("/tmp/restored");
+	assert_int_equal(
+		event_file_enable(event_file_get(m->top, model_find_event(m, "kprobes", "k")),
+				  true),
+		0);
+	for (int i = 0; i < 2; i++) {
+		new_server(w);
+		m = w->model;
+		assert_prints(dynamic_print(m, out), want);
+		assert_int_equal(model_find_event(m, "kprobes", "k")->id, 32768);
+		assert_int_equal(model_find_event(m, "uprobes", "u")->id, 32770);
+		assert_true(event_file_find(m->top, model_find_event(m, "kprobes", "k"))->enabled);
+	}
+	/* What is left of an event comes back without the probe that was removed. */
+	assert_int_equal(dynamic_command(m, "-:k sym+4"), 0);
+	new_server(w);
+	assert_prints(dynamic_print_of(w->model, &kprobe_kind, out),
+		      "p:kprobes/k other a=%bx\nr10:kprobes/back sym arg1=$retval\n");
 }
 
 static void the_plan_is_published_anew(void **state)
@@ -603,6 +643,7 @@ int main(void)
 		TEST(what_hits_have_switched_stays),
 		TEST(instances_and_pids_come_back),
 		TEST(dynamic_events_come_back),
+		TEST(probes_of_places_come_back),
 		TEST(the_plan_is_published_anew),
 		TEST(who_stood_for_a_reader_goes_on),
 		TEST(what_was_half_made_is_forgotten),

@@ -112,7 +112,7 @@ static void what_is_wrong_is_told_with_its_place(void **state)
 		{ "dynamic", "s:other/x int y", -EINVAL,
 		  "Command must be of the form: s or -:[synthetic/]<name> field[;field] ...", 0 },
 		{ "dynamic", "s:synthetic/there int y", -EEXIST, "Event already exists", 12 },
-		{ "dynamic", "p:x function", -EINVAL, NULL, 0 },
+		{ "dynamic", "y:x function", -EINVAL, NULL, 0 },
 		{ "dynamic", "-:nonesuch", -ENOENT, NULL, 0 },
 		{ "dynamic", "-nonesuch", -EINVAL, NULL, 0 },
 		{ "dynamic", "!", -EINVAL, NULL, 0 },

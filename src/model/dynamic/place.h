@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * place.h - probes at a place in code: kprobes at a function of the session, uprobes in a file
+ *
+ *     p:GROUP/NAME [MODULE:]FUNCTION[+OFFSET] ARGUMENTS             kprobe.c
+ *     r:GROUP/NAME PATH:OFFSET ARGUMENTS                            uprobe.c
+ *          -> place with its arguments
+ *          -> an event of system GROUP, which several places may share   place.c
+ *
+ * The arguments are those of the kernel; probe_fetch.c parses them. An event of that name and
+ * format that a recording has becomes the probe's own, with its records.
+ */
+#ifndef TRACEFUSE_MODEL_DYNAMIC_PLACE_H
+#define TRACEFUSE_MODEL_DYNAMIC_PLACE_H
+
+#include "model/dynamic/probe.h"
+
+struct probe_place {
+	struct probe		probe;
+	bool			is_return;
+	/* The probe has a recorded event: what the place names was on the traced machine */
+	bool			recorded;
+	/* kprobe */
+	char			*symbol;	/* [MODULE:]FUNCTION; NULL: an address */
+	unsigned int		max_active;	/* of a return probe; 0: it waits for a module */
+	uint64_t		address;	/* of the session; 0: not known */
+	/* uprobe */
+	char			*path;
+	uint64_t		device, inode;	/* of the file; 0: not known */
+	uint64_t		counter;	/* offset of the reference counter; 0: none */
+	/* Of both: behind the symbol, or in the file */
+	uint64_t		offset;
+};
+
+static inline struct probe_place *place_of(const struct dynamic_event *d)
+{
+	return list_entry(d, struct probe_place, probe.dyn);
+}
+
+/* What a kind of place does by itself. */
+struct place_kind {
+	const struct dynamic_kind *kind;
+	const char	*system;	/* "kprobes" */
+	/* Reads words 0 and 1. -ECANCELED: they are for another kind. */
+	int		(*parse)(struct probe_place *p, struct probe_log *log);
+	/* Copies of the words behind the place, as they are parsed. NULL: the words themselves */
+	int		(*expand)(struct probe_place *p, struct probe_log *log, char **texts);
+	/* Whether it cannot be beside a probe that is there. May be NULL, as the next one */
+	bool		(*conflicts)(const struct probe_place *p, struct model *m);
+	/* Checks the place itself, when all else is right. */
+	int		(*check)(struct probe_place *p, struct probe_log *log);
+	bool		(*same)(const struct probe_place *a, const struct probe_place *b);
+};
+
+/*
+ * The names in word 0 at `text`, behind the colon (NULL: there is none). If the event has no name
+ * there, it is `made`.
+ */
+int place_parse_names(struct probe_place *p, struct probe_log *log, const char *text,
+		      const char *system, const char *made);
+/* Carries out a command for a new place. */
+int place_create(struct model *m, const struct place_kind *kind, const char *command,
+		 unsigned int id);
+
+/* Parts of dynamic_kind. */
+unsigned int place_nr_fields(const struct dynamic_event *d);
+void place_format_field(const struct dynamic_event *d, unsigned int i, FILE *out);
+void place_format_text(const struct dynamic_event *d, unsigned int i, FILE *out);
+void place_format_arguments(const struct dynamic_event *d, unsigned int i, FILE *out);
+int place_remove(struct dynamic_event *d);
+void place_destroy(struct dynamic_event *d);
+
+/*
+ * The event of a place is armed. Nothing hits a probe that a recording does not have, so in a
+ * session of programs error_log gets an entry; elsewhere its text is the kernel's, and
+ * `tracefuse doctor` alone says it.
+ */
+void place_armed(const struct event *e);
+/* Prints "probe SYSTEM:NAME" for each armed event of a place that nothing hits, for doctor. */
+void place_print_idle(struct model *m, FILE *out);
+
+/* Carry out a line of the files kprobe_events and uprobe_events. */
+int kprobe_command(struct model *m, const char *line);
+int uprobe_command(struct model *m, const char *line);
+
+#endif

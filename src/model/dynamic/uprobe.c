@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * uprobe.c - p|r[:[GROUP/][NAME]] PATH:OFFSET[%return][(COUNTER)] [ARGUMENTS]
+ *
+ * The kernel knows offsets only. tracefuse takes a function's name instead, too: PATH:SYMBOL[+OFF].
+ * At the entry of such a function $argN stands for the register or the word of the stack that the
+ * calling convention has for it. The probe is listed with its offset and these registers.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "elf/file.h"
+#include "model/dynamic/place.h"
+#include "model/errlog.h"
+#include "model/text.h"
+
+/* The parts of word 1, in a copy of it. */
+struct place_word {
+	char	*text;		/* the path: the copy itself */
+	char	*where;		/* OFFSET, or SYMBOL[+OFF] */
+	bool	by_name;
+};
+
+/* ---- the file ---- */
+
+static int find_file(struct probe_place *p, const struct probe_log *log)
+{
+	struct stat st;
+
+	/*
+	 * What a recorded event probes was on another machine. A restored probe stays, also if its
+	 * file is gone.
+	 */
+	if (p->recorded || log->model->restoring) {
+		if (!stat(p->path, &st) && S_ISREG(st.st_mode))
+			p->device = st.st_dev, p->inode = st.st_ino;
+		return 0;
+	}
+	if (stat(p->path, &st))
+		return probe_wrong(log, -errno, 0, "Failed to find the given file");
+	if (!S_ISREG(st.st_mode))
+		return probe_wrong(log, -EINVAL, 0, "Not a regular file");
+	p->device = st.st_dev;
+	p->inode = st.st_ino;
+	return 0;
+}
+
+static bool is_regular(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISREG(st.st_mode);
+}
+
+/* ---- word 1 ---- */
+
+static bool begins_symbol(char c)
+{
+	return c == '_' || (text_is_alnum(c) && !text_is_digit(c));
+}
+
+/* -ECANCELED: it is no place in a file. */
+static int split_place(const char *word, struct place_word *out)
+{
+	char *colon;
+
+	if (!strchr(word, '/'))
+		return -ECANCELED;
+	out->text = strdup(word);
+	if (!out->text)
+		return -ENOMEM;
+	colon = strrchr(out->text, ':');
+	if (!colon || (!text_is_digit(colon[1]) && !begins_symbol(colon[1])))
+		return -ECANCELED;
+	*colon = '\0';
+	out->where = colon + 1;
+	out->by_name = !text_is_digit(*out->where);
+	/* The kernel takes no names, so it does not say what is wrong with one. */
+	return out->by_name && !is_regular(out->text) ? -ECANCELED : 0;
+}
+
+static size_t place_at(const struct place_word *w, const char *where)
+{
+	return (size_t)(where - w->text);
+}
+
+/* Cuts "(COUNTER)" off. */
+static int cut_counter(struct probe_place *p, const struct probe_log *log,
+		       const struct place_word *w)
+{
+	char *open = strchr(w->where, '('), *close;
+	int err;
+
+	if (!open)
+		return 0;
+	close = strchr(open, ')');
+	if (!close)
+		return probe_wrong(log, -EINVAL, place_at(w, open + strlen(open)),
+				   "Reference counter brace is not closed");
+	if (close[1])
+		return probe_wrong(log, -EINVAL, place_at(w, close + 1),
+				   "Reference counter has wrong suffix");
+	*open++ = *close = '\0';
+	err = text_to_u64(open, 0, &p->counter);
+	return err ? probe_wrong(log, err, place_at(w, open), "Invalid reference counter offset")
+		   : 0;
+}
+
+/* Cuts "%return" off. */
+static int cut_return(struct probe_place *p, const struct probe_log *log,
+		      const struct place_word *w)
+{
+	char *suffix = strchr(w->where, '%');
+
+	if (!suffix)
+		return 0;
+	if (strcmp(suffix, "%return"))
+		return probe_wrong(log, -EINVAL, place_at(w, suffix),
+				   "Invalid probed address suffix");
+	*suffix = '\0';
+	p->is_return = true;
+	return 0;
+}
+
+/* SYMBOL[+OFF] */
+static int find_symbol(struct probe_place *p, const struct place_word *w)
+{
+	char *plus = strchr(w->where, '+');
+	uint64_t more = 0;
+	int err = plus ? text_to_u64(plus + 1, 0, &more) : 0;
+
+	if (plus)
+		*plus = '\0';
+	if (err || elf_symbol_offset(p->path, w->where, &p->offset))
+		return -ECANCELED;
+	if (!more && !p->is_return)
+		p->probe.flags |= PROBE_ENTRY;
+	p->offset += more;
+	return 0;
+}
+
+static int parse_offset(struct probe_place *p, const struct probe_log *log,
+			const struct place_word *w)
+{
+	int err;
+
+	if (w->by_name)
+		return find_symbol(p, w);
+	err = text_to_u64(w->where, 0, &p->offset);
+	return err ? probe_wrong(log, err, place_at(w, w->where), "Invalid uprobe offset") : 0;
+}
+
+/* The name of an event that the command does not name: always with a p. */
+static void make_name(const struct probe_place *p, char *name, size_t size)
+{
+	const char *slash = strrchr(p->path, '/');
+	const char *file = slash ? slash + 1 : p->path;
+
+	snprintf(name, size, "p_%.*s_0x%llx", (int)strcspn(file, ".-_"), file,
+		 (unsigned long long)p->offset);
+}
+
+static int parse_place(struct probe_place *p, struct probe_log *log, struct place_word *w)
+{
+	const char *names = log->words[0][1] == ':' ? log->words[0] + 2 : NULL;
+	char made[PROBE_NAME_ROOM];
+	int err = split_place(log->words[1], w);
+
+	if (err)
+		return err;
+	log->at = 1;
+	p->path = strdup(w->text);
+	err = p->path ? find_file(p, log) : -ENOMEM;
+	if (!err)
+		err = cut_counter(p, log, w);
+	if (!err)
+		err = cut_return(p, log, w);
+	if (!err)
+		err = parse_offset(p, log, w);
+	if (err)
+		return err;
+	if (p->is_return)
+		p->probe.flags |= PROBE_RETURN;
+	make_name(p, made, sizeof(made));
+	return place_parse_names(p, log, names, "uprobes", made);
+}
+
+static int uprobe_parse(struct probe_place *p, struct probe_log *log)
+{
+	struct place_word w = { 0 };
+	int err;
+
+	log->subsystem = "trace_uprobe";
+	p->is_return = *log->words[0] == 'r';
+	p->probe.flags = PROBE_OF_FILE;
+	if (log->nr_words - 2 > PROBE_ARGS_MAX)
+		return -E2BIG;
+	err = parse_place(p, log, &w);
+	free(w.text);
+	return err;
+}
+
+/* ---- $argN ---- */
+
+/* What the calling convention has for argument number n, from 1 on, at the function's entry. */
+static void print_argument(unsigned long n, FILE *out)
+{
+	static const char *const registers[] = { "di", "si", "dx", "cx", "r8", "r9" };
+	const size_t nr = sizeof(registers) / sizeof(registers[0]);
+
+	if (n <= nr)
+		fprintf(out, "%%%s", registers[n - 1]);
+	else
+		/* Word 0 of the stack is the return address. */
+		fprintf(out, "$stack%lu", n - nr);
+}
+
+/* NULL: no memory. */
+static char *expand_arguments(const char *text)
+{
+	static const char mark[] = "$arg";
+	char *expanded = NULL;
+	size_t size;
+	FILE *out = open_memstream(&expanded, &size);
+
+	while (out && *text) {
+		unsigned long n = 0;
+		char *end;
+
+		if (!strncmp(text, mark, sizeof(mark) - 1) &&
+		    text_is_digit(text[sizeof(mark) - 1]))
+			n = strtoul(text + sizeof(mark) - 1, &end, 10);
+		if (n && n < 1000 && !text_is_alnum(*end)) {
+			print_argument(n, out);
+			text = end;
+		} else {
+			fputc(*text++, out);
+		}
+	}
+	return out && !fclose(out) ? expanded : NULL;
+}
+
+/* The kernel has no $argN here: only at the entry of a function that was named. */
+static int uprobe_expand(struct probe_place *p, struct probe_log *log, char **texts)
+{
+	for (unsigned int i = 2; p->probe.flags & PROBE_ENTRY && i < log->nr_words; i++) {
+		char *text = expand_arguments(texts[i]);
+
+		if (!text)
+			return -ENOMEM;
+		free(texts[i]);
+		texts[i] = text;
+	}
+	return 0;
+}
+
+/* ---- the whole ---- */
+
+static bool same_file(const struct probe_place *a, const struct probe_place *b)
+{
+	if (a->inode && b->inode)
+		return a->inode == b->inode && a->device == b->device;
+	return !strcmp(a->path, b->path);
+}
+
+static bool uprobe_is_same(const struct probe_place *a, const struct probe_place *b)
+{
+	return same_file(a, b) && a->offset == b->offset;
+}
+
+/* All probes of a place have the same reference counter. */
+static bool uprobe_conflicts(const struct probe_place *p, struct model *m)
+{
+	struct dynamic_event *d;
+
+	list_each(d, &m->dynamic_events, node)
+		if (d->kind == &uprobe_kind && uprobe_is_same(place_of(d), p) &&
+		    place_of(d)->counter != p->counter)
+			return true;
+	return false;
+}
+
+static const struct place_kind uprobe_place = {
+	.kind	= &uprobe_kind,
+	.system	= "uprobes",
+	.parse	= uprobe_parse,
+	.expand	= uprobe_expand,
+	.conflicts = uprobe_conflicts,
+	.same	= uprobe_is_same,
+};
+
+static int uprobe_create(struct model *m, const char *command, unsigned int id)
+{
+	return place_create(m, &uprobe_place, command, id);
+}
+
+int uprobe_command(struct model *m, const char *line)
+{
+	return dynamic_command_of(m, line, &uprobe_kind);
+}
+
+static void uprobe_print_place(const struct probe_place *p, FILE *out)
+{
+	fprintf(out, "%s:0x%016llx", p->path, (unsigned long long)p->offset);
+	if (p->counter)
+		fprintf(out, "(0x%llx)", (unsigned long long)p->counter);
+}
+
+static void uprobe_print(const struct dynamic_event *d, FILE *out)
+{
+	const struct probe_place *p = place_of(d);
+
+	fprintf(out, "%c:%s/%s ", p->is_return ? 'r' : 'p', p->probe.group, p->probe.name);
+	uprobe_print_place(p, out);
+	probe_print_args(&p->probe, out);
+	fputc('\n', out);
+}
+
+static bool uprobe_matches(const struct dynamic_event *d, const char *system, const char *event,
+			   char *const *words, unsigned int nr_words)
+{
+	const struct probe_place *p = place_of(d);
+	char *place = NULL;
+	size_t size;
+	FILE *out;
+	bool same;
+
+	if (!probe_matches(&p->probe, system, event))
+		return false;
+	if (!nr_words)
+		return true;
+	out = open_memstream(&place, &size);
+	if (!out)
+		return false;
+	uprobe_print_place(p, out);
+	same = !fclose(out) && !strcmp(place, words[0]) &&
+	       probe_matches_args(&p->probe, words + 1, nr_words - 1);
+	free(place);
+	return same;
+}
+
+const struct dynamic_kind uprobe_kind = {
+	.create		= uprobe_create,
+	.print		= uprobe_print,
+	.nr_fields	= place_nr_fields,
+	.format_field	= place_format_field,
+	.format_text	= place_format_text,
+	.format_arguments = place_format_arguments,
+	.is_busy	= probe_is_enabled,
+	.remove		= place_remove,
+	.destroy	= place_destroy,
+	.matches	= uprobe_matches,
+};
