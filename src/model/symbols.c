@@ -257,6 +257,19 @@ bool symbols_have_module(struct symbols *s, const char *module)
 	return tfind(module, &s->modules, compare_names);
 }
 
+void symbols_each(struct symbols *s, void (*fn)(void *arg, const struct symbol_seen *y), void *arg)
+{
+	symbols_load(s, 0);
+	sort(s);
+	for (uint32_t i = 0; i < s->nr; i++) {
+		const struct symbol *y = &s->table[i];
+
+		if (y->type)
+			fn(arg, &(struct symbol_seen){ y->addr, y->type, y->name, y->module,
+						       y->order });
+	}
+}
+
 /*
  * A reader elsewhere (trace-cmd) takes the symbol below an address, however far below it is. So the
  * end of a symbol before a gap is listed, too.

@@ -58,6 +58,17 @@ unsigned int symbols_count(struct symbols *s, const char *name, const char *modu
 /* Whether there are symbols of that module. */
 bool symbols_have_module(struct symbols *s, const char *module);
 
+/* A symbol as symbols_each() shows it. */
+struct symbol_seen {
+	uint64_t	addr;
+	char		type;
+	const char	*name, *module;	/* module NULL: none */
+	uint32_t	order;		/* in which it was added */
+};
+
+/* Calls fn for each symbol, by address. Symbols of one address keep the order of the list. */
+void symbols_each(struct symbols *s, void (*fn)(void *arg, const struct symbol_seen *y), void *arg);
+
 /* Prints the format of kallsyms. */
 void symbols_print(struct symbols *s, FILE *out);
 

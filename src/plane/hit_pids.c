@@ -96,16 +96,6 @@ static void pid_follow_one(const struct plane *p, _Atomic data_ref *word, uint32
 		__atomic_fetch_or(word_in(set, child), bit, __ATOMIC_RELAXED);	/* P1 */
 }
 
-void hit_pids_follow(const struct run *r, const struct plan *plan, struct instance_state *inst,
-		     bool join)
-{
-	uint32_t parent = (uint32_t)((const struct record_common *)r->h->record)->pid;
-	uint32_t child = other_pid(plan, r->h);
-
-	pid_follow_one(r->p, &inst->pids, parent, child, join);
-	pid_follow_one(r->p, &inst->no_pids, parent, child, join);
-}
-
 /* ---- Tasks of running programs, for which there is no event ---- */
 
 _Static_assert(PIDS_SETS == 4 && LAYOUT_MAX_INSTANCES % 64 == 0, "struct pids_family");
@@ -124,6 +114,19 @@ static void sets_followed(struct instance_state *inst, _Atomic data_ref *out[PID
 	out[1] = events ? &inst->no_pids : NULL;
 	out[2] = functions ? &inst->func_pids : NULL;
 	out[3] = functions ? &inst->no_func_pids : NULL;
+}
+
+void hit_pids_follow(const struct run *r, const struct plan *plan, struct instance_state *inst,
+		     bool join)
+{
+	uint32_t parent = (uint32_t)((const struct record_common *)r->h->record)->pid;
+	uint32_t child = other_pid(plan, r->h);
+	_Atomic data_ref *sets[PIDS_SETS];
+
+	sets_followed(inst, sets);
+	for (unsigned int i = 0; i < PIDS_SETS; i++)
+		if (sets[i])
+			pid_follow_one(r->p, sets[i], parent, child, join);
 }
 
 /*

@@ -28,19 +28,38 @@ static uint32_t instance_flags(const struct instance *inst)
 	return atomic_load_explicit(&inst->state->flags, memory_order_relaxed);
 }
 
+/* Whether tasks join and leave a set of the instance. */
+static bool follows(const struct instance *inst)
+{
+	const uint32_t flags = instance_flags(inst);
+
+	return (pids_any(inst) && flags & INSTANCE_EVENT_FORK) ||
+	       (pids_any_function(inst) && flags & INSTANCE_FUNCTION_FORK);
+}
+
 /*
  * The flags for following tasks: two events of the scheduler have them while the instance has pid
  * sets.
  */
 static uint32_t follow_flags(const struct event *e, const struct instance *inst)
 {
-	if (!pids_any(inst) || !(instance_flags(inst) & INSTANCE_EVENT_FORK))
+	if (!follows(inst))
 		return 0;
 	if (is_event(e, "sched", "sched_process_fork"))
 		return ARM_FOLLOW_FORK;
 	if (is_event(e, "sched", "sched_process_free"))
 		return ARM_FOLLOW_FREE;
 	return 0;
+}
+
+/* Whether records of a recording are calls, which set_ftrace_pid chooses. */
+static bool is_recorded_call(const struct event *e)
+{
+	const struct ftrace *ft = e->model->ftrace;
+
+	return e->internal && ft && ft->chosen &&
+	       (is_event(e, "ftrace", "function") || is_event(e, "ftrace", "funcgraph_entry") ||
+		is_event(e, "ftrace", "funcgraph_exit"));
 }
 
 static uint32_t arm_flags(const struct event_file *f)
@@ -59,6 +78,8 @@ static uint32_t arm_flags(const struct event_file *f)
 		flags |= ARM_SOFT_MODE;
 	if (pids_any(f->instance) && !e->internal)
 		flags |= ARM_PIDS;
+	if (pids_any_function(f->instance) && is_recorded_call(e))
+		flags |= ARM_FUNC_PIDS;
 	list_each(t, &f->triggers, node)
 		if (trigger_needs_record(t))
 			flags |= ARM_NEED_RECORD;

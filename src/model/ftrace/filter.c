@@ -418,7 +418,7 @@ struct ftrace_edit *ftrace_edit_open(struct instance *inst, enum ftrace_file fil
 {
 	struct ftrace *ft = ftrace_of(inst->model);
 	struct ftrace_instance *fi = ftrace_of_instance(inst);
-	struct ftrace_edit *e = ft && fi ? calloc(1, sizeof(*e)) : NULL;
+	struct ftrace_edit *e = ft && fi && !ftrace_need_sites(ft) ? calloc(1, sizeof(*e)) : NULL;
 
 	if (!e)
 		return NULL;
@@ -553,6 +553,8 @@ void ftrace_print_file(struct instance *inst, enum ftrace_file file, FILE *out)
 	const struct ftrace_hash *h = ft && fi ? *ftrace_filter_hash_of(ft, fi, file) : NULL;
 	struct ftrace_mod *mod;
 
+	if (!ftrace_hash_empty(h))
+		(void)ftrace_need_sites(ft);
 	if (ftrace_hash_empty(h))
 		fputs(text_of_none(file), out);
 	else if (is_graph(file))

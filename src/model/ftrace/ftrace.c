@@ -57,7 +57,17 @@ struct ftrace_instance *ftrace_of_instance(struct instance *inst)
 
 bool ftrace_present(const struct model *m)
 {
-	return m->ftrace && (m->ftrace->nr_sites || m->ftrace->offered);
+	const struct ftrace *ft = m->ftrace;
+
+	return ft && (ft->nr_sites || ft->load || ft->offered);
+}
+
+int ftrace_need_sites(struct ftrace *ft)
+{
+	int (*load)(void *arg) = ft->load;
+
+	ft->load = NULL;
+	return load ? load(ft->changed_arg) : 0;
 }
 
 void ftrace_instance_destroy(struct instance *inst)

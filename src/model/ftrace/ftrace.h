@@ -214,6 +214,13 @@ struct ftrace {
 	 * The same for the sets that the graph tracer looks at itself (graph[]), and for `profile`.
 	 */
 	void		(*set)(void *arg);
+	/*
+	 * For a recording: called when anything that chooses its records has changed: the hashes of
+	 * an instance, graph[], max_graph_depth, tracing_thresh. NULL: programs.
+	 */
+	void		(*chosen)(void *arg);
+	/* Adds the sites at their first use: ftrace_need_sites(). NULL: none wait for that. */
+	int		(*load)(void *arg);
 	void		*changed_arg;
 };
 
@@ -223,8 +230,13 @@ struct ftrace_instance *ftrace_of_instance(struct instance *inst);
 void ftrace_destroy(struct model *m);
 /* Called before the instance's buffers are freed: ends tracers and commands. */
 void ftrace_instance_destroy(struct instance *inst);
-/* Whether the files of function tracing exist: there are sites, or `offered` is set. */
+/*
+ * Whether the files of function tracing exist: there are sites, or some wait for their first use,
+ * or `offered` is set.
+ */
 bool ftrace_present(const struct model *m);
+/* Adds the sites that wait for their first use. 0, -ENOMEM, -EFBIG */
+int ftrace_need_sites(struct ftrace *ft);
 
 /* ---- sites.c ---- */
 

@@ -56,7 +56,11 @@ int ftrace_graph_publish(struct model *m)
 	struct graph_config c, *new;
 	config_ref ref;
 
-	if (!ft || !control || m->closing)
+	if (!ft || m->closing)
+		return 0;
+	if (ft->chosen)
+		ft->chosen(ft->changed_arg);
+	if (!control)
 		return 0;
 	c = wanted(ft);
 	if (ft->graph_config && same(&c, session_config(m->session, ft->graph_config, sizeof(c))))

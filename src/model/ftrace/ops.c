@@ -171,6 +171,9 @@ int ftrace_ops_enable(struct ftrace_ops *ops)
 		return -ENOMEM;
 	if (ops->enabled)
 		return 0;
+	err = ftrace_need_sites(ft);
+	if (err)
+		return err;
 	ops->enabled = true;
 	list_add(&ops->node, &ft->ops);
 	s = step_of(ft, NULL, ops->hashes);
@@ -236,6 +239,8 @@ int ftrace_hashes_replace(struct ftrace *ft, struct ftrace_hashes *h, struct ftr
 		ftrace_hash_destroy(before.filter);
 	if (before.notrace != notrace)
 		ftrace_hash_destroy(before.notrace);
+	if (ft->chosen)
+		ft->chosen(ft->changed_arg);
 	return 0;
 }
 

@@ -14,6 +14,7 @@
 #include "model/ftrace/group.h"
 #include "model/ftrace/profile.h"
 #include "model/instance/options.h"
+#include "model/instance/pids.h"
 #include "model/trigger/trigger.h"
 #include "plane/plan.h"
 
@@ -37,7 +38,7 @@ static bool has_arm(const struct building *b, const struct ftrace_ops *ops)
 
 static uint32_t pid_flags(const struct instance *inst)
 {
-	return inst->func_pids || inst->no_func_pids ? ARM_FUNC_PIDS : 0;
+	return pids_any_function(inst) ? ARM_FUNC_PIDS : 0;
 }
 
 const char *ftrace_function_callback(const struct instance *inst)

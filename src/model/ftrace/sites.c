@@ -217,6 +217,9 @@ int ftrace_sites_load(struct model *m, const char *text, size_t len)
 	uint64_t number = 0;
 	int err = copy ? 0 : -ENOMEM;
 
+	/* The list takes the place of functions that would be found by themselves. */
+	if (m->ftrace)
+		m->ftrace->load = NULL;
 	for (char *line = copy ? strtok_r(copy, "\n", &save) : NULL; line && !err;
 	     line = strtok_r(NULL, "\n", &save))
 		err = load_line(m, &l, line, ++number);
@@ -443,6 +446,7 @@ void ftrace_print_available(struct ftrace *ft, bool addresses, FILE *out)
 {
 	struct ftrace_page *page;
 
+	(void)ftrace_need_sites(ft);
 	list_each(page, &ft->pages, node)
 		for (uint32_t i = 0; i < page->nr; i++) {
 			sites_step(ft, i);
@@ -475,6 +479,7 @@ void ftrace_print_flagged(struct ftrace *ft, uint32_t flags, FILE *out)
 {
 	struct ftrace_page *page;
 
+	(void)ftrace_need_sites(ft);
 	list_each(page, &ft->pages, node)
 		for (uint32_t i = 0; i < page->nr; i++) {
 			sites_step(ft, i);
@@ -494,6 +499,7 @@ void ftrace_print_info(struct ftrace *ft, FILE *out)
 	uint64_t pages = 0, groups = 0;
 	struct ftrace_page *page;
 
+	(void)ftrace_need_sites(ft);
 	list_each(page, &ft->pages, node) {
 		uint64_t left = (page->nr + SITES_A_PAGE - 1) / SITES_A_PAGE;
 

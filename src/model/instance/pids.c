@@ -70,6 +70,11 @@ bool pids_any(const struct instance *inst)
 	return inst->pids || inst->no_pids;
 }
 
+bool pids_any_function(const struct instance *inst)
+{
+	return inst->func_pids || inst->no_func_pids;
+}
+
 static bool is_followed(const struct instance *inst, enum pids_kind kind)
 {
 	return inst->model->task_lives &&
@@ -354,7 +359,7 @@ static int prepare_follow(struct instance *inst)
 
 static int arm_follow(struct instance *inst)
 {
-	int err = pids_any(inst) ? prepare_follow(inst) : 0;
+	int err = pids_any(inst) || pids_any_function(inst) ? prepare_follow(inst) : 0;
 
 	return err ? err : model_publish(inst->model, inst);
 }
@@ -365,14 +370,17 @@ int pids_follow_changed(struct instance *inst, int option)
 
 	begin_to_follow(inst, events ? PIDS_TRACE : PIDS_FUNCTION);
 	begin_to_follow(inst, events ? PIDS_NOTRACE : PIDS_NO_FUNCTION);
-	return events ? arm_follow(inst) : 0;
+	return arm_follow(inst);
 }
 
 static int pids_publish(struct instance *inst, enum pids_kind kind, struct pids *p)
 {
+	int err;
+
 	*slot_of(inst, kind) = p;
 	pids_tell(inst, kind, p->ref);
-	return of_events(kind) ? arm_follow(inst) : ftrace_groups_publish(inst);
+	err = of_events(kind) ? 0 : ftrace_groups_publish(inst);
+	return err ? err : arm_follow(inst);
 }
 
 static void pids_free(struct model *m, struct pids *p)
@@ -430,10 +438,9 @@ void pids_clear(struct instance *inst, enum pids_kind kind)
 	*slot_of(inst, kind) = NULL;
 	if (!m->closing) {
 		pids_tell(inst, kind, 0);
-		if (of_events(kind))
-			model_publish(m, inst);
-		else
+		if (!of_events(kind))
 			ftrace_groups_publish(inst);
+		model_publish(m, inst);
 	}
 	pids_free(m, p);
 }

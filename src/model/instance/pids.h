@@ -33,6 +33,8 @@ void pids_restored(struct instance *inst);
 void pids_print(struct instance *inst, enum pids_kind kind, FILE *out);
 /* Whether a set of events is not empty. */
 bool pids_any(const struct instance *inst);
+/* The same for set_ftrace_pid and set_ftrace_notrace_pid. */
+bool pids_any_function(const struct instance *inst);
 
 /*
  * event-fork or function-fork (an enum trace_option) was switched: events that follow tasks are

@@ -120,6 +120,7 @@ static int import_symbol(struct source *src, char *line)
 	/* per-CPU variables have offsets, not addresses */
 	if (!*name || type == 'A')
 		return 0;
+	src->has_functions |= addr && recorded_function_may_be(type, name);
 	return add_symbol(src, src->model->symbols, addr, type, name, *module ? module : NULL);
 }
 
@@ -222,6 +223,10 @@ static uint8_t kind_of(const struct source *src, const struct event *e)
 			return RECORD_PRINT;
 		if (!strcmp(e->name, "function"))
 			return RECORD_FUNCTION;
+		if (!strcmp(e->name, "funcgraph_entry"))
+			return RECORD_GRAPH_ENTRY;
+		if (!strcmp(e->name, "funcgraph_exit"))
+			return RECORD_GRAPH_EXIT;
 		return RECORD_INTERNAL;
 	}
 	return task_names_rule_for(&src->names, e->id) ? RECORD_NAMES : RECORD_PLAIN;
@@ -246,6 +251,14 @@ static void find_kinds(struct source *src)
 	src->stack_at = field_offset(src, "kernel_stack", "caller", 16);
 	src->print_at = field_offset(src, "print", "buf", 16);
 	src->ip_at = field_offset(src, "function", "ip", 8);
+	src->graph = (struct graph_layout){
+		.entry_func = field_offset(src, "funcgraph_entry", "func", 8),
+		.entry_depth = field_offset(src, "funcgraph_entry", "depth", 16),
+		.exit_func = field_offset(src, "funcgraph_exit", "func", 8),
+		.exit_depth = field_offset(src, "funcgraph_exit", "depth", 24),
+		.exit_begin = field_offset(src, "funcgraph_exit", "calltime", 32),
+		.exit_end = field_offset(src, "funcgraph_exit", "rettime", 40),
+	};
 	for (id = 0; id < LAYOUT_MAX_EVENTS; id++)
 		if (src->model->by_id[id])
 			src->kinds[id] = kind_of(src, src->model->by_id[id]);
@@ -338,6 +351,8 @@ static int import_rest(struct source *src, struct source_error *err)
 				 "the tables of symbols and names are " SOURCE_MEMORY_TEXT);
 	if (ret)
 		return error_set(err, ret, "", "the tables of the recording: %s", strerror(-ret));
+	if (src->has_functions)
+		calls_offer(src);
 	task_names_rules(&src->names, src->model);
 	find_kinds(src);
 	set_release(src);

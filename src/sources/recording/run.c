@@ -177,25 +177,30 @@ static bool wants_function_stack(const struct source *src)
 	       !(flags & INSTANCE_STACKTRACE);
 }
 
-/* Runs the commands of the called function. If a command wants a stack, it gets the next one. */
-static void pass_commands(struct source *src, const struct subbuf_record *r,
-			  struct stream_context *context, struct hit *h)
+/* The commands of the called function; *traced: whether its record passes. */
+static uint32_t commands_of(struct source *src, const struct subbuf_record *r, bool *traced)
 {
 	uint64_t ip = 0;
 
+	*traced = true;
 	if (r->size < src->ip_at + sizeof(ip))
-		return;
+		return 0;
 	memcpy(&ip, r->data + src->ip_at, sizeof(ip));
-	h->entry = calls_find(src, ip);
-	if (!h->entry)
-		return;
+	return calls_find(src, ip, traced);
+}
+
+/* Runs them. If a command wants a stack, it gets the next one. */
+static void pass_commands(struct source *src, uint32_t commands, struct stream_context *context,
+			  struct hit *h)
+{
 	h->stack_wanted = &context->stack_wanted;
+	h->entry = commands;
 	hit(src->plane, src->slot, h);
 	h->entry = 0;
 }
 
-/* Relaxed: calls_find() loads it again under its lock. */
-static bool has_commands(const struct source *src)
+/* Relaxed: it is loaded again under its lock. */
+static bool has_calls(const struct source *src)
 {
 	return atomic_load_explicit(&src->calls, memory_order_relaxed);
 }
@@ -220,7 +225,8 @@ static bool pass(struct source *src, struct stream *s, const struct subbuf_recor
 	void (*observe)(struct model *m, const struct hit *h, uint64_t recorded);
 	struct hit *h = &src->hit;
 	struct subbuf_record stack;
-	bool planned;
+	bool planned, traced = true;
+	uint32_t commands = 0;
 
 	if (kind == RECORD_STACK) {
 		pass_stack(src, s, r);
@@ -243,13 +249,17 @@ static bool pass(struct source *src, struct stream *s, const struct subbuf_recor
 	}
 	if (kind == RECORD_PRINT)
 		fill_print(src, h);
-	context->fate = planned ? hit(src->plane, src->slot, h) : 0;
+	else if (kind == RECORD_FUNCTION && has_calls(src))
+		commands = commands_of(src, r, &traced);
+	else if ((kind == RECORD_GRAPH_ENTRY || kind == RECORD_GRAPH_EXIT) && has_calls(src))
+		traced = calls_take_graph(src, r, kind == RECORD_GRAPH_EXIT, h);
+	context->fate = planned && traced ? hit(src->plane, src->slot, h) : 0;
 	if (kind == RECORD_FUNCTION && wants_function_stack(src))
 		context->stack_wanted |= context->fate & 1ull << src->model->top->index;
-	if (kind == RECORD_FUNCTION && has_commands(src))
-		pass_commands(src, r, context, h);
+	if (commands)
+		pass_commands(src, commands, context, h);
 	/* A latency tracer watches (tracers/latency.h). */
-	if (__builtin_expect(observe != NULL, 0))
+	if (__builtin_expect(observe != NULL, 0) && traced)
 		observe(src->model, h, context->fate);
 	if (h->stack_record || h->seen || h->stack_wanted)
 		clear_hit(h);
@@ -431,6 +441,7 @@ int source_run(struct source *src, void (*passed)(void *arg), void *arg)
 void source_rewind(struct source *src)
 {
 	src->started = false;
+	graph_tasks_clear(src->graph_tasks);
 	note_progress(src, 0);
 	/* Relaxed: P1. */
 	atomic_store_explicit(&src->records, 0, memory_order_relaxed);

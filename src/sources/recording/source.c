@@ -93,6 +93,7 @@ void source_close(struct source *src)
 	source_serve_end(src);
 	source_stop_clear(src);
 	calls_forget(src);
+	graph_tasks_destroy(src->graph_tasks);
 	if (src->slot)
 		session_slot_put(src->model->session, src->slot);
 	if (src->model) {

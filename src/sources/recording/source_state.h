@@ -8,6 +8,7 @@
 #include "model/filter/filter.h"
 #include "model/model.h"
 #include "plane/plane.h"
+#include "sources/recording/calls.h"
 #include "sources/recording/task_names.h"
 #include "sources/recording/file/window.h"
 
@@ -20,6 +21,9 @@ enum record_kind {
 	RECORD_PRINT,		/* print: triggers see it without its newline */
 	/* function: the tracer's option func_stack_trace decides about its stack. */
 	RECORD_FUNCTION,
+	/* funcgraph_entry, funcgraph_exit */
+	RECORD_GRAPH_ENTRY,
+	RECORD_GRAPH_EXIT,
 	RECORD_INTERNAL,	/* other events of system ftrace: recorded without being enabled */
 };
 
@@ -79,7 +83,11 @@ struct source {
 
 	/* calls.c */
 	pthread_mutex_t	calls_lock;
-	struct calls	*_Atomic calls;	/* NULL: no function has a command */
+	struct calls	*_Atomic calls;	/* NULL: no setting concerns calls */
+	struct graph_layout graph;
+	struct graph_tasks *graph_tasks;	/* the running thread's; NULL: none yet */
+	uint8_t		graph_record[128];	/* a record with another depth */
+	bool		has_functions;	/* its kallsyms has some */
 };
 
 /* run.c: `records` more records have passed, the last of them at `time`; P1. */
@@ -92,10 +100,17 @@ void source_stop_clear(struct source *src);
 /* names_matter.c: whether any present plan uses names of tasks. */
 bool names_matter(const struct source *src);
 
-/* calls.c: runs function commands from now on, until calls_forget(). 0, -ENOMEM */
+/* calls.c: settings of functions apply from now on, until calls_forget(). 0, -ENOMEM */
 int calls_listen(struct source *src);
 void calls_forget(struct source *src);
-/* The entry of event_entry[] with the plan of this function's commands; 0: it has none. */
-uint32_t calls_find(struct source *src, uint64_t ip);
+/* The functions of its kallsyms are there from now on, if the session has no others. */
+void calls_offer(struct source *src);
+/*
+ * The entry of event_entry[] with the plan of this function's commands; 0: it has none. *traced:
+ * whether its record passes.
+ */
+uint32_t calls_find(struct source *src, uint64_t ip, bool *traced);
+/* Whether the record of an entry or an exit passes. The hit gets a record with its new depth. */
+bool calls_take_graph(struct source *src, const struct subbuf_record *r, bool exit, struct hit *h);
 
 #endif
