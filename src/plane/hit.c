@@ -356,6 +356,59 @@ static uint64_t run_count_key1(const struct plane *p, struct slot *slot, unsigne
 	return 0;
 }
 
+/* ---- hit(): the kinds of plans, each with the end of the hit ---- */
+
+/*
+ * None of them is inline: hit() ends with a jump to one of them, so it saves no registers, and each
+ * of them saves only its own.
+ */
+#define HIT_KIND static __attribute__((noinline, aligned(64))) uint64_t
+
+HIT_KIND hit_by_plan(const struct plane *p, struct slot *slot, unsigned int level,
+		     const struct plan *plan, const struct hit *h)
+{
+	const uint64_t committed = run_plan(p, slot, level, plan, h);
+
+	hit_leave(slot, level);
+	return committed;
+}
+
+HIT_KIND hit_record(const struct plane *p, struct slot *slot, unsigned int level,
+		    const struct plan *plan, const struct hit *h)
+{
+	const uint64_t committed = run_record(p, slot, level, plan, h);
+
+	hit_leave(slot, level);
+	return committed;
+}
+
+HIT_KIND hit_record_if(const struct plane *p, struct slot *slot, unsigned int level,
+		       const struct plan *plan, const struct hit *h)
+{
+	const uint64_t committed = run_record_if(p, slot, level, plan, h);
+
+	hit_leave(slot, level);
+	return committed;
+}
+
+HIT_KIND hit_count_key1(const struct plane *p, struct slot *slot, unsigned int level,
+			const struct plan *plan, const struct hit *h)
+{
+	const uint64_t committed = run_count_key1(p, slot, level, plan, h);
+
+	hit_leave(slot, level);
+	return committed;
+}
+
+HIT_KIND hit_count_all(const struct plane *p, struct slot *slot, unsigned int level,
+		       const struct plan *plan, const struct hit *h)
+{
+	const uint64_t committed = run_count(p, slot, level, plan, h);
+
+	hit_leave(slot, level);
+	return committed;
+}
+
 /*
  * Aligned: for an event that is not armed, the time to load this function's code is the whole cost.
  */
@@ -364,29 +417,27 @@ __attribute__((aligned(64))) uint64_t hit(const struct plane *p, struct slot *sl
 {
 	const struct record_common *common = h->record;
 	const struct plan *plan;
-	uint64_t committed = 0;
 	unsigned int level;
 
 	if (h->cpu >= plane_header(p)->nr_cpus || h->size < sizeof(*common) ||
 	    !hit_enter(p, slot, &level))
 		return 0;
 	plan = plan_of(p, h->entry ? (uint16_t)h->entry : common->type);
-	if (!plan)
-		;
-	else if (__builtin_expect(h->mask || h->ask, 0))
-		committed = run_plan(p, slot, level, plan, h);
-	else if (plan->kind == PLAN_RECORD)
-		committed = run_record(p, slot, level, plan, h);
-	else if (plan->kind == PLAN_RECORD_IF)
-		committed = run_record_if(p, slot, level, plan, h);
-	else if (plan->kind == PLAN_COUNT_KEY1)
-		committed = run_count_key1(p, slot, level, plan, h);
-	else if (plan->kind == PLAN_COUNT)
-		committed = run_count(p, slot, level, plan, h);
-	else
-		committed = run_plan(p, slot, level, plan, h);
-	hit_leave(slot, level);
-	return committed;
+	if (!plan) {
+		hit_leave(slot, level);
+		return 0;
+	}
+	if (__builtin_expect(h->mask || h->ask, 0))
+		return hit_by_plan(p, slot, level, plan, h);
+	if (plan->kind == PLAN_RECORD)
+		return hit_record(p, slot, level, plan, h);
+	if (plan->kind == PLAN_RECORD_IF)
+		return hit_record_if(p, slot, level, plan, h);
+	if (plan->kind == PLAN_COUNT_KEY1)
+		return hit_count_key1(p, slot, level, plan, h);
+	if (plan->kind == PLAN_COUNT)
+		return hit_count_all(p, slot, level, plan, h);
+	return hit_by_plan(p, slot, level, plan, h);
 }
 
 /* ---- What most hits of a running thread are ---- */
