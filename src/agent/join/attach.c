@@ -218,6 +218,7 @@ static int here_open(const void *from, size_t size)
  */
 static int map_here(void)
 {
+	bool wipes;
 	long at;
 	int err;
 
@@ -231,6 +232,9 @@ static int map_here(void)
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (is_error(at))
 		return (int)at;
+	/* While it is one mapping: the kernel joins and splits mappings at each of these calls. */
+	agent_syscall(SYS_madvise, at, agent.here_size, MADV_DONTDUMP);
+	wipes = !agent_syscall(SYS_madvise, at, agent.here_size, MADV_WIPEONFORK);
 	err = here_open((const void *)at, here_bytes(HERE_THREADS));
 	if (err) {
 		agent_syscall(SYS_munmap, at, agent.here_size);
@@ -242,8 +246,7 @@ static int map_here(void)
 	 * yet.
 	 */
 	atomic_store_explicit(&agent.here->attached, 0, memory_order_relaxed);
-	agent_syscall(SYS_madvise, at, agent.here_size, MADV_DONTDUMP);
-	if (agent_syscall(SYS_madvise, at, agent.here_size, MADV_WIPEONFORK))
+	if (!wipes)
 		pthread_atfork(NULL, NULL, here_wipe);
 	return 0;
 }
