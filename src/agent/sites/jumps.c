@@ -22,7 +22,7 @@
 #include "agent/sites/sites.h"
 #include "elf/image.h"
 #include "agent/syscall.h"
-#include "agent/x86_64/instruction.h"
+#include "elf/code/insn.h"
 
 enum leaving {
 	LEAVES_UNKNOWN,

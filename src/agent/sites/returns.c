@@ -17,7 +17,7 @@
 #include "agent/sites/sites.h"
 #include "elf/image.h"
 #include "agent/syscall.h"
-#include "agent/x86_64/instruction.h"
+#include "elf/code/insn.h"
 
 enum { HAS_ENTRY = 1, HAS_ENTRIES = 2, HAS_RETURNS = 4, HAS_JUMPS = 8, IS_BAD = 16 };
 
