@@ -36,14 +36,15 @@ enum code_why {
 	CODE_GOOD,
 	/* of an address: code_plan() */
 	CODE_NOT_CODE,		/* not in an executable segment of the file */
-	CODE_NO_FDE,		/* no entry of .eh_frame: nothing says where instructions begin */
+	CODE_NO_FDE,		/* not in .eh_frame: nothing says where instructions begin */
 	CODE_NOT_START,		/* inside an instruction, or in padding */
 	CODE_UNKNOWN,		/* the decoder does not know the instruction */
 	CODE_FIXED,		/* the instruction does not work at another address */
 	CODE_SIGNAL_FRAME,	/* the code that a signal handler returns to */
 	CODE_SEQUENCE,		/* a restartable sequence (rseq), which must stay together */
 	CODE_OWNED,		/* the bytes belong to another probe: code_own() */
-	CODE_TRAP_ONLY,		/* only a trapping byte (INT3) would do, and that was to be avoided */
+	/* Only a trapping byte (INT3) would do, and that was to be avoided. */
+	CODE_TRAP_ONLY,
 	/* of a function: code_function.why */
 	CODE_FIRST,		/* the first code of a program, which nothing called */
 	CODE_PART,		/* a part of another function, or a stub of the PLT */
@@ -163,7 +164,7 @@ const char *code_tactic_text(enum code_tactic tactic);
 
 struct code_plan {
 	uint8_t		tactic;		/* enum code_tactic */
-	uint8_t		why;		/* enum code_why; CODE_GOOD unless CODE_REFUSED */
+	uint8_t		why;		/* enum code_why; CODE_GOOD unless refused */
 	uint8_t		len;		/* bytes of the displaced instructions and padding */
 	uint8_t		nr;		/* displaced instructions */
 	uint8_t		before;		/* of these, in front of the address: CODE_BEFORE */

@@ -176,7 +176,8 @@ static void one_by_one(void **state)
 
 struct part {
 	const char	*what;
-	uint8_t		flow, prefix, rex, opcode_at, modrm_at, disp_at, disp_size, imm_at, imm_size;
+	uint8_t		flow, prefix, rex, opcode_at, modrm_at;
+	uint8_t		disp_at, disp_size, imm_at, imm_size;
 	uint8_t		bytes[MOST];
 };
 
@@ -245,7 +246,8 @@ static void what_has_no_effect(void **state)
 {
 	static const uint8_t padding[][MOST] = { { 0x90 }, { 0xcc }, { 0x66, 0x90 }, { 0x87, 0xc0 },
 		{ 0x66, 0x2e, 0x0f, 0x1f, 0x84 } };
-	static const uint8_t others[][MOST] = { { 0x41, 0x90 }, { 0x87, 0xc1 }, { 0xc5, 0xf8, 0x1f } };
+	static const uint8_t others[][MOST] = { { 0x41, 0x90 }, { 0x87, 0xc1 },
+		{ 0xc5, 0xf8, 0x1f } };
 	struct insn in;
 
 	for (size_t i = 0; i < sizeof(padding) / sizeof(padding[0]); i++)

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fde.c - the functions of .eh_frame: where they begin and end, how they begin, landing pads
+ *
+ *     .eh_frame_hdr -> FDE -> its CIE: how addresses are written
+ *                       |---> code, size, instructions of its rows
+ *                       '---> LSDA (.gcc_except_table): landing pads
+ *
+ * A function begins with the row of its CIE: the return address is at the stack pointer. The parts
+ * that compilers split off, and the stubs of the PLT, have another row at their start.
+ *
+ * Sources: DWARF 5, section 6.4; Linux Standard Base, .eh_frame; the Itanium C++ ABI, exception
+ * tables.
+ */
+#include "elf/code/state.h"
+
+enum {
+	/* how a number is written: DW_EH_PE_* */
+	PE_PTR = 0, PE_ULEB = 1, PE_U2 = 2, PE_U4 = 3, PE_U8 = 4, PE_SLEB = 9, PE_S2 = 10,
+	PE_S4 = 11, PE_S8 = 12, PE_PCREL = 0x10, PE_OMIT = 0xff,
+	REGISTER_RIP = 16,
+	CFA_UNDEFINED = 7,
+	ENTRY_MAX = 1 << 16,	/* bytes of a CIE or FDE */
+	LSDA_HEAD = 64,
+};
+
+/* A reader of bytes. Behind the end it reads 0 and is `bad`. */
+struct cursor {
+	const uint8_t	*b;
+	size_t		size, at;
+	uint64_t	address;	/* of b */
+	bool		bad;
+};
+
+static bool cursor_open(const struct code_file *f, struct cursor *c, uint64_t at, size_t size)
+{
+	uint32_t flags;
+
+	*c = (struct cursor){ .size = size, .address = at };
+	c->b = image_address(f->image, at, &c->size, &flags);
+	return c->b;
+}
+
+static bool cursor_has(struct cursor *c, uint64_t n)
+{
+	if (n > c->size - c->at)
+		c->bad = true;
+	return !c->bad;
+}
+
+static void cursor_skip(struct cursor *c, uint64_t n)
+{
+	if (cursor_has(c, n))
+		c->at += n;
+}
+
+static uint64_t take_bytes(struct cursor *c, unsigned int n)
+{
+	uint64_t v = 0;
+
+	if (!cursor_has(c, n))
+		return 0;
+	memcpy(&v, c->b + c->at, n);
+	c->at += n;
+	return v;
+}
+
+static uint64_t take_leb(struct cursor *c, bool is_signed)
+{
+	unsigned int shift = 0;
+	uint64_t v = 0, byte;
+
+	do {
+		byte = take_bytes(c, 1);
+		v |= shift < 64 ? (byte & 0x7f) << shift : 0;
+		shift += 7;
+	} while ((byte & 0x80) && !c->bad);
+	return is_signed && shift < 64 && (byte & 0x40) ? v | UINT64_MAX << shift : v;
+}
+
+/* A number without regard to what it counts from. */
+static uint64_t take_plain(struct cursor *c, uint8_t how)
+{
+	switch (how & 15) {
+	case PE_PTR: case PE_U8: case PE_S8:
+		return take_bytes(c, 8);
+	case PE_ULEB: case PE_SLEB:
+		return take_leb(c, (how & 15) == PE_SLEB);
+	case PE_U2:
+		return take_bytes(c, 2);
+	case PE_S2:
+		return (uint64_t)(int64_t)(int16_t)take_bytes(c, 2);
+	case PE_U4:
+		return take_bytes(c, 4);
+	case PE_S4:
+		return (uint64_t)(int64_t)(int32_t)take_bytes(c, 4);
+	}
+	c->bad = true;
+	return 0;
+}
+
+/* An address; 0 is no address. It counts from its own place, or from 0. */
+static uint64_t take_address(struct cursor *c, uint8_t how)
+{
+	const uint64_t here = c->address + c->at;
+	const uint64_t v = take_plain(c, how);
+
+	if ((how & 0xf0) != PE_PCREL && (how & 0xf0))
+		c->bad = true;
+	return v && (how & 0xf0) == PE_PCREL ? here + v : v;
+}
+
+/* ---- CIE ---- */
+
+struct cie {
+	uint64_t	at;
+	bool		is_good;
+	bool		has_length;	/* augmentation "z": FDEs say how long their own is */
+	bool		is_signal;
+	uint8_t		address, lsda;	/* how they are written */
+};
+
+static void cie_augment(struct cie *e, struct cursor *c, const char *letters)
+{
+	for (letters++; *letters && !c->bad; letters++) {
+		uint8_t how;
+
+		switch (*letters) {
+		case 'R':
+			e->address = (uint8_t)take_bytes(c, 1);
+			break;
+		case 'L':
+			e->lsda = (uint8_t)take_bytes(c, 1);
+			break;
+		case 'P':
+			how = (uint8_t)take_bytes(c, 1);
+			take_plain(c, how);
+			break;
+		case 'S':
+			e->is_signal = true;
+			break;
+		case 'B':
+			break;
+		default:
+			c->bad = true;
+		}
+	}
+}
+
+/* False: the effort is spent. */
+static bool cie_read(struct code_file *f, struct cie *e, uint64_t at)
+{
+	char letters[8] = "";
+	struct cursor c;
+	uint64_t len;
+
+	*e = (struct cie){ .at = at, .lsda = PE_OMIT };
+	if (!cursor_open(f, &c, at, ENTRY_MAX))
+		return true;
+	len = take_bytes(&c, 4);
+	if (len < 8 || len > c.size - 4)
+		return true;
+	if (!code_spend(f, len))
+		return false;
+	c.size = len + 4;
+	cursor_skip(&c, 5);				/* id, version */
+	for (size_t i = 0; i < sizeof(letters) && !c.bad; i++) {
+		letters[i] = (char)take_bytes(&c, 1);
+		if (!letters[i])
+			break;
+	}
+	if (letters[sizeof(letters) - 1])
+		return true;
+	take_leb(&c, false);				/* alignment of code, of data */
+	take_leb(&c, true);
+	take_leb(&c, false);				/* the column of the return address */
+	if (*letters == 'z') {
+		e->has_length = true;
+		take_leb(&c, false);
+		cie_augment(e, &c, letters);
+	} else if (*letters) {
+		return true;
+	}
+	e->is_good = !c.bad;
+	return true;
+}
+
+/* ---- Instructions of rows ---- */
+
+/*
+ * The operands of each instruction: 1 2 4 8: bytes; u: a number; b: a block with its length; a: an
+ * address; x: no such instruction.
+ */
+static const char operands[][3] = {
+	"", "a", "1", "2", "4", "uu", "u", "u", "u", "uu", "", "", "uu", "u", "u", "b",
+	"ub", "uu", "uu", "u", "uu", "uu", "ub", "x", "x", "x", "x", "x", "x", "8", "x", "x",
+	"x", "x", "x", "x", "x", "x", "x", "x", "x", "x", "x", "x", "x", "", "u", "uu",
+};
+
+static void operand_skip(struct cursor *c, char what, uint8_t address)
+{
+	switch (what) {
+	case 'u':
+		take_leb(c, false);
+		break;
+	case 'b':
+		cursor_skip(c, take_leb(c, false));
+		break;
+	case 'a':
+		take_plain(c, address);
+		break;
+	case 'x':
+		c->bad = true;
+		break;
+	default:
+		cursor_skip(c, (uint64_t)(what - '0'));
+	}
+}
+
+/* What the rows of a function say. */
+struct rows {
+	bool	is_part;	/* it does not begin with the row of the CIE */
+	bool	is_first;	/* it has no return address when it begins */
+	bool	is_left;	/* it has none later */
+};
+
+static bool is_advance(uint8_t op)
+{
+	return op >> 6 == 1 || (op >= 2 && op <= 4);
+}
+
+static void rows_read(struct cursor *c, uint8_t address, struct rows *r)
+{
+	bool begun = false;
+
+	while (c->at < c->size && !c->bad) {
+		const uint8_t op = (uint8_t)take_bytes(c, 1);
+		const char *o;
+
+		begun |= is_advance(op);
+		/* A nop, and the size of a call's arguments, change no row. */
+		r->is_part |= !begun && op && op != 0x2e;
+		if (op >> 6) {
+			if (op >> 6 == 2)
+				take_leb(c, false);
+			continue;
+		}
+		if (op >= sizeof(operands) / sizeof(operands[0]))
+			return;
+		if (op == CFA_UNDEFINED) {
+			if (take_leb(c, false) == REGISTER_RIP) {
+				r->is_first |= !begun;
+				r->is_left |= begun;
+			}
+			continue;
+		}
+		for (o = operands[op]; *o; o++)
+			operand_skip(c, *o, address);
+	}
+}
+
+/* ---- Landing pads ---- */
+
+/* False: the effort is spent. */
+static bool lsda_read(struct code_file *f, uint64_t at, uint64_t start)
+{
+	struct cursor c;
+	uint64_t len, pad;
+	uint8_t how;
+
+	if (!cursor_open(f, &c, at, LSDA_HEAD))
+		return true;
+	how = (uint8_t)take_bytes(&c, 1);
+	if (how != PE_OMIT)
+		start = take_address(&c, how);
+	how = (uint8_t)take_bytes(&c, 1);
+	if (how != PE_OMIT)
+		take_leb(&c, false);
+	how = (uint8_t)take_bytes(&c, 1);
+	len = take_leb(&c, false);
+	if (c.bad)
+		return true;
+	if (!code_spend(f, len + LSDA_HEAD))
+		return false;
+	if (!cursor_open(f, &c, at + c.at, len))
+		return true;
+	while (c.at < c.size && !c.bad) {
+		take_plain(&c, how);
+		take_plain(&c, how);
+		pad = take_plain(&c, how);
+		take_leb(&c, false);
+		if (pad && !c.bad)
+			code_target(f, start + pad);
+	}
+	return true;
+}
+
+/* ---- FDE ---- */
+
+static void function_add(struct code_file *f, const struct cie *e, uint64_t start, uint64_t size,
+			 const struct rows *r)
+{
+	const struct code_segment *s = code_segment_at(f, start);
+	struct code_function fn = { .start = start, .has = CODE_HAS_FDE };
+
+	if (!s || !size)
+		return;
+	if (size > s->high - start)
+		size = s->high - start;
+	fn.size = size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
+	if (start == f->image->head.e_entry || r->is_first)
+		fn.why = CODE_FIRST;
+	else if (e->is_signal)
+		fn.why = CODE_SIGNAL_FRAME;
+	else if (r->is_part)
+		fn.why = CODE_PART;
+	if (r->is_left)
+		fn.returns = CODE_RETURN_TWICE;
+	code_function_add(f, fn);
+}
+
+/* The FDE at that address. *e: the last CIE that was read. False: the effort is spent. */
+static bool fde_read(struct code_file *f, uint64_t at, struct cie *e)
+{
+	struct rows r = { .is_part = false };
+	uint64_t len, back, start, size, lsda = 0, more;
+	struct cursor c;
+
+	if (!cursor_open(f, &c, at, 8))
+		return true;
+	len = take_bytes(&c, 4);
+	back = take_bytes(&c, 4);
+	/* 0xffffffff: the form of 64 bits, which no linker writes here. */
+	if (c.bad || len < 4 || len > ENTRY_MAX || !cursor_open(f, &c, at, len + 4))
+		return true;
+	if (!code_spend(f, len))
+		return false;
+	cursor_skip(&c, 8);
+	if (e->at != at + 4 - back && !cie_read(f, e, at + 4 - back))
+		return false;
+	if (!e->is_good)
+		return true;
+	start = take_address(&c, e->address);
+	size = take_plain(&c, e->address);
+	if (e->has_length) {
+		more = take_leb(&c, false);
+		if (!cursor_has(&c, more))
+			return true;
+		more += c.at;
+		if (e->lsda != PE_OMIT && c.at < more)
+			lsda = take_address(&c, e->lsda);
+		c.at = more;
+	}
+	if (c.bad)
+		return true;
+	rows_read(&c, e->address, &r);
+	function_add(f, e, start, size, &r);
+	return !lsda || lsda_read(f, lsda, start);
+}
+
+bool fde_read_all(struct code_file *f)
+{
+	const struct image *im = f->image;
+	struct cie e = { .at = 0 };
+
+	for (size_t i = 0; i < im->nr_starts; i++)
+		if (!fde_read(f, im->starts_base + (uint64_t)(int64_t)im->starts[2 * i + 1], &e))
+			return false;
+	return true;
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sweep.c - reads the instructions of a file: where they begin, where they lead, jump tables
+ *
+ * Each function with an FDE is read from its start to its end. The first pass marks all starts, and
+ * the targets of jumps and of lea. The second pass reads the functions that jump through a register
+ * or memory, since it can check now that a table leads to starts of instructions:
+ *
+ *     lea table(%rip), B; movslq (B,I,4), R; add B, R; jmp *R      a table of distances
+ *     mov memory, R; ...; jmp *R          jmp *memory              an address that someone put there
+ *
+ * Of a jump through an address, refer.c and the first pass have marked all targets. Of a table, its
+ * words say them. A function with more jumps of the first form than tables is not resolved.
+ *
+ * What lies between functions is padding if it is nops alone. Else it is read, but only for where
+ * it leads.
+ */
+#include "elf/code/insn.h"
+#include "elf/code/state.h"
+
+enum {
+	TABLES = 64,		/* tables of one function; more are not resolved */
+	WORDS = 64,		/* of a table, that are read at once */
+	BACK = 16,		/* instructions in front of a jump that are looked at */
+};
+
+/* ---- First pass ---- */
+
+/* Without PIE, an immediate or a displacement may be an address. */
+static void numbers_mark(struct code_file *f, const struct insn *in, const uint8_t *b)
+{
+	uint32_t word;
+	uint64_t wide;
+
+	if (in->imm_size == 8) {
+		memcpy(&wide, b + in->imm_at, 8);
+		code_target(f, wide);
+	} else if (in->imm_size == 4 && !insn_has_target(in)) {
+		memcpy(&word, b + in->imm_at, 4);
+		code_target(f, word);
+	}
+	if (in->disp_size == 4 && !insn_rip_relative(in)) {
+		memcpy(&word, b + in->disp_at, 4);
+		code_target(f, word);
+	}
+}
+
+static bool is_lea(const struct insn *in)
+{
+	return in->map == INSN_BYTE && in->opcode == 0x8d && insn_rip_relative(in);
+}
+
+/* Marks what the instruction leads to. end: the address behind it. */
+static void insn_mark(struct code_file *f, const struct insn *in, const uint8_t *b, uint64_t end)
+{
+	if (insn_has_target(in))
+		code_target(f, insn_target(in, b, end));
+	else if (is_lea(in))
+		code_target(f, insn_rip_operand(in, b, end));
+	if (f->is_fixed)
+		numbers_mark(f, in, b);
+}
+
+/* Reads what lies from `at` to `end`; of a function it marks the starts, too. -> enum code_has */
+static uint8_t range_read(struct code_file *f, const struct code_segment *s, uint64_t at,
+			  uint64_t end, bool is_function)
+{
+	struct insn in;
+	uint8_t has = 0;
+
+	while (at < end) {
+		const uint8_t *b = s->bytes + (at - s->low);
+
+		if (!insn_read(b, end - at, &in)) {
+			has |= CODE_HAS_UNKNOWN;
+			at++;
+			continue;
+		}
+		if (is_function)
+			s->marks[at - s->low] |= CODE_START;
+		at += in.len;
+		insn_mark(f, &in, b, at);
+		if (in.flow == INSN_JUMP_INDIRECT)
+			has |= CODE_HAS_JUMPS;
+	}
+	return has;
+}
+
+/* ---- Jumps through registers ---- */
+
+/* The instructions in front of a jump, the last one first. */
+struct before {
+	struct insn	in[BACK];
+	uint64_t	at[BACK];
+	unsigned int	nr;		/* that were read, in all */
+};
+
+static unsigned int rm_of(const struct insn *in)
+{
+	return (in->modrm & 7u) | (in->rex & 1u) << 3;
+}
+
+static unsigned int reg_of(const struct insn *in)
+{
+	return (in->modrm >> 3 & 7u) | (in->rex & 4u) << 1;
+}
+
+/* mov memory, %register of 64 bits */
+static bool is_load(const struct insn *in, unsigned int reg)
+{
+	return in->map == INSN_BYTE && in->opcode == 0x8b && (in->rex & 8) && in->modrm >> 6 != 3 &&
+	       reg_of(in) == reg;
+}
+
+/* The register in the opcode's last bits. */
+static unsigned int low_of(const struct insn *in)
+{
+	return (in->opcode & 7u) | (in->rex & 1u) << 3;
+}
+
+/* Whether it surely leaves that register as it is: what compilers write at a function's end. */
+static bool is_harmless(const struct insn *in, unsigned int reg)
+{
+	const bool is_memory = in->modrm >> 6 != 3;
+
+	if (in->map != INSN_BYTE)
+		return insn_is_padding(in);
+	switch (in->opcode) {
+	case 0x39: case 0x3b: case 0x84: case 0x85:	/* cmp, test */
+	case 0x70 ... 0x7f:				/* short jcc */
+		return true;
+	case 0x58 ... 0x5f: case 0xb8 ... 0xbf:		/* pop, mov of a number */
+		return low_of(in) != reg;
+	case 0x01: case 0x29: case 0x31: case 0x89:	/* add, sub, xor, mov from a register */
+	case 0x81: case 0x83: case 0xc7:		/* add, sub, cmp, mov of a number */
+		return is_memory || rm_of(in) != reg;
+	case 0x03: case 0x2b: case 0x33: case 0x8b: case 0x8d:	/* to a register; lea */
+		return reg_of(in) != reg;
+	case 0xc9:					/* leave */
+		return reg != 5;
+	}
+	return false;
+}
+
+/*
+ * Whether the jump takes an address as it is in memory. Nothing may jump to an instruction between
+ * the load and the jump, since that way the register could have another value.
+ */
+static bool takes_address(const struct code_segment *s, const struct before *w,
+			  const struct insn *jump, uint64_t at)
+{
+	const unsigned int reg = rm_of(jump), nr = w->nr < BACK ? w->nr : BACK;
+
+	if (jump->modrm >> 6 != 3)
+		return true;
+	for (unsigned int i = 1; i <= nr; i++) {
+		const struct insn *in = &w->in[(w->nr - i) % BACK];
+
+		if (s->marks[at - s->low] & CODE_TARGET)
+			return false;
+		if (is_load(in, reg))
+			return true;
+		if (!is_harmless(in, reg))
+			return false;
+		at = w->at[(w->nr - i) % BACK];
+	}
+	return false;
+}
+
+/* ---- Second pass ---- */
+
+/* What a function's jumps need. */
+struct switches {
+	uint64_t	tables[TABLES];
+	unsigned int	nr_tables, nr_jumps;
+	bool		more;
+};
+
+static void table_add(struct switches *w, uint64_t at)
+{
+	w->more |= w->nr_tables == TABLES;
+	if (w->nr_tables < TABLES)
+		w->tables[w->nr_tables++] = at;
+}
+
+static void switches_find(const struct code_file *f, const struct code_segment *s,
+			  const struct code_function *fn, struct switches *w)
+{
+	const uint64_t end = fn->start + fn->size;
+	struct before before = { .nr = 0 };
+	uint64_t at = fn->start;
+	struct insn in;
+
+	while (at < end) {
+		const uint8_t *b = s->bytes + (at - s->low), *marks;
+
+		if (!insn_read(b, end - at, &in)) {
+			at++;
+			continue;
+		}
+		if (is_lea(&in)) {
+			marks = code_marks(f, insn_rip_operand(&in, b, at + in.len));
+			if (!marks || !(*marks & CODE_COVERED))
+				table_add(w, insn_rip_operand(&in, b, at + in.len));
+		}
+		if (in.flow == INSN_JUMP_INDIRECT && !takes_address(s, &before, &in, at))
+			w->nr_jumps++;
+		before.in[before.nr % BACK] = in;
+		before.at[before.nr++ % BACK] = at;
+		at += in.len;
+	}
+}
+
+/* Whether a table of the function may lead there. */
+static bool table_leads_to(const struct code_file *f, const struct code_function *fn, uint64_t at)
+{
+	const uint8_t *marks = code_marks(f, at);
+	const struct code_function *to;
+
+	if (!marks || !(*marks & CODE_START))
+		return false;
+	if (at - fn->start < fn->size)
+		return true;
+	to = code_function_at(f, at);
+	return to && to->why == CODE_PART;
+}
+
+/* Marks where a table leads. It ends at the next one. -> whether it is a table */
+static bool table_mark(struct code_file *f, const struct code_function *fn, uint64_t table,
+		       uint64_t limit)
+{
+	uint64_t at = table;
+	uint32_t flags;
+
+	while (at < limit) {
+		size_t size = WORDS * 4;
+		const unsigned char *b = image_address(f->image, at, &size, &flags);
+
+		for (size_t i = 0; b && i + 4 <= size && at < limit; i += 4, at += 4) {
+			int32_t word;
+			uint64_t to;
+
+			memcpy(&word, b + i, 4);
+			to = table + (uint64_t)(int64_t)word;
+			if (!table_leads_to(f, fn, to))
+				return at > table;
+			code_target(f, to);
+			if (!code_spend(f, 1))
+				return false;
+		}
+		if (!b || size < WORDS * 4)
+			break;
+	}
+	return at > table;
+}
+
+static void jumps_resolve(struct code_file *f, struct code_function *fn)
+{
+	const struct code_segment *s = code_segment_at(f, fn->start);
+	struct switches w = { .nr_tables = 0 };
+	unsigned int found = 0;
+
+	switches_find(f, s, fn, &w);
+	for (unsigned int i = 0; w.nr_jumps && i < w.nr_tables; i++) {
+		uint64_t limit = UINT64_MAX;
+
+		for (unsigned int k = 0; k < w.nr_tables; k++)
+			if (w.tables[k] > w.tables[i] && w.tables[k] < limit)
+				limit = w.tables[k];
+		found += table_mark(f, fn, w.tables[i], limit);
+	}
+	if (found < w.nr_jumps || w.more)
+		fn->has |= CODE_HAS_UNRESOLVED;
+}
+
+/* ---- Between functions ---- */
+
+static bool is_padding(const struct code_segment *s, uint64_t at, uint64_t end)
+{
+	struct insn in;
+
+	for (; at < end; at += in.len) {
+		const uint8_t *b = s->bytes + (at - s->low);
+
+		in.len = 1;
+		/* Zeros are between sections. */
+		if (*b && (!insn_read(b, end - at, &in) || !insn_is_padding(&in)))
+			return false;
+	}
+	return true;
+}
+
+static void gap_read(struct code_file *f, const struct code_segment *s, uint64_t at, uint64_t end)
+{
+	if (!is_padding(s, at, end)) {
+		range_read(f, s, at, end, false);
+		return;
+	}
+	/* A zero may be a byte of data. */
+	for (; at < end; at++)
+		if (!(s->marks[at - s->low] & CODE_COVERED))
+			s->marks[at - s->low] |= CODE_PADDING;
+}
+
+/* The functions are in order, and so are the gaps between those of them that have an FDE. */
+static void gaps_read(struct code_file *f, const struct code_segment *s)
+{
+	uint64_t at = s->low;
+
+	for (size_t i = 0; i < f->nr_functions; i++) {
+		const struct code_function *fn = &f->functions[i];
+
+		if (!(fn->has & CODE_HAS_FDE) || fn->start - s->low >= s->high - s->low)
+			continue;
+		if (at < fn->start)
+			gap_read(f, s, at, fn->start);
+		at = fn->start + fn->size;
+	}
+	if (at < s->high)
+		gap_read(f, s, at, s->high);
+}
+
+bool sweep_all(struct code_file *f)
+{
+	for (size_t i = 0; i < f->nr_functions; i++) {
+		struct code_function *fn = &f->functions[i];
+		const struct code_segment *s = code_segment_at(f, fn->start);
+
+		if (fn->has & CODE_HAS_FDE)
+			fn->has |= range_read(f, s, fn->start, fn->start + fn->size, true);
+	}
+	for (unsigned int i = 0; i < f->nr_segments; i++)
+		gaps_read(f, &f->segments[i]);
+	for (size_t i = 0; i < f->nr_functions; i++)
+		if ((f->functions[i].has & CODE_HAS_FDE) && (f->functions[i].has & CODE_HAS_JUMPS))
+			jumps_resolve(f, &f->functions[i]);
+	return f->effort;
+}
