@@ -6,6 +6,7 @@
  *     run       src/cli/run: check.c, elf.c
  *     agent     src/elf/sites_find.c, src/agent/sites: jumps.c, returns.c, from memory of just that
  *               size
+ *     both      src/elf/code: functions, plans, notes
  */
 #include <elf.h>
 #include <stdbool.h>
@@ -19,6 +20,7 @@
 
 #include "agent/sites/sites.h"
 #include "cli/run/check.h"
+#include "elf/code/code.h"
 #include "elf/file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -120,6 +122,55 @@ static void agent_reads(const uint8_t *data, size_t size)
 	free(copy);
 }
 
+static void plan_read(struct code_file *f, uint64_t at)
+{
+	struct code_plan p;
+
+	if (!code_plan(f, at, 0, &p))
+		return;
+	check(code_segment_at(f, p.at) && code_segment_at(f, p.at + p.len - 1),
+	      "a plan outside the code");
+	check(p.nr && p.nr <= CODE_MOVED_MAX && p.before < p.nr, "a plan without its address");
+	code_own(f, &p, true);
+	check(!code_plan(f, at, 0, &p) && p.why == CODE_OWNED, "bytes of two probes");
+}
+
+static void notes_read(const struct image *im)
+{
+	struct code_argument arguments[CODE_ARGUMENTS];
+	struct code_notes w = { .image = im };
+	struct code_note n;
+
+	while (code_note_next(&w, &n)) {
+		const unsigned int nr = code_note_arguments(&n, arguments);
+
+		for (unsigned int i = 0; i < nr; i++)
+			check(arguments[i].text_len <= strlen(n.arguments), "a text too long");
+	}
+}
+
+static void code_reads(const uint8_t *data, size_t size)
+{
+	void *copy = malloc(size), *memory;
+	struct image im;
+	struct code_file f;
+	size_t room;
+
+	memcpy(copy, data, size);
+	room = image_open(&im, copy, size) ? code_room(&im) : 0;
+	memory = room ? calloc(1, room) : NULL;
+	if (memory && code_open(&f, &im, memory, room)) {
+		for (size_t i = 0; i < f.nr_functions; i++) {
+			plan_read(&f, f.functions[i].start);
+			plan_read(&f, f.functions[i].start + f.functions[i].size / 2);
+		}
+	}
+	if (room)
+		notes_read(&im);
+	free(memory);
+	free(copy);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static int fd = -1;
@@ -137,5 +188,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	server_reads(&want);
 	run_reads();
 	agent_reads(data, size);
+	code_reads(data, size);
 	return 0;
 }

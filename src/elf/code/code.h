@@ -115,7 +115,7 @@ struct code_file {
 	unsigned int	nr_segments;
 	struct code_function *functions;	/* in order of start; they do not overlap */
 	size_t		nr_functions;
-	bool		is_fixed;	/* loaded at the addresses of the file: not PIE, no library */
+	bool		is_fixed;	/* loaded where the file says: not PIE, no library */
 	/* while it is opened */
 	uint64_t	effort;		/* steps that reading it may still take */
 	size_t		room;		/* for functions */

@@ -7,7 +7,7 @@
  * or memory, since it can check now that a table leads to starts of instructions:
  *
  *     lea table(%rip), B; movslq (B,I,4), R; add B, R; jmp *R      a table of distances
- *     mov memory, R; ...; jmp *R          jmp *memory              an address that someone put there
+ *     mov memory, R; ...; jmp *R          jmp *memory              an address put there before
  *
  * Of a jump through an address, refer.c and the first pass have marked all targets. Of a table, its
  * words say them. A function with more jumps of the first form than tables is not resolved.

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * code_fixture.S - functions whose plans are known; tests/unit/elf/code.c has them by name
+ *
+ * Labels that begin with .L leave no symbol, so only what the test is about refers to them.
+ */
+	.text
+	.balign 64
+
+.macro begin name
+	.globl \name
+	.type \name, @function
+\name:
+	.cfi_startproc
+.endm
+
+.macro end name
+	.cfi_endproc
+	.size \name, . - \name
+	int3				/* no hole for a JMP: see f_hopped */
+.endm
+
+begin f_whole
+	mov $0x12345678, %eax
+	ret
+end f_whole
+
+begin f_several
+	push %rbp
+	mov %rsp, %rbp
+	sub $16, %rsp
+	leave
+	ret
+end f_several
+
+begin f_endbr
+	endbr64
+	mov $0x12345678, %eax
+	ret
+end f_endbr
+
+/* A branch leads to the second instruction, and the first one has one byte. */
+begin f_inner
+	push %rbx
+.Linner:
+	dec %edi
+	jnz .Linner
+	pop %rbx
+	ret
+end f_inner
+
+begin f_punned
+	mov %edi, %eax
+.Lpunned:
+	dec %eax
+	jnz .Lpunned
+	ret
+end f_punned
+
+/* +5: the JMP stands on the mov. */
+begin f_before
+	mov $1, %eax
+	xor %ecx, %ecx
+.Lbefore:
+	dec %ecx
+	jnz .Lbefore
+	ret
+end f_before
+
+/* +5: what comes back from the call would not pass a JMP in front of it. */
+begin f_behind_call
+	call .Lback
+	xor %ecx, %ecx
+.Lback:
+	dec %ecx
+	jnz .Lback
+	ret
+end f_behind_call
+
+begin f_call_ends
+	push %rbx
+	call *%rax
+	pop %rbx
+	ret
+end f_call_ends
+
+begin f_computed
+	push %rbx
+	mov %rdi, %rax
+	add %rsi, %rax
+	pop %rbx
+	jmp *%rax
+end f_computed
+
+begin f_by_memory
+	mov %rdi, %rax
+	mov %rsi, %rcx
+	jmp *(%rax)
+end f_by_memory
+
+begin f_loaded
+	push %rbx
+	mov 8(%rdi), %rax
+	add $8, %rsp
+	jmp *%rax
+end f_loaded
+
+/* The load is jumped over. */
+begin f_joined
+	mov %rsi, %rax
+	test %rdi, %rdi
+	jz .Ljoined
+	mov (%rdi), %rax
+.Ljoined:
+	jmp *%rax
+end f_joined
+
+begin f_padded
+	xor %eax, %eax
+	ret
+	nopw (%rax, %rax)
+	nop
+end f_padded
+
+begin f_fixed
+	ud2
+	int3
+	call *8(%rsp)
+	xbegin .Lfixed
+.Lfixed:
+	jmp .Lfixed
+end f_fixed
+
+begin f_signal
+	.cfi_signal_frame
+	mov $15, %eax
+	syscall
+end f_signal
+
+begin f_first
+	.cfi_undefined rip
+	mov $15, %eax
+	ret
+end f_first
+
+begin f_part
+	.cfi_def_cfa_offset 16
+	mov $15, %eax
+	ret
+end f_part
+
+begin f_undefined_later
+	mov $15, %eax
+	.cfi_undefined rip
+	ret
+end f_undefined_later
+
+	.globl f_no_fde
+	.type f_no_fde, @function
+f_no_fde:
+	mov $15, %eax
+	ret
+	.size f_no_fde, . - f_no_fde
+	int3
+
+begin f_unknown
+	mov $15, %eax
+	.byte 0x06
+	mov $15, %eax
+	ret
+end f_unknown
+
+/* .data has the address of the second instruction. */
+begin f_data
+	mov %edi, %eax
+.Ldata:
+	mov %eax, %ecx
+	nop
+	ret
+end f_data
+
+/* An exception leads to the second instruction. */
+begin f_pad
+	.cfi_lsda 0x1b, .Llsda
+	mov %edi, %eax
+.Lpad:
+	mov %eax, %ecx
+	nop
+	ret
+end f_pad
+
+begin f_lea
+	lea .Llea(%rip), %rax
+	mov %edi, %eax
+.Llea:
+	mov %eax, %ecx
+	nop
+	ret
+end f_lea
+
+begin f_sequence
+	mov $15, %eax
+.Lsequence:
+	mov %eax, %edi
+	movl $15, (%rsi)
+.Lsequence_end:
+	ret
+.Labort:
+	mov $15, %eax
+	ret
+end f_sequence
+
+begin setjmp
+	mov $15, %eax
+	ret
+end setjmp
+
+	.balign 16, 0x90
+	nopw 0x100(%rax, %rax)
+begin f_hopped
+	push %rbx
+	dec %edi
+.Lhopped:
+	dec %edi
+	jnz .Lhopped
+	pop %rbx
+	ret
+end f_hopped
+
+	.data
+	.balign 8
+	.quad .Ldata
+
+	.section __rseq_cs, "aw"
+	.balign 32
+	.long 0, 0
+	.quad .Lsequence, .Lsequence_end - .Lsequence, .Labort
+
+	.section .gcc_except_table, "a"
+.Llsda:
+	.byte 0xff, 0xff, 1		/* no start of its own, no types, numbers of any length */
+	.uleb128 .Lsites_end - .Lsites
+.Lsites:
+	.uleb128 0
+	.uleb128 1
+	.uleb128 .Lpad - f_pad
+	.uleb128 0
+.Lsites_end:
+
+	.section .stapsdt.base, "aG", "progbits", .stapsdt.base, comdat
+	.weak _.stapsdt.base
+	.hidden _.stapsdt.base
+_.stapsdt.base:
+	.space 1
+	.size _.stapsdt.base, 1
+
+	.section .probes, "aw"
+.Lsemaphore:
+	.short 0
+
+.macro note address, semaphore, name, arguments
+	.section .note.stapsdt, "", "note"
+	.balign 4
+	.long 8, .Lnote_end\@ - .Lnote\@, 3
+	.asciz "stapsdt"
+.Lnote\@:
+	.quad \address, _.stapsdt.base, \semaphore
+	.asciz "fixture", "\name", "\arguments"
+.Lnote_end\@:
+	.balign 4
+.endm
+
+	note f_several, 0, first, "-4@%edi 8@%rsi"
+	note f_data, .Lsemaphore, second, ""
+	.section .note.GNU-stack, "", @progbits
