@@ -106,7 +106,8 @@ static void sort(struct code_function *v, size_t nr)
 	}
 }
 
-void code_functions_sort(struct code_file *f)
+/* Of functions with one start the first is left. No function reaches into the next one. */
+static void functions_order(struct code_file *f)
 {
 	size_t to = 0;
 
@@ -126,8 +127,6 @@ void code_functions_sort(struct code_file *f)
 
 static void functions_mark(struct code_file *f)
 {
-	static const unsigned char endbr[ENDBR] = { 0xf3, 0x0f, 0x1e, 0xfa };
-
 	for (size_t i = 0; i < f->nr_functions; i++) {
 		struct code_function *fn = &f->functions[i];
 		const struct code_segment *s = code_segment_at(f, fn->start);
@@ -137,7 +136,7 @@ static void functions_mark(struct code_file *f)
 		if (fn->has & CODE_HAS_FDE)
 			for (uint32_t k = 0; k < fn->size; k++)
 				marks[k] |= CODE_COVERED;
-		if (fn->size > ENDBR && !memcmp(s->bytes + (fn->start - s->low), endbr, ENDBR))
+		if (fn->size > ENDBR && !memcmp(s->bytes + (fn->start - s->low), endbr64, ENDBR))
 			fn->has |= CODE_HAS_ENDBR;
 	}
 }
@@ -191,9 +190,9 @@ bool code_open(struct code_file *f, const struct image *im, void *memory, size_t
 	f->room = (size_t)(marks - (uint8_t *)memory) / sizeof(struct code_function);
 	if (!fde_read_all(f))
 		return false;
-	code_functions_sort(f);
+	functions_order(f);
 	refer_symbols(f);
-	code_functions_sort(f);
+	functions_order(f);
 	functions_mark(f);
 	stubs_leave(f);
 	return refer_mark(f) && sweep_all(f);

@@ -293,12 +293,6 @@ unsigned int insn_distance(const struct insn *in)
 	return in->flow >= INSN_JUMP && in->flow <= INSN_LOOP ? in->imm_size : 0;
 }
 
-bool insn_is_endbr(const struct insn *in)
-{
-	return in->map == INSN_0F && in->opcode == 0x1e && in->modrm == 0xfa &&
-	       (in->prefix & INSN_F3);
-}
-
 bool insn_is_padding(const struct insn *in)
 {
 	if (in->map == INSN_0F)

@@ -106,7 +106,6 @@ static inline bool insn_is_call(const struct insn *in)
 	return in->flow == INSN_CALL || in->flow == INSN_CALL_INDIRECT;
 }
 
-bool insn_is_endbr(const struct insn *in);
 /* Whether the instruction has no effect: what compilers put between functions, and int3. */
 bool insn_is_padding(const struct insn *in);
 /* jmp *register, jmp *memory, and the same to another segment. */

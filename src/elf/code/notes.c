@@ -10,7 +10,7 @@
  * An argument is a size, @, and an operand as in assembly: -4@%eax, 8@$5, 8@16(%rbp,%rax,8),
  * 8f@%xmm0, 8@variable+8(%rip), 8@%fs:-8.
  *
- * Source: systemtap's wiki, UserSpaceProbeImplementation; <sys/sdt.h>.
+ * Source: systemtap's wiki, UserSpaceProbeImplementation.
  */
 #include "elf/code/code.h"
 

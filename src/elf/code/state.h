@@ -47,9 +47,6 @@ static inline void code_function_add(struct code_file *f, struct code_function f
 		f->functions[f->nr_functions++] = fn;
 }
 
-/* Brings the functions in order of start. Of those with one start the first is left. */
-void code_functions_sort(struct code_file *f);
-
 /* ---- fde.c ---- */
 
 /* Reads all functions of .eh_frame_hdr. False: the effort is spent. */

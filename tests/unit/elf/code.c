@@ -188,7 +188,8 @@ static void each_function(void **state)
 		const char *name;
 		uint8_t why, returns;
 	} known[] = {
-		{ "f_whole", 0, 0 }, { "f_signal", CODE_SIGNAL_FRAME, 0 }, { "f_first", CODE_FIRST, 0 },
+		{ "f_whole", 0, 0 }, { "f_signal", CODE_SIGNAL_FRAME, 0 },
+		{ "f_first", CODE_FIRST, 0 },
 		{ "f_part", CODE_PART, 0 }, { "f_no_fde", CODE_NO_FDE, 0 },
 		{ "f_undefined_later", 0, CODE_RETURN_TWICE }, { "setjmp", 0, CODE_RETURN_TWICE },
 	};
