@@ -4,6 +4,7 @@
  *
  *     x86-tsc    ticks ---- the session's own scale ----> session time
  *     mono       ns    ---- + to_session, compared at the begin of each round
+ *                ns    ---- session time, where the session's clock is mono, too
  *
  * The instance whose events are shown may have another clock than the counter. Its times are the
  * session's plus the distance of both clocks at the begin of the round: in a round of 10 ms they
@@ -29,6 +30,12 @@ uint64_t live_system_ns(clockid_t id)
 
 	clock_gettime(id, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Where the counter is no clock, the session has the clock that the kernel then has. */
+static bool clocks_are_one(const struct live_clock *c)
+{
+	return !c->scale->valid;
 }
 
 static uint64_t session_time(const struct live_clock *c)
@@ -88,7 +95,7 @@ static int64_t instance_distance(const struct live_clock *c, uint32_t id)
 	switch (id) {
 	case CLOCK_ID_MONO:
 	case CLOCK_ID_UPTIME:
-		return compare_clocks(c, CLOCK_MONOTONIC, &error);
+		return clocks_are_one(c) ? 0 : compare_clocks(c, CLOCK_MONOTONIC, &error);
 	case CLOCK_ID_MONO_RAW:
 		return compare_clocks(c, CLOCK_MONOTONIC_RAW, &error);
 	case CLOCK_ID_BOOT:
@@ -105,7 +112,7 @@ void live_clock_round(struct live *l)
 	struct live_clock *c = &l->clock;
 	uint64_t error;
 
-	if (!c->counter) {
+	if (!c->counter && !clocks_are_one(c)) {
 		c->to_session = -compare_clocks(c, CLOCK_MONOTONIC, &error);
 		if (error > c->error)
 			c->error = error;
