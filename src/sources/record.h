@@ -9,6 +9,7 @@
 
 #include "plane/plane.h"
 #include "sources/recording/file/subbuf.h"
+#include "sources/stack_probes.h"
 
 enum {
 	/* The tracepoint, the reserved record and the histogram each hold preemption off. */
@@ -31,22 +32,25 @@ static inline unsigned int record_level(const uint8_t *record)
 /*
  * Sets the hit's stack from a kernel_stack record, whose addresses begin at offset `at`; `room` has
  * LAYOUT_STACK_MAX entries and outlives the hit. The first address is in the function through which
- * the event is called (__traceiter_NAME, or the caller of the tracepoint). The kernel's histograms
- * do not show that one.
+ * the event is called (__traceiter_NAME, or the caller of the tracepoint), or one of `probes` comes
+ * before that. The kernel's histograms do not show these.
  */
-static inline void record_stack(const struct subbuf_record *stack, uint32_t at, uint64_t *room,
-				struct hit *h)
+static inline void record_stack(const struct subbuf_record *stack, uint32_t at,
+				const struct stack_probes *probes, uint64_t *room, struct hit *h)
 {
 	const uint32_t most = stack->size > at ? (stack->size - at) / 8 : 0;
-	uint32_t nr = stack->size >= 12 ? subbuf_u32(stack->data + 8) : 0;
+	uint32_t nr = stack->size >= 12 ? subbuf_u32(stack->data + 8) : 0, hidden;
 
 	if (nr > most)
 		nr = most;
 	if (nr > LAYOUT_STACK_MAX)
 		nr = LAYOUT_STACK_MAX;
 	memcpy(room, stack->data + at, nr * 8);
-	h->stack = nr ? room + 1 : room;
-	h->nr_stack = nr ? nr - 1 : 0;
+	hidden = nr ? 1u + stack_probes_has(probes, room[0]) : 0;
+	if (hidden > nr)
+		hidden = nr;
+	h->stack = room + hidden;
+	h->nr_stack = nr - hidden;
 	h->stack_record = stack->data;
 	h->stack_size = stack->size;
 	h->stack_time = stack->time;

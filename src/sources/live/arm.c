@@ -5,6 +5,7 @@
  *     plan of an event                ->  events/SYSTEM/EVENT/enable
  *     one condition of all its users  ->  events/SYSTEM/EVENT/filter
  *     a plan or an instance that wants stacks  ->  options/stacktrace
+ *     any of them                     ->  enable of the events that tell new names of tasks
  *
  * A condition that the kernel has needs no record of what it rejects. It is only a saving: the
  * session's own filters run on all that comes.
@@ -69,9 +70,17 @@ static void condition_of_file(struct condition *c, const struct event_file *f)
 		condition_join(c, t->cond);
 }
 
-static const char *condition_of(const struct event *e)
+static bool is_namer(const struct live *l, const struct event *e)
 {
-	struct condition c = { 0 };
+	for (unsigned int i = 0; i < LIVE_NAMERS; i++)
+		if (e->id == l->namers[i])
+			return true;
+	return false;
+}
+
+static const char *condition_of(const struct live *l, const struct event *e)
+{
+	struct condition c = { .none = is_namer(l, e) };
 	const struct event_file *f;
 
 	list_each(f, &e->files, event_node)
@@ -82,7 +91,7 @@ static const char *condition_of(const struct event *e)
 /* A kernel that refuses a condition records all; so it does without memory for its text. */
 static void arm_filter(struct live *l, const struct event *e)
 {
-	const char *text = condition_of(e);
+	const char *text = condition_of(l, e);
 	char **had = &l->filters[e->id];
 
 	if (!text && !*had)
@@ -106,6 +115,33 @@ static void arm_count(struct live *l, uint32_t id, bool on)
 		live_run_wake(l);
 }
 
+/*
+ * While any event is armed, those that tell new names are. A name that was known before may be
+ * an old one.
+ */
+static void arm_namers(struct live *l, bool on)
+{
+	bool told = on;
+
+	if (on == l->namers_armed)
+		return;
+	/* Release: pairs with live_names_round(). The events are enabled later. */
+	if (on)
+		atomic_store_explicit(&l->names_anew, true, memory_order_release);
+	for (unsigned int i = 0; i < LIVE_NAMERS; i++) {
+		const uint32_t id = l->namers[i];
+
+		if (!id)
+			told = false;
+		else if (!live_bit(l->armed, id) &&
+			 write_event(l, l->model->by_id[id], "enable", on ? "1" : "0"))
+			told = false;
+	}
+	l->namers_armed = on;
+	/* Relaxed: a name is asked once more. */
+	atomic_store_explicit(&l->names_told, told, memory_order_relaxed);
+}
+
 int live_arm_need(void *arg, struct event *e, bool needed)
 {
 	struct live *l = arg;
@@ -113,12 +149,15 @@ int live_arm_need(void *arg, struct event *e, bool needed)
 
 	if (!live_bit(l->known, e->id) || needed == live_bit(l->armed, e->id))
 		return 0;
-	err = write_event(l, e, "enable", needed ? "1" : "0");
+	if (!l->namers_armed || !is_namer(l, e))
+		err = write_event(l, e, "enable", needed ? "1" : "0");
 	if (err && needed) {
 		l->nr_refused++;
 		return err;
 	}
 	arm_count(l, e->id, needed);
+	/* Relaxed: only this thread writes to it. */
+	arm_namers(l, atomic_load_explicit(&l->nr_armed, memory_order_relaxed) > 0);
 	return 0;
 }
 
@@ -160,8 +199,12 @@ static void arm_stacks(struct live *l, bool wanted)
 	if (l->no_stacks)
 		return;
 	l->stacks = wanted;
-	/* Relaxed: a record without a stack is passed all the same. */
-	atomic_store_explicit(&l->expects_stacks, wanted, memory_order_relaxed);
+	if (wanted)
+		live_import_probes(l);
+	/*
+	 * Release: pairs with fill_stack(). A record that comes before is passed without its stack.
+	 */
+	atomic_store_explicit(&l->expects_stacks, wanted, memory_order_release);
 }
 
 void live_arm_settle(void *arg)

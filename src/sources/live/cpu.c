@@ -76,16 +76,19 @@ void live_cpu_next(struct live_cpu *c)
 	c->records++;
 }
 
-bool live_cpu_peek(const struct live_cpu *c, struct subbuf_record *out)
+struct live_peek live_cpu_peek_begin(const struct live_cpu *c)
 {
-	struct subbuf page = c->page;
-	unsigned int at = c->next;
+	return (struct live_peek){ .page = c->page, .next = c->next };
+}
+
+bool live_cpu_peek(const struct live_cpu *c, struct live_peek *peek, struct subbuf_record *out)
+{
 	uint64_t lost;
 	int ret;
 
-	while ((ret = subbuf_next(&page, out)) <= 0)
-		if (ret < 0 || at == c->tail ||
-		    subbuf_start(&page, slot_at(c, at++), c->page_size, &lost))
+	while ((ret = subbuf_next(&peek->page, out)) <= 0)
+		if (ret < 0 || peek->next == c->tail ||
+		    subbuf_start(&peek->page, slot_at(c, peek->next++), c->page_size, &lost))
 			return false;
 	return true;
 }

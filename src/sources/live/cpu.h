@@ -37,6 +37,12 @@ struct live_cpu {
 	uint64_t	records;
 };
 
+/* A place behind the present record; valid until the next call that reads or passes. */
+struct live_peek {
+	struct subbuf	page;
+	unsigned int	next;
+};
+
 /* dir: of per_cpu/cpuN. 0 or -errno */
 int live_cpu_open(struct live_cpu *c, int dir, uint32_t cpu, uint32_t page_size);
 void live_cpu_close(struct live_cpu *c);
@@ -47,7 +53,8 @@ void live_cpu_close(struct live_cpu *c);
 bool live_cpu_read(struct live_cpu *c, uint64_t now);
 /* The record is passed: c->record is the next one, if c->has. */
 void live_cpu_next(struct live_cpu *c);
-/* The record behind the present one, as far as it has been read. */
-bool live_cpu_peek(const struct live_cpu *c, struct subbuf_record *out);
+/* The records behind the present one, one after the other, as far as they have been read. */
+struct live_peek live_cpu_peek_begin(const struct live_cpu *c);
+bool live_cpu_peek(const struct live_cpu *c, struct live_peek *peek, struct subbuf_record *out);
 
 #endif

@@ -84,6 +84,17 @@ static void import_stack(struct live *l)
 	free(text);
 }
 
+static void import_namers(struct live *l)
+{
+	static const char *const names[LIVE_NAMERS] = { "task_rename", "task_newtask" };
+
+	for (unsigned int i = 0; i < LIVE_NAMERS; i++) {
+		const struct event *e = model_find_event(l->model, "task", names[i]);
+
+		l->namers[i] = e && live_bit(l->known, e->id) ? e->id : 0;
+	}
+}
+
 int live_import(struct live *l)
 {
 	int err = each_dir(l, l->kernel.top, "events", import_system);
@@ -91,6 +102,7 @@ int live_import(struct live *l)
 	if (err)
 		return err;
 	import_stack(l);
+	import_namers(l);
 	task_names_rules(&l->names, l->model);
 	return 0;
 }
@@ -126,5 +138,24 @@ void live_import_symbols(void *arg)
 	rest = text = kernel_read(AT_FDCWD, "/proc/kallsyms", &len);
 	while ((line = strsep(&rest, "\n")))
 		import_symbol(l, line);
+	free(text);
+}
+
+void live_import_probes(struct live *l)
+{
+	char *text, *rest, *line, *end;
+	size_t len;
+
+	if (l->probes.nr)
+		return;
+	rest = text = kernel_read(AT_FDCWD, "/proc/kallsyms", &len);
+	while ((line = strsep(&rest, "\n"))) {
+		const uint64_t addr = strtoull(line, &end, 16);
+
+		/* Without memory, stacks have one function more. */
+		if (addr && end[0] == ' ' && end[1] && end[2] == ' ')
+			(void)stack_probes_line(&l->probes, addr, end + 3);
+	}
+	stack_probes_end(&l->probes);
 	free(text);
 }

@@ -208,6 +208,7 @@ void live_destroy(struct live *l)
 	if (l->slot)
 		session_slot_put(l->model->session, l->slot);
 	live_names_destroy(l);
+	stack_probes_free(&l->probes);
 	free(l->model->source_bytes);
 	l->model->source_bytes = NULL;
 	if (l->wake >= 0)

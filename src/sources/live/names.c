@@ -2,9 +2,11 @@
 /*
  * names.c - what the tasks of the running kernel are called
  *
- * A record has a number only. Its name comes from the records that tell names (sched_switch,
- * task_rename ...), as far as the session reads those, else from /proc, once a second for each
- * task that occurs. saved_cmdlines shows in the end what the kernel's own table has: that is the
+ * A record has a number only. Its name comes from the records that tell names: task_rename and
+ * task_newtask, which are read as long as any event is, and sched_switch and others, as far as the
+ * session wants those. /proc has the names of tasks that are older. If the kernel does not have
+ * those events, or a record was lost, /proc is asked once a second for each task that occurs.
+ * saved_cmdlines shows in the end what the kernel's own table has: that is the
  * name which a kernel prints for all records of the task.
  */
 #include <errno.h>
@@ -85,10 +87,31 @@ static void ask_proc(struct live *l, int pid)
 	fclose(in);
 }
 
+void live_names_round(struct live *l)
+{
+	/* Acquire: pairs with arm_namers(). */
+	if (atomic_load_explicit(&l->names_anew, memory_order_relaxed) &&
+	    atomic_exchange_explicit(&l->names_anew, false, memory_order_acquire))
+		(void)madvise(l->asked, NAMES_ASKED, MADV_DONTNEED);
+}
+
+/* Whether a name that is known holds until a record tells another one. */
+static bool names_hold(const struct live *l)
+{
+	/* Relaxed: see arm_namers(). */
+	if (!atomic_load_explicit(&l->names_told, memory_order_relaxed))
+		return false;
+	for (uint32_t i = 0; i < l->nr_cpus; i++)
+		if (l->cpus[i].lost || l->cpus[i].damaged)
+			return false;
+	return true;
+}
+
 const char *live_names_find(struct live *l, int pid, uint32_t cpu)
 {
 	if (pid > 0 && pid < TASK_PIDS && l->asked[pid] != l->second + 1) {
-		ask_proc(l, pid);
+		if (!l->asked[pid] || !names_hold(l))
+			ask_proc(l, pid);
 		note_again(l, pid);
 	}
 	return task_names_find(&l->names, pid, cpu, 0);

@@ -16,7 +16,12 @@
 #include "sources/live/state.h"
 #include "sources/record.h"
 
-enum { STACK_LOOKS = 20 };
+enum {
+	STACK_BETWEEN		= 64,		/* records between one and its stack */
+	STACK_LOOKS_AT_ONCE	= 20,
+	STACK_LOOKS		= 1000,
+	STACK_PAUSE_NS		= 100000,	/* between two of the others */
+};
 
 /* ---- one record ---- */
 
@@ -26,33 +31,56 @@ static bool has_plan(const struct live *l, uint32_t type)
 	return atomic_load_explicit(&plane_event(l->plane, type)->plan, memory_order_relaxed);
 }
 
+static bool expects_stacks(const struct live *l)
+{
+	/* Acquire: pairs with arm_stacks(), which has found the probes. */
+	return atomic_load_explicit(&l->expects_stacks, memory_order_acquire);
+}
+
 /*
- * The stack stands behind its record; an interrupt that came between has records of its own, and
- * then the stack is not found.
+ * The stack of a record is the next kernel_stack of the same context. Records of interrupts may lie
+ * between, with their stacks. -EAGAIN: the kernel may still write it.
  */
+static int find_stack(const struct live *l, const struct live_cpu *c, struct subbuf_record *out)
+{
+	const unsigned int level = record_level(c->record.data);
+	struct live_peek peek = live_cpu_peek_begin(c);
+
+	for (int i = 0; i < STACK_BETWEEN; i++) {
+		if (!live_cpu_peek(c, &peek, out))
+			return -EAGAIN;
+		if (record_level(out->data) <= level)
+			return out->type == l->stack_type ? 0 : -ENOENT;
+	}
+	return -ENOENT;
+}
+
 static void fill_stack(struct live *l, const struct live_cpu *c, struct hit *h)
 {
 	struct subbuf_record r;
 
-	/* Relaxed: see live_arm_settle(). */
-	if (!atomic_load_explicit(&l->expects_stacks, memory_order_relaxed) ||
-	    !live_cpu_peek(c, &r) || r.type != l->stack_type ||
-	    record_level(r.data) != record_level(c->record.data))
+	if (!expects_stacks(l) || find_stack(l, c, &r))
 		return;
-	record_stack(&r, l->stack_at, l->stack, h);
+	record_stack(&r, l->stack_at, &l->probes, l->stack, h);
 	h->stack_time = live_clock_stamp(l, r.time);
 }
 
-/* The last record was read while the kernel was about to write its stack: some looks more. */
+/*
+ * The last record was read while the kernel was about to write its stack, so it is read again: the
+ * CPU may be a virtual one that does not run just now.
+ */
 static void await_stack(const struct live *l, struct live_cpu *c)
 {
+	const struct timespec pause = { 0, STACK_PAUSE_NS };
 	struct subbuf_record r;
 
-	/* Relaxed: see live_arm_settle(). */
-	if (!atomic_load_explicit(&l->expects_stacks, memory_order_relaxed))
+	if (!expects_stacks(l))
 		return;
-	for (int i = 0; i < STACK_LOOKS && !live_cpu_peek(c, &r); i++)
+	for (int i = 0; i < STACK_LOOKS && find_stack(l, c, &r) == -EAGAIN; i++) {
+		if (i >= STACK_LOOKS_AT_ONCE)
+			nanosleep(&pause, NULL);
 		live_cpu_read(c, 0);
+	}
 }
 
 static void pass(struct live *l, struct live_cpu *c)
@@ -68,8 +96,13 @@ static void pass(struct live *l, struct live_cpu *c)
 	l->late += r->time < l->passed;
 	if (r->time > l->passed)
 		l->passed = r->time;
-	if (!has_plan(l, r->type) || r->type == l->stack_type)
+	if (!has_plan(l, r->type) || r->type == l->stack_type) {
+		if (tells) {
+			live_names_follow(l, r, true);
+			live_names_follow(l, r, false);
+		}
 		return;
+	}
 	await_stack(l, c);
 	h.record = r->data;
 	if (tells)
@@ -138,6 +171,7 @@ void live_round(struct live *l)
 	bool more;
 
 	live_clock_round(l);
+	live_names_round(l);
 	l->second = (uint32_t)(live_system_ns(CLOCK_MONOTONIC_COARSE) / 1000000000u);
 	now = live_clock_now(&l->clock);
 	do {

@@ -16,11 +16,13 @@
 #include "sources/live/kernel.h"
 #include "sources/live/live.h"
 #include "sources/recording/task_names.h"
+#include "sources/stack_probes.h"
 
 enum {
 	LIVE_WRITER	= 1,		/* writer set of the rings (R12), as a recording's */
 	LIVE_SPAN_MS	= 10,		/* between two rounds, at most */
 	LIVE_FRESH	= 4096,		/* names that wait for a barrier */
+	LIVE_NAMERS	= 2,		/* events that tell a task's new name */
 };
 
 /* How the kernel's time stamps become those of the session; clock.c. */
@@ -50,6 +52,11 @@ struct live {
 	uint64_t	armed[LAYOUT_OWN_IDS / 64];	/* those that it records */
 	char		*filters[LAYOUT_OWN_IDS];	/* the condition that it was given */
 	_Atomic unsigned int nr_armed;
+	uint32_t	namers[LIVE_NAMERS];	/* ids; 0: the kernel has no such event */
+	bool		namers_armed;
+	/* Since then the records tell each new name. */
+	_Atomic bool	names_told;
+	_Atomic bool	names_anew;	/* what is known may be older */
 	bool		stacks;		/* it records a stack with each event */
 	bool		no_stacks;	/* it refuses to, although one is wanted */
 	unsigned int	nr_refused;	/* events that it does not let us enable */
@@ -64,6 +71,7 @@ struct live {
 	struct hit	hit;
 	uint64_t	stack[LAYOUT_STACK_MAX];
 	uint32_t	stack_type, stack_at;	/* of kernel_stack records */
+	struct stack_probes probes;	/* not changed since expects_stacks */
 	_Atomic bool	expects_stacks;
 	struct live_clock clock;
 	uint32_t	nr_cpus;
@@ -76,7 +84,7 @@ struct live {
 	/* names.c */
 	struct source_memory memory;
 	struct task_names names;
-	uint32_t	*asked;		/* by pid: the second in which /proc was asked, plus 1 */
+	uint32_t	*asked;		/* by pid: the last second in which it was seen, plus 1 */
 	uint32_t	second;		/* of the present round */
 	struct live_name fresh[LIVE_FRESH];	/* the newest of those that there were */
 	unsigned int	nr_fresh;
@@ -103,6 +111,8 @@ uint64_t live_clock_stamp(struct live *l, uint64_t stamp);
 
 int live_names_create(struct live *l);
 void live_names_destroy(struct live *l);
+/* At the beginning of a round. */
+void live_names_round(struct live *l);
 /* The name of a task now; LAYOUT_COMM_LEN bytes. */
 const char *live_names_find(struct live *l, int pid, uint32_t cpu);
 /* Names that stand in a record: `before`: those that hold already at the record. */
@@ -127,6 +137,8 @@ static inline bool live_bit(const uint64_t *bits, uint32_t id)
 /* The kernel's events go into the model. 0 or -errno */
 int live_import(struct live *l);
 void live_import_symbols(void *arg);
+/* What a stack may begin with. */
+void live_import_probes(struct live *l);
 
 /* ---- run.c ---- */
 

@@ -121,6 +121,8 @@ static int import_symbol(struct source *src, char *line)
 	if (!*name || type == 'A')
 		return 0;
 	src->has_functions |= addr && recorded_function_may_be(type, name);
+	if (stack_probes_line(&src->probes, addr, name))
+		return -ENOMEM;
 	return add_symbol(src, src->model->symbols, addr, type, name, *module ? module : NULL);
 }
 
@@ -200,6 +202,7 @@ static int import_tables(struct source *src)
 		d = src->window.files[i];
 		if (!symbols && d->kallsyms.size) {
 			ret = import_each_line(&d->kallsyms, import_symbol, src);
+			stack_probes_end(&src->probes);
 			symbols = true;
 		}
 		if (!ret && !printk && d->printk.size) {

@@ -101,6 +101,7 @@ void source_close(struct source *src)
 		src->model->source_bytes = NULL;
 	}
 	task_names_destroy(&src->names);
+	stack_probes_free(&src->probes);
 	window_close(&src->window);
 	free(src->ring_bytes);
 	pthread_mutex_destroy(&src->calls_lock);

@@ -10,6 +10,7 @@
 #include "plane/plane.h"
 #include "sources/recording/calls.h"
 #include "sources/recording/task_names.h"
+#include "sources/stack_probes.h"
 #include "sources/recording/file/window.h"
 
 /* How the run treats records of an event, by event id. */
@@ -53,6 +54,7 @@ struct source {
 	struct slot	*slot;
 	struct task_names names;
 	uint32_t	stack_at;	/* offset of the addresses in a kernel_stack record */
+	struct stack_probes probes;	/* what a stack may begin with */
 	uint32_t	print_at;	/* offset of the text in a print record */
 	uint32_t	ip_at;		/* offset of the address in a function record */
 	uint8_t		kinds[LAYOUT_MAX_EVENTS];	/* enum record_kind */

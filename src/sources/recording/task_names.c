@@ -117,8 +117,8 @@ static const struct {
 	{ "sched", "sched_wakeup", "pid", "comm", true, false },
 	{ "sched", "sched_stat_runtime", "pid", "comm", true, false },
 	{ "sched", "sched_process_exit", "pid", "comm", true, false },
-	{ "task", "task_rename", "common_pid", "oldcomm", true, false },
-	{ "task", "task_rename", "common_pid", "newcomm", false, false },
+	{ "task", "task_rename", "pid", "oldcomm", true, false },
+	{ "task", "task_rename", "pid", "newcomm", false, false },
 	{ "sched", "sched_process_fork", "child_pid", "child_comm", false, false },
 	{ "sched", "sched_process_fork", "parent_pid", "parent_comm", true, false },
 	{ "task", "task_newtask", "pid", "comm", false, false },
@@ -136,6 +136,9 @@ void task_names_rules(struct task_names *t, struct model *m)
 	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		e = model_find_event(m, known[i].system, known[i].event);
 		pid = e ? event_find_field(e, known[i].pid) : NULL;
+		/* task_rename: later kernels do not say whom another task has renamed. */
+		if (e && !pid)
+			pid = event_find_field(e, "common_pid");
 		name = e ? event_find_field(e, known[i].name) : NULL;
 		if (!pid || !name || pid->size != 4)
 			continue;

@@ -119,6 +119,7 @@ static void records_come_with_their_times(void **state)
 {
 	struct fixture *f = *state;
 	struct subbuf_record behind;
+	struct live_peek peek;
 	struct page p;
 
 	begin(&p, 500);
@@ -129,13 +130,16 @@ static void records_come_with_their_times(void **state)
 	assert_true(f->cpu.has);
 	assert_int_equal(f->cpu.record.time, 500);
 	assert_int_equal(pid_of(&f->cpu), 1);
-	assert_true(live_cpu_peek(&f->cpu, &behind));
+	peek = live_cpu_peek_begin(&f->cpu);
+	assert_true(live_cpu_peek(&f->cpu, &peek, &behind));
 	assert_int_equal(behind.time, 507);
 	assert_int_equal(behind.size, 20);
+	assert_false(live_cpu_peek(&f->cpu, &peek, &behind));
 	live_cpu_next(&f->cpu);
 	assert_int_equal(f->cpu.record.time, 507);
 	assert_int_equal(f->cpu.record.type, TYPE);
-	assert_false(live_cpu_peek(&f->cpu, &behind));
+	peek = live_cpu_peek_begin(&f->cpu);
+	assert_false(live_cpu_peek(&f->cpu, &peek, &behind));
 	live_cpu_next(&f->cpu);
 	assert_false(f->cpu.has);
 	assert_int_equal(f->cpu.records, 2);
