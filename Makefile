@@ -36,6 +36,7 @@ demo: build/tracefuse
 check:
 	@tools/install-packages check
 	@tools/build-judges lua sqlite zstd || true
+	@tools/fetch-kernel || true
 	@tests/run --jobs $(JOBS)
 
 bench: build/tracefuse
