@@ -32,9 +32,9 @@ static void a_variable_is_found_by_its_key(void **state)
 {
 	make_hists(0, 0);
 	plan_hist(EVENT_A, 0,
-		  PROGRAM(&ha, CODE_NEEDS_TIME, KEY_A, FIND, { .kind = OP_LOAD_TIME }, VAR_SET(1)));
+		  CODE_OF(&ha, CODE_NEEDS_TIME, KEY_A, FIND, { .kind = OP_LOAD_TIME }, VAR_SET(1)));
 	plan_hist(EVENT_B, 0,
-		  PROGRAM(&hb, CODE_NEEDS_TIME, KEY_A, REF_FIND(ha), REF_READ(3, 1, 0), FIND,
+		  CODE_OF(&hb, CODE_NEEDS_TIME, KEY_A, REF_FIND(ha), REF_READ(3, 1, 0), FIND,
 			  { .kind = OP_LOAD_TIME }, LOAD_REF(3), { .kind = OP_SUB }, SUM(1)));
 	fire_event(EVENT_B, 7, 100);
 	assert_int_equal(map_hits(hb.map.data, &hb.shape), 0);
@@ -51,8 +51,8 @@ static void a_variable_is_found_by_its_key(void **state)
 static void a_setting_is_matched_once(void **state)
 {
 	make_hists(0, 0);
-	plan_hist(EVENT_A, 0, PROGRAM(&ha, 0, KEY_A, FIND, LOAD(b), VAR_SET(0)));
-	plan_hist(EVENT_B, 0, PROGRAM(&hb, 0, KEY_A, REF_FIND(ha), REF_READ(0, 0, REF_ONCE), FIND));
+	plan_hist(EVENT_A, 0, CODE_OF(&ha, 0, KEY_A, FIND, LOAD(b), VAR_SET(0)));
+	plan_hist(EVENT_B, 0, CODE_OF(&hb, 0, KEY_A, REF_FIND(ha), REF_READ(0, 0, REF_ONCE), FIND));
 	for (int i = 0; i < 3; i++) {
 		fire_event(EVENT_A, 7, 1);
 		fire_event(EVENT_B, 7, 2);
@@ -73,9 +73,9 @@ static void references_are_read_in_order(void **state)
 	uint64_t key = 7;
 
 	make_hists(0, 0);
-	plan_hist(EVENT_A, 0, PROGRAM(&ha, 0, KEY_A, FIND, LOAD(b), VAR_SET(0)));
+	plan_hist(EVENT_A, 0, CODE_OF(&ha, 0, KEY_A, FIND, LOAD(b), VAR_SET(0)));
 	plan_hist(EVENT_B, 0,
-		  PROGRAM(&hb, 0, KEY_A, REF_FIND(ha), REF_READ(0, 0, REF_ONCE), REF_READ(1, 1, 0),
+		  CODE_OF(&hb, 0, KEY_A, REF_FIND(ha), REF_READ(0, 0, REF_ONCE), REF_READ(1, 1, 0),
 			  FIND));
 	fire_event(EVENT_A, 7, 1);
 	fire_event(EVENT_B, 7, 2);
@@ -88,11 +88,11 @@ static void a_short_key_is_padded(void **state)
 	hist_make(&ha, 24, 1, 1, 0, 0);
 	hist_make(&hb, 8, 1, 0, 0, 0);
 	plan_hist(EVENT_A, 0,
-		  PROGRAM(&ha, 0, KEY_A, { .kind = OP_LOAD_IMM }, { .kind = OP_KEY_U64, .off = 8 },
+		  CODE_OF(&ha, 0, KEY_A, { .kind = OP_LOAD_IMM }, { .kind = OP_KEY_U64, .off = 8 },
 			  { .kind = OP_LOAD_IMM }, { .kind = OP_KEY_U64, .off = 16 }, FIND, LOAD(a),
 			  VAR_SET(0)));
 	plan_hist(EVENT_B, 0,
-		  PROGRAM(&hb, 0, { .kind = OP_LOAD_IMM, .imm = ~0ull },
+		  CODE_OF(&hb, 0, { .kind = OP_LOAD_IMM, .imm = ~0ull },
 			  { .kind = OP_KEY_U64, .off = 16 }, KEY_A, REF_FIND(ha), REF_READ(0, 0, 0),
 			  FIND));
 	fire_event(EVENT_A, 7, 1);
@@ -105,8 +105,8 @@ static void a_hist_that_is_gone_ends_the_code(void **state)
 	struct hist_cell *cell;
 
 	make_hists(0, 0);
-	plan_hist(EVENT_A, 0, PROGRAM(&ha, 0, KEY_A, FIND, LOAD(b), VAR_SET(0)));
-	plan_hist(EVENT_B, 0, PROGRAM(&hb, 0, KEY_A, REF_FIND(ha), REF_READ(0, 0, 0), FIND));
+	plan_hist(EVENT_A, 0, CODE_OF(&ha, 0, KEY_A, FIND, LOAD(b), VAR_SET(0)));
+	plan_hist(EVENT_B, 0, CODE_OF(&hb, 0, KEY_A, REF_FIND(ha), REF_READ(0, 0, 0), FIND));
 	fire_event(EVENT_A, 7, 1);
 	cell = session_config(fixture.session, ha.cell, sizeof(*cell));
 	cell->map = 0;
@@ -118,7 +118,7 @@ static void own_values_are_those_of_this_hit(void **state)
 {
 	make_hists(0, 0);
 	plan_hist(EVENT_A, 0,
-		  PROGRAM(&ha, 0, KEY_A, FIND, LOAD(b), VAR_SET(2),
+		  CODE_OF(&ha, 0, KEY_A, FIND, LOAD(b), VAR_SET(2),
 			  { .kind = OP_REF_OWN, .arg = 15, .off = 2 }, LOAD_REF(15), SUM(1)));
 	for (uint32_t i = 1; i <= 3; i++) {
 		struct rec r = rec_make(EVENT_A, 7);
@@ -147,13 +147,13 @@ static const void *block_of(const struct hist *h, uint64_t key, uint32_t block)
 static void texts_come_from_everywhere(void **state)
 {
 	make_hists(4, STRING_ROOM);
-	plan_hist(EVENT_A, 0, PROGRAM(&ha, 0, KEY_A, FIND,
+	plan_hist(EVENT_A, 0, CODE_OF(&ha, 0, KEY_A, FIND,
 		TEXT(STRING_FIXED, .imm = OFF(name), .arg = 16, .off = 0, .len = 0),
 		TEXT(STRING_DATA_LOC, .imm = OFF(loc), .off = 1, .len = 1),
 		TEXT(STRING_COMM, .off = 2, .len = 2),
 		{ .kind = OP_REF_OWN, .arg = 0, .off = 1, .len = 2 },
 		TEXT(STRING_REF, .arg = 0, .off = 3, .len = 3)));
-	plan_hist(EVENT_B, 0, PROGRAM(&hb, 0, KEY_A, REF_FIND(ha),
+	plan_hist(EVENT_B, 0, CODE_OF(&hb, 0, KEY_A, REF_FIND(ha),
 		{ .kind = OP_REF_READ, .arg = 5, .off = 0, .len = 1 }, FIND,
 		TEXT(STRING_REF, .arg = 5, .off = 0, .len = 0)));
 	fire_event(EVENT_A, 7, 1);
@@ -175,12 +175,12 @@ static void texts_are_cut_as_by_strscpy(void **state)
 
 	make_hists(1, STRING_ROOM);
 	plan_hist(EVENT_A, 0,
-		  PROGRAM(&ha, 0, KEY_A, FIND, TEXT(STRING_FIXED, .imm = OFF(name), .arg = 16)));
+		  CODE_OF(&ha, 0, KEY_A, FIND, TEXT(STRING_FIXED, .imm = OFF(name), .arg = 16)));
 	memcpy(r.name, "0123456789abcdef", 16);
 	fire_rec(&r, 1);
 	assert_string_equal(block_of(&ha, 7, 0), "0123456789abcde");
 
-	plan_hist(EVENT_A, 0, PROGRAM(&ha, 0, KEY_A, FIND, TEXT(STRING_DATA_LOC, .imm = OFF(loc))));
+	plan_hist(EVENT_A, 0, CODE_OF(&ha, 0, KEY_A, FIND, TEXT(STRING_DATA_LOC, .imm = OFF(loc))));
 	for (uint32_t len = 0; len < 390; len++) {
 		big.r = rec_make(EVENT_A, 7);
 		big.r.loc = (len + 1) << 16 | (uint32_t)sizeof(struct rec);
@@ -205,12 +205,12 @@ static void stacks_are_counted_and_ended(void **state)
 	static const uint64_t expected[] = { 3, 0x1000, 0x2000, 0x3000, 0 };
 
 	make_hists(2, STRING_ROOM);
-	plan_hist(EVENT_A, 0, PROGRAM(&ha, CODE_NEEDS_STACK, KEY_A, FIND,
+	plan_hist(EVENT_A, 0, CODE_OF(&ha, CODE_NEEDS_STACK, KEY_A, FIND,
 		{ .kind = OP_VAR_SET_STACK, .size = STACK_HIT, .off = 0, .len = 0 },
 		{ .kind = OP_REF_OWN, .arg = 1, .off = 0, .len = 1 },
 		{ .kind = OP_VAR_SET_STACK, .size = STACK_REF, .arg = 1, .off = 1, .len = 1 }));
 	plan_hist(EVENT_B, 0,
-		  PROGRAM(&hb, 0, KEY_A, REF_FIND(ha),
+		  CODE_OF(&hb, 0, KEY_A, REF_FIND(ha),
 			  { .kind = OP_REF_READ, .arg = 0, .off = 1, .len = 2 }, FIND,
 			  { .kind = OP_VAR_SET_STACK,
 			   .size = STACK_REF,
@@ -230,7 +230,7 @@ static void a_reference_to_itself_is_empty(void **state)
 	static const uint64_t none[2];
 
 	make_hists(2, STRING_ROOM);
-	plan_hist(EVENT_A, 0, PROGRAM(&ha, CODE_NEEDS_STACK, KEY_A, FIND,
+	plan_hist(EVENT_A, 0, CODE_OF(&ha, CODE_NEEDS_STACK, KEY_A, FIND,
 		{ .kind = OP_VAR_SET_STACK, .size = STACK_HIT, .off = 0, .len = 0 },
 		{ .kind = OP_REF_OWN, .arg = 1, .off = 0, .len = 1 },
 		{ .kind = OP_VAR_SET_STACK, .size = STACK_REF, .arg = 1, .off = 1, .len = 1 },
@@ -256,7 +256,7 @@ static void fire_c(uint32_t a, uint64_t c, uint32_t b)
 /* key, find, own ref, begin, save b and name, end, then a count if the value was taken */
 static config_ref track_code(uint32_t flags)
 {
-	return PROGRAM(&ha, 0, KEY_A, FIND, OWN_C,
+	return CODE_OF(&ha, 0, KEY_A, FIND, OWN_C,
 		       { .kind = OP_TRACK_BEGIN,
 			.off = 1,
 			.arg = 0,
@@ -323,7 +323,7 @@ static void one_block_for_the_whole_hist(void **state)
 
 	make_hists(2, 48);
 	plan_hist(EVENT_A, 0,
-		  PROGRAM(&ha, 0, KEY_A, FIND, OWN_C,
+		  CODE_OF(&ha, 0, KEY_A, FIND, OWN_C,
 			  { .kind = OP_TRACK_BEGIN,
 			   .off = 0,
 			   .arg = 0,
@@ -348,7 +348,7 @@ static void a_text_keeps_within_its_block(void **state)
 {
 	make_hists(1, 24);
 	plan_hist(EVENT_A, 0,
-		  PROGRAM(&ha, 0, KEY_A, FIND, OWN_C,
+		  CODE_OF(&ha, 0, KEY_A, FIND, OWN_C,
 			  { .kind = OP_TRACK_BEGIN, .arg = 0, .on_false = 8 },
 			  { .kind = OP_TRACK_STRING,
 			   .off = 16,

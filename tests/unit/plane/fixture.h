@@ -59,7 +59,7 @@ void hist_make(struct hist *h, uint32_t key_size, uint32_t nr_sums, uint32_t nr_
 	       uint32_t nr_blocks, uint32_t block_size);
 config_ref code_make(const struct hist *h, const struct op *ops, unsigned int nr,
 			uint32_t flags);
-#define PROGRAM(h, flags, ...)								\
+#define CODE_OF(h, flags, ...)								\
 	code_make(h, (const struct op[]){ __VA_ARGS__, { .kind = OP_END } },		\
 		     sizeof((const struct op[]){ __VA_ARGS__, { .kind = OP_END } }) /	\
 			     sizeof(struct op),						\

@@ -28,13 +28,13 @@ static struct hist ha, hs;
 static config_ref maker(uint32_t id)
 {
 	hist_make(&ha, 8, 1, 4, 4, STRING_ROOM);
-	return PROGRAM(&ha, 0, KEY_A, FIND, A_AS_REF0, SYNTH_A(id));
+	return CODE_OF(&ha, 0, KEY_A, FIND, A_AS_REF0, SYNTH_A(id));
 }
 
 static config_ref counter(void)
 {
 	hist_make(&hs, 8, 1, 0, 0, 0);
-	return PROGRAM(&hs, 0, KEY_LAT, FIND);
+	return CODE_OF(&hs, 0, KEY_LAT, FIND);
 }
 
 static void records_are_the_kernels(void **state)
@@ -53,7 +53,7 @@ static void records_are_the_kernels(void **state)
 	hist_make(&ha, 8, 1, 4, 4, STRING_ROOM);
 	plan_hist(SYNTH, ARM_RECORD, 0);
 	plan_hist(EVENT_A, 0,
-		  PROGRAM(&ha, CODE_NEEDS_STACK, KEY_A, FIND,
+		  CODE_OF(&ha, CODE_NEEDS_STACK, KEY_A, FIND,
 			  { .kind = OP_LOAD_U64, .off = OFF(c) }, { .kind = OP_VAR_SET, .off = 0 },
 			  { .kind = OP_VAR_SET_STRING,
 			    .off = 1,
@@ -124,7 +124,7 @@ static void a_full_stack_is_as_long_as_the_kernels(void **state)
 	hist_make(&ha, 8, 1, 1, 1, STRING_ROOM);
 	plan_hist(SYNTH, ARM_RECORD, 0);
 	plan_hist(EVENT_A, 0,
-		  PROGRAM(&ha, CODE_NEEDS_STACK, KEY_A, FIND,
+		  CODE_OF(&ha, CODE_NEEDS_STACK, KEY_A, FIND,
 			  { .kind = OP_VAR_SET_STACK, .size = STACK_HIT },
 			  { .kind = OP_REF_OWN, .len = 1 },
 			  { .kind = OP_SYNTH_BEGIN, .arg = SYNTH, .len = 16 },
@@ -166,7 +166,7 @@ static void it_waits_only_where_there_is_something_to_wait_for(void **state)
 	/* The cause is never recorded, or not recorded this time. */
 	for (int soft = 0; soft < 2; soft++) {
 		plan_hist(EVENT_A, soft ? ARM_RECORD | ARM_SOFT_MODE : 0,
-			  PROGRAM(&ha, CODE_ONE_EVENT, KEY_A, FIND, A_AS_REF0, SYNTH_A(SYNTH)));
+			  CODE_OF(&ha, CODE_ONE_EVENT, KEY_A, FIND, A_AS_REF0, SYNTH_A(SYNTH)));
 		state_of(EVENT_A, 0)->soft_disabled = 1;
 		assert_int_equal(fire_event(EVENT_A, 7, 10), 0);
 	}
@@ -180,14 +180,14 @@ static void it_waits_only_where_there_is_something_to_wait_for(void **state)
 	assert_string_equal(ring_text(0, 0), "302@10 302@10 300@20 302@20 302@30 303@30 ");
 	/* An event with a hist of its own waits, and the hist counts it. */
 	plan_hist(EVENT_A, 0,
-		  PROGRAM(&ha, CODE_ONE_EVENT, KEY_A, FIND, A_AS_REF0, SYNTH_A(SYNTH2)));
+		  CODE_OF(&ha, CODE_ONE_EVENT, KEY_A, FIND, A_AS_REF0, SYNTH_A(SYNTH2)));
 	fire_event(EVENT_A, 7, 35);
 	assert_int_equal(sum_of_key(&hs, 7, 0), 2);
 	/* With tracing off, no record is written, and the arena has no rest of it. */
 	plane_instance(fixture.p, 0)->tracing_on = 0;
 	used = fixture.slot->missed;
 	plan_hist(EVENT_A, 0,
-		  PROGRAM(&ha, CODE_ONE_EVENT, KEY_A, FIND, A_AS_REF0, SYNTH_A(SYNTH)));
+		  CODE_OF(&ha, CODE_ONE_EVENT, KEY_A, FIND, A_AS_REF0, SYNTH_A(SYNTH)));
 	for (int i = 0; i < 1000; i++)
 		fire_event(EVENT_A, 7, 40);
 	assert_int_equal(fixture.slot->missed, used);
@@ -237,7 +237,7 @@ static void it_happens_when_its_cause_does(void **state)
 	plan_hist(SYNTH, ARM_RECORD, 0);
 	for (uint32_t flags = 0; flags <= CODE_ONE_EVENT; flags += CODE_ONE_EVENT) {
 		const config_ref make =
-			PROGRAM(&ha, flags | CODE_NEEDS_TIME, KEY_A, FIND, { .kind = OP_LOAD_TIME },
+			CODE_OF(&ha, flags | CODE_NEEDS_TIME, KEY_A, FIND, { .kind = OP_LOAD_TIME },
 				{ .kind = OP_VAR_SET }, { .kind = OP_REF_OWN }, SYNTH_A(SYNTH));
 
 		plan_hist(EVENT_A, 0, make);
@@ -282,7 +282,7 @@ static void instances_with_other_clocks_see_other_times(void **state)
 
 	hist_make(&ha, 8, 1, 1, 0, 0);
 	hist_make(&hs, 8, 1, 1, 0, 0);
-	make = PROGRAM(&ha, CODE_NEEDS_TIME, KEY_A, FIND, { .kind = OP_LOAD_TIME },
+	make = CODE_OF(&ha, CODE_NEEDS_TIME, KEY_A, FIND, { .kind = OP_LOAD_TIME },
 		       { .kind = OP_VAR_SET });
 	plane_instance(fixture.p, 1)->clock = CLOCK_ID_COUNTER;
 	plan_make((const struct plan_row[]){ { .event = EVENT_A,
@@ -294,7 +294,7 @@ static void instances_with_other_clocks_see_other_times(void **state)
 					     .flags = ARM_NEED_RECORD,
 					     .nr_triggers = 1,
 					     .triggers = { { TRIGGER_HIST,
-							   PROGRAM(&hs, CODE_NEEDS_TIME, KEY_A,
+							   CODE_OF(&hs, CODE_NEEDS_TIME, KEY_A,
 								   FIND, { .kind = OP_LOAD_TIME },
 								   { .kind = OP_VAR_SET }),
 							   0 } } } },
@@ -326,7 +326,7 @@ static void its_effects_are_seen_by_later_triggers(void **state)
 
 	hist_make(&hs, 8, 1, 1, 0, 0);
 	plan_hist(SYNTH, 0,
-		  PROGRAM(&hs, 0, KEY_LAT, FIND, { .kind = OP_LOAD_U64, .off = 8 },
+		  CODE_OF(&hs, 0, KEY_LAT, FIND, { .kind = OP_LOAD_U64, .off = 8 },
 			  { .kind = OP_VAR_SET }));
 	hist_make(&other, 8, 1, 0, 0, 0);
 	plan_make(
@@ -335,7 +335,7 @@ static void its_effects_are_seen_by_later_triggers(void **state)
 			.nr_triggers = 2,
 			.triggers = { { TRIGGER_HIST, make, 0 },
 				     { TRIGGER_HIST,
-				      PROGRAM(&other, 0, KEY_A,
+				      CODE_OF(&other, 0, KEY_A,
 					      { .kind = OP_REF_FIND, .imm = hs.cell, .arg = 8 },
 					      { .kind = OP_REF_READ }, FIND),
 				      0 } } },
@@ -351,11 +351,11 @@ static void a_record_comes_before_those_it_causes(void **state)
 
 	hist_make(&h2, 8, 1, 4, 0, 0);
 	plan_hist(SYNTH2, ARM_RECORD, 0);
-	plan_hist(SYNTH, ARM_RECORD, PROGRAM(&h2, 0, KEY_LAT, FIND, A_AS_REF0, SYNTH_A(SYNTH2)));
+	plan_hist(SYNTH, ARM_RECORD, CODE_OF(&h2, 0, KEY_LAT, FIND, A_AS_REF0, SYNTH_A(SYNTH2)));
 	plan_hist(EVENT_A, ARM_RECORD, make);
 	fire_event(EVENT_A, 7, 10);
 	assert_string_equal(ring_text(0, 0), "300@10 302@10 303@10 ");
-	plan_hist(SYNTH, 0, PROGRAM(&h2, 0, KEY_LAT, FIND, A_AS_REF0, SYNTH_A(SYNTH2)));
+	plan_hist(SYNTH, 0, CODE_OF(&h2, 0, KEY_LAT, FIND, A_AS_REF0, SYNTH_A(SYNTH2)));
 	fire_event(EVENT_A, 7, 20);
 	assert_string_equal(ring_text(0, 0), "300@10 302@10 303@10 300@20 303@20 ");
 }
@@ -456,7 +456,7 @@ static void events_nest_four_deep(void **state)
 	static struct hist h2;
 
 	hist_make(&h2, 8, 1, 4, 0, 0);
-	plan_hist(SYNTH, ARM_RECORD, PROGRAM(&h2, 0, KEY_LAT, FIND, A_AS_REF0, SYNTH_A(SYNTH)));
+	plan_hist(SYNTH, ARM_RECORD, CODE_OF(&h2, 0, KEY_LAT, FIND, A_AS_REF0, SYNTH_A(SYNTH)));
 	plan_hist(EVENT_A, ARM_RECORD, make);
 	for (uint64_t i = 1; i <= 3; i++) {
 		fire_event(EVENT_A, 7, i);
@@ -493,7 +493,7 @@ static void a_full_arena_is_counted(void **state)
 static void snapshot_swaps_and_the_cause_is_in_it(void **state)
 {
 	hist_make(&ha, 8, 1, 4, 1, 32);
-	plan_hist(EVENT_A, ARM_RECORD, PROGRAM(&ha, 0, KEY_A, FIND, A_AS_REF0,
+	plan_hist(EVENT_A, ARM_RECORD, CODE_OF(&ha, 0, KEY_A, FIND, A_AS_REF0,
 		{ .kind = OP_TRACK_BEGIN, .flags = TRACK_GLOBAL, .on_false = 8 },
 		{ .kind = OP_TRACK_END, .on_false = 8 }, { .kind = OP_SNAPSHOT, .arg = 0 }));
 	fire_event(EVENT_A, 7, 10);
@@ -528,7 +528,7 @@ static void filters_see_its_dynamic_texts(void **state)
 	hist_make(&ha, 8, 1, 1, 1, STRING_ROOM);
 	plan_make(&(struct plan_row){ .event = SYNTH, .flags = ARM_RECORD, .filter = ref }, 1);
 	plan_hist(EVENT_A, 0,
-		  PROGRAM(&ha, 0, KEY_A, FIND,
+		  CODE_OF(&ha, 0, KEY_A, FIND,
 			  { .kind = OP_VAR_SET_STRING, .size = STRING_DATA_LOC, .imm = OFF(loc) },
 			  { .kind = OP_REF_OWN, .len = 1 },
 			  { .kind = OP_SYNTH_BEGIN, .arg = SYNTH, .len = 16 },
@@ -547,7 +547,7 @@ static void filters_see_its_dynamic_texts(void **state)
 			.flags = ARM_NEED_RECORD,
 			.nr_triggers = 1,
 			.triggers = { { TRIGGER_HIST,
-				      PROGRAM(&hs, 0, { .kind = OP_KEY_FIELD, .size = OP_LOAD_U16 },
+				      CODE_OF(&hs, 0, { .kind = OP_KEY_FIELD, .size = OP_LOAD_U16 },
 					      FIND),
 				      ref } } },
 		1);
