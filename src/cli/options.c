@@ -2,7 +2,6 @@
 /*
  * options.c - -s, --session NAME and the flags of a command
  */
-#include <string.h>
 
 #include "cli/options.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* replay_session.c - see replay_session.h */
-#include <stddef.h>
 
 #include "access/access.h"
 #include "cli/replay_session.h"

@@ -4,9 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <mntent.h>
-#include <poll.h>
 #include <linux/magic.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

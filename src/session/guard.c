@@ -21,7 +21,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
-#include <unistd.h>
 #include "plane/plane.h"
 #include "session/region.h"
 #include "session/session.h"

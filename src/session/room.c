@@ -5,7 +5,6 @@
  * A size that a user asks for is given or refused. A default, the size of a buffer that is enabled
  * for the first time, is chosen so that the rest of the session has room, too.
  */
-#include <stdatomic.h>
 #include <sys/statvfs.h>
 
 #include "session/cgroup.h"

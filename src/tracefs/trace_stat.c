@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* trace_stat.c - function_profile_enabled, and its counts: trace_stat/function<cpu> */
-#include <errno.h>
 
 #include "model/ftrace/profile.h"
 #include "model/text.h"

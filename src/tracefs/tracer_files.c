@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* tracer_files.c - current_tracer, and the settings of tracers: thresholds, depths */
-#include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
 

@@ -19,9 +19,7 @@
  * The data region is not trusted (R2): the server copies a report, and checks its numbers before it
  * uses them.
  */
-#include <errno.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>

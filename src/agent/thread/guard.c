@@ -18,7 +18,6 @@
  * handler. It does not show the guard to a program that asks for its handlers.
  */
 #include <signal.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include "agent/context.h"

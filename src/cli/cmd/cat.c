@@ -6,7 +6,6 @@
  * connection closes.
  */
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/client.h"

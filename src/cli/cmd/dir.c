@@ -2,7 +2,6 @@
 /*
  * dir.c - `tracefuse dir`: prints where a session is mounted
  */
-#include <string.h>
 
 #include "cli/client.h"
 

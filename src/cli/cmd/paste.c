@@ -2,7 +2,6 @@
 /* paste.c - `tracefuse paste`: runs the commands of a pasted terminal session or document */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/client.h"
 #include "host/input.h"

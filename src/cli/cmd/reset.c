@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* reset.c - `tracefuse reset`: brings a session back to its start */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

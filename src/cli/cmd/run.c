@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* run.c - `tracefuse run`: traces a program, which behaves as if it were not traced */
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* summary.c - the summary of a run: records, losses, and events that never came */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,7 +7,6 @@
  * is recorded.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "model/event/file.h"
 #include "model/event/wants.h"

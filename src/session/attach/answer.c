@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <sys/socket.h>
 #include "layout/attach_wire.h"
 #include "session/state.h"
 

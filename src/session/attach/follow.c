@@ -11,7 +11,6 @@
  * A process joins at most once: not again when it executes another program or attaches to the next
  * server. Its ancestors that are not attached should have joined before it; that is done here, too.
  */
-#include <errno.h>
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,6 @@
  * book.c - the books of buffers and rings (book.h): finds, fills and restores them
  */
 #include <errno.h>
-#include <stdlib.h>
 #include "plane/ring/ring.h"
 #include "session/array.h"
 #include "session/ring/access.h"

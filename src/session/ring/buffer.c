@@ -8,7 +8,6 @@
  *     is one word, and a hit uses the value that it finds.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "plane/ring/ring.h"
 #include "session/ring/access.h"

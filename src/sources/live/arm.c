@@ -10,7 +10,6 @@
  * A condition that the kernel has needs no record of what it rejects. It is only a saving: the
  * session's own filters run on all that comes.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

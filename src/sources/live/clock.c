@@ -10,7 +10,6 @@
  * session's plus the distance of both clocks at the begin of the round: in a round of 10 ms they
  * do not part by more than some nanoseconds.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

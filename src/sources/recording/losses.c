@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* losses.c - counts lost events: in the recording itself, and in the session's rings */
 #include <inttypes.h>
-#include <string.h>
 
 #include "plane/ring/ring.h"
 #include "sources/recording/source_state.h"

@@ -15,7 +15,6 @@
  *     through these numbers. They are of the same moment only if the stepping thread is stopped:
  *     `state` of serve.c.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "model/instance/options.h"

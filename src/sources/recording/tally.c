@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* tally.c - see tally.h: cuts pieces, runs the workers that count them, and adds up their maps */
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>

@@ -13,11 +13,9 @@
  */
 #include <grp.h>
 #include <linux/futex.h>
-#include <pthread.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>

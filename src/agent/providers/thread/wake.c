@@ -44,7 +44,6 @@
  * K7  After a wait the object may be freed. Therefore it is read before the wait; a lock
  *     that is held, and an object that was got without waiting, also after it.
  */
-#include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>

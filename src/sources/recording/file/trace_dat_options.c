@@ -6,7 +6,6 @@
  * procmaps, trace id, time shift, guest, tsc2nsec, strings. Time stamps are used as recorded.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "layout/layout.h"

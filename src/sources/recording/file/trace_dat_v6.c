@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* trace_dat_v6.c - version 6: one sequence of parts, with the table of records at its end */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "layout/layout.h"
