@@ -96,7 +96,7 @@ static void bench_bare(struct session *s)
 	BENCH("map: find and add, bare", {
 		uint64_t key = i & 511;
 
-		map_add(m, map_insert_word(m, slot, key), 0, 1, 0, 0);
+		map_add(m, map_insert_word(m, slot, key), 0, 1, 0);
 	});
 	session_slot_put(s, slot);
 }

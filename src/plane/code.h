@@ -333,7 +333,7 @@ struct run;	/* run.h */
 /*
  * Runs a filter's code on a hit. A field outside the record reads as 0, a string outside it as "".
  */
-int filter_match(const struct plane *p, const struct code *code, const struct hit *h);
+int filter_match(const struct code *code, const struct hit *h);
 
 /* Runs a histogram's code on run->seen. With CODE_NEEDS_TIME, run->time is set before. */
 void hist_fold(const struct code *code, struct run *run);

@@ -369,7 +369,7 @@ static inline bool holds(const struct code *code, const struct hit *h, const str
 	}
 }
 
-int filter_match(const struct plane *p, const struct code *code, const struct hit *h)
+int filter_match(const struct code *code, const struct hit *h)
 {
 	const struct op *op;
 

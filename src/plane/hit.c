@@ -60,7 +60,7 @@ static uint32_t fire_matching(struct run *r, const struct trigger_arm *t, uint32
 	for (uint32_t i = 0; i < nr; i++) {
 		if (trigger_paused(r, &t[i]))
 			continue;
-		if (t[i].filter && !filter_match(r->p, plane_config(r->p, t[i].filter), r->seen))
+		if (t[i].filter && !filter_match(plane_config(r->p, t[i].filter), r->seen))
 			continue;
 		if (trigger_kind_is_post(t[i].kind))
 			post |= 1u << t[i].kind;
@@ -119,7 +119,7 @@ static bool arm_finish(struct run *r, const struct arm *arm, struct instance_sta
 
 	wanted = buffer && !soft_disabled(r->p, arm) && records(inst, r->h->cpu) &&
 		 /* (d) */
-		 (!arm->filter || filter_match(r->p, plane_config(r->p, arm->filter), r->seen));
+		 (!arm->filter || filter_match(plane_config(r->p, arm->filter), r->seen));
 	if (r->nest)
 		return hit_pending_set(r, place, wanted ? buffer : 0, post);
 	if (wanted)
@@ -261,7 +261,7 @@ run_record(const struct plane *p, struct slot *slot, unsigned int level, const s
 static uint64_t run_record_if(const struct plane *p, struct slot *slot, unsigned int level,
 			      const struct plan *plan, const struct hit *h)
 {
-	return filter_match(p, plane_config(p, plan_arms(plan)->filter), h)
+	return filter_match(plane_config(p, plan_arms(plan)->filter), h)
 		       ? run_record(p, slot, level, plan, h)
 		       : 0;
 }
@@ -298,7 +298,7 @@ void hit_count(const struct plane *p, struct slot *slot, const struct plan *plan
 {
 	const config_ref filter = plan_hist(plan)->filter;
 
-	if (matched || !filter || filter_match(p, plane_config(p, filter), h))
+	if (matched || !filter || filter_match(plane_config(p, filter), h))
 		run_hist(p, slot, 0, plan, h);
 }
 
@@ -325,8 +325,7 @@ static uint64_t run_count(const struct plane *p, struct slot *slot, unsigned int
  */
 static inline __attribute__((always_inline)) void key1_add(const struct plane *p, struct slot *slot,
 							   const struct plan *plan,
-							   const void *record, uint32_t cpu,
-							   uint32_t writer)
+							   const void *record, uint32_t writer)
 {
 	const char *at = (const char *)record + plan->key_off;
 	const struct map_view map =
@@ -344,7 +343,7 @@ static inline __attribute__((always_inline)) void key1_add(const struct plane *p
 	}
 	elt = map_insert_word(map, slot, key);
 	if (elt)
-		map_add(map, elt, 0, 1, cpu, writer);
+		map_add(map, elt, 0, 1, writer);
 }
 
 static uint64_t run_count_key1(const struct plane *p, struct slot *slot, unsigned int level,
@@ -352,7 +351,7 @@ static uint64_t run_count_key1(const struct plane *p, struct slot *slot, unsigne
 {
 	if (!plan_only_counts(p, plan) || plan->key_end > h->size)
 		return run_count(p, slot, level, plan, h);
-	key1_add(p, slot, plan, h->record, h->cpu, h->writer);
+	key1_add(p, slot, plan, h->record, h->writer);
 	return 0;
 }
 
@@ -481,7 +480,7 @@ static inline enum hit_plain plain_key1(const struct plane *p, struct slot *slot
 
 	if (plan->key_end > size || (recorded && wants_stack(inst)))
 		return HIT_LONG;
-	key1_add(p, slot, plan, record, cpu, 0);
+	key1_add(p, slot, plan, record, 0);
 	if (!recorded)
 		return HIT_COUNTED;
 	record_plainly(p, slot, inst, record, size, cpu);

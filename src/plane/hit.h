@@ -98,7 +98,7 @@ static inline bool hist_takes(const struct plane *p, const struct plan *plan,
 	const config_ref filter = plan_hist(plan)->filter;
 
 	return !is_paused(p, plan->trigger_state) &&
-	       (!filter || filter_match(p, plane_config(p, filter), seen));
+	       (!filter || filter_match(plane_config(p, filter), seen));
 }
 
 /* ---- a run ---- */

@@ -80,7 +80,7 @@ static int print_header_event(struct tree_file *f, FILE *out)
 
 static int print_system_filter(struct tree_file *f, FILE *out)
 {
-	system_print_filter(f->at.inst, f->at.system, out);
+	system_print_filter(out);
 	return 0;
 }
 

@@ -47,7 +47,7 @@ static void run_code(const struct fixture *w, const struct code *code, const str
 				.comm = comm };
 
 		memcpy(copy, in->record, len);
-		filter_match(session_plane(w->session), code, &h);
+		filter_match(code, &h);
 		free(copy);
 	}
 }

@@ -51,7 +51,7 @@ int double_write(const struct plane *p, struct slot *slot, data_ref buffer, uint
 	return 0;
 }
 
-int double_match(const struct plane *p, const struct code *code, const struct hit *h)
+int double_match(const struct code *code, const struct hit *h)
 {
 	return 1;
 }

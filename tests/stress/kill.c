@@ -59,7 +59,7 @@ int double_write(const struct plane *p, struct slot *slot, data_ref buffer, uint
 	return 0;
 }
 
-int double_match(const struct plane *p, const struct code *code, const struct hit *h)
+int double_match(const struct code *code, const struct hit *h)
 {
 	return 1;
 }
@@ -74,7 +74,7 @@ void double_fold(const struct code *code, struct run *run)
 
 	j->busy = 1;
 	elt = map_insert(m, run->slot, key);
-	map_add(m, elt, 0, 1, 0, h->time % 3 ? 0 : 1);
+	map_add(m, elt, 0, 1, h->time % 3 ? 0 : 1);
 	j->done++;
 	j->busy = 0;
 }
@@ -282,7 +282,7 @@ static void check_all(const char *name)
 	for (int i = 0; i < PROGRAMS; i++)
 		done += shared->journal[i].done;
 	check(hits >= done && hits <= done + shared->doubtful, "hits", (long)hits, (long)done);
-	check(!map_drops(m, &shape), "drops", (long)map_drops(m, &shape), 0);
+	check(!map_drops(m), "drops", (long)map_drops(m), 0);
 	/* The saved text, one plan, one code. */
 	used = s->config_heap.used;
 	check(used <= 64 * 16 + sizeof(struct code), "bytes in use in the config region",

@@ -85,9 +85,9 @@ static void add_one(struct slot *slot, struct journal *j, uint32_t k)
 	j->next = k + 1;
 	elt = map_insert(map, slot, key);
 	if (elt) {
-		map_add(map, elt, 1, k, 0, 0);
+		map_add(map, elt, 1, k, 0);
 		/* Some use the atomic column. */
-		map_add(map, elt, 0, 1, 0, k % 5 ? 0 : 1);
+		map_add(map, elt, 0, 1, k % 5 ? 0 : 1);
 		j->done[k]++;
 	} else {
 		j->drops++;

@@ -132,7 +132,7 @@ static bool call_text(struct agent_count *c, void *record, uint32_t size)
 	elt = fold_text_key(&h, c->code->ops, map, c->slot,
 			    plane_scratch(p, c->slot, 0)->frame[0].key);
 	if (elt)
-		map_add(map, elt, 0, 1, 0, 0);
+		map_add(map, elt, 0, 1, 0);
 	return true;
 }
 
@@ -159,7 +159,7 @@ static bool call_since(struct agent_count *c, void *record, uint32_t size)
 	elt = map_insert_word(map, c->slot, key);
 	if (!elt)
 		return true;
-	map_add(map, elt, 0, 1, 0, 0);
+	map_add(map, elt, 0, 1, 0);
 	map_var_set(map, elt, op->on_false, (op->len ? (now + 500) / 1000 : now) - was);
 	return true;
 }

@@ -100,7 +100,7 @@ int event_file_set_filter(struct event_file *f, const char *text);
 void event_file_print_filter(struct event_file *f, FILE *out);
 /* events/SYSTEM/filter: sets the filter of each event of the system that has the fields. */
 int system_set_filter(struct instance *inst, struct system *sys, const char *text);
-void system_print_filter(struct instance *inst, struct system *sys, FILE *out);
+void system_print_filter(FILE *out);
 
 /*
  * Writes one line of the file `trigger` (a leading ! removes), removes all (truncation), prints the

@@ -265,7 +265,7 @@ int system_set_filter(struct instance *inst, struct system *sys, const char *tex
 	return err;
 }
 
-void system_print_filter(struct instance *inst, struct system *sys, FILE *out)
+void system_print_filter(FILE *out)
 {
 	fputs("### global filter ###\n"
 	      "# Use this to set filters for multiple events.\n"

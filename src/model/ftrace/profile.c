@@ -326,7 +326,7 @@ uint64_t ftrace_profile_dropped(const struct ftrace *ft)
 	const struct ftrace_profile *p = ft->profile_data;
 	const struct map *m = p ? session_data(ft->model->session, p->map, p->map_size) : NULL;
 
-	return m ? map_drops(m, &p->shape) : 0;
+	return m ? map_drops(m) : 0;
 }
 
 int ftrace_profile_print(struct ftrace *ft, uint32_t cpu, FILE *out)

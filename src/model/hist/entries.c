@@ -163,7 +163,7 @@ void hist_totals(const struct hist_data *hd, uint64_t *hits, uint64_t *drops)
 	const struct map *m = session_data(hd->event->model->session, hd->map_ref, hd->map_size);
 
 	*hits = m ? map_hits(m, &hd->shape) : 0;
-	*drops = m ? map_drops(m, &hd->shape) : 0;
+	*drops = m ? map_drops(m) : 0;
 }
 
 int hist_entries_read(struct hist_data *hd, struct hist_entries *out)

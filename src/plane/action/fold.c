@@ -99,7 +99,7 @@ static inline bool elt_is(struct fold *f, uint32_t elt)
 	f->elt = elt;
 	if (!elt)
 		return false;
-	map_add(f->map, elt, 0, 1, f->h->cpu, f->h->writer);
+	map_add(f->map, elt, 0, 1, f->h->writer);
 	return true;
 }
 
@@ -301,7 +301,7 @@ static inline bool take_since(struct fold *f, const struct op *op)
 	f->elt = map_insert_word(f->map, f->slot, key);
 	if (!f->elt)
 		return false;
-	map_add(f->map, f->elt, 0, 1, f->h->cpu, f->h->writer);
+	map_add(f->map, f->elt, 0, 1, f->h->writer);
 	return var_set(f, op->on_false, (op->len ? (v + 500) / 1000 : v) - ref->value);
 }
 
@@ -345,7 +345,7 @@ static inline bool push(struct fold *f, uint64_t v)
 
 static inline bool sum(struct fold *f, const struct op *op, uint64_t v)
 {
-	map_add(f->map, f->elt, op->off, v, f->h->cpu, f->h->writer);
+	map_add(f->map, f->elt, op->off, v, f->h->writer);
 	return true;
 }
 
@@ -439,7 +439,7 @@ static inline void fold_time(struct map_view map, const struct run *run, const s
 
 	if (!elt)
 		return;
-	map_add(map, elt, 0, 1, h->cpu, h->writer);
+	map_add(map, elt, 0, 1, h->writer);
 	map_var_set(map, elt, op->arg, op->size ? (run->time + 500) / 1000 : run->time);
 }
 
@@ -447,7 +447,7 @@ static inline void profile_add(struct map_view map, uint32_t elt, uint32_t sum, 
 			       const struct hit *h)
 {
 	if (v)
-		map_add(map, elt, sum, v, h->cpu, h->writer);
+		map_add(map, elt, sum, v, h->writer);
 }
 
 /* OP_PROFILE */
@@ -471,7 +471,7 @@ static void fold_text(struct map_view map, const struct run *run, const struct o
 	uint32_t elt = fold_text_key(h, op, map, run->slot, frame->key);
 
 	if (elt)
-		map_add(map, elt, 0, 1, h->cpu, h->writer);
+		map_add(map, elt, 0, 1, h->writer);
 }
 
 void hist_fold_keys(const struct plane *p, const struct code *code, struct slot *slot,
@@ -495,9 +495,9 @@ void hist_fold_keys(const struct plane *p, const struct code *code, struct slot 
 	}
 	if (!elt)
 		return;
-	map_add(map, elt, 0, 1, h->cpu, h->writer);
+	map_add(map, elt, 0, 1, h->writer);
 	if (more && op->cmp)
-		map_add(map, elt, 1, fold_load(h, op->cmp, op->arg), h->cpu, h->writer);
+		map_add(map, elt, 1, fold_load(h, op->cmp, op->arg), h->writer);
 }
 
 /* Code that is one op. Not inline: it saves no registers for the other ops. */

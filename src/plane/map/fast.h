@@ -88,8 +88,7 @@ static inline uint32_t map_insert(struct map_view m, const struct slot *slot, co
 				       : map_insert_any(m, slot, key);
 }
 
-static inline void map_add(struct map_view m, uint32_t elt, uint32_t sum, uint64_t v, uint32_t cpu,
-			   uint32_t set)
+static inline void map_add(struct map_view m, uint32_t elt, uint32_t sum, uint64_t v, uint32_t set)
 {
 	if (set || !rseq_add(map_sum(m, 0, elt, sum), m.layout->column_size, m.layout->nr_plain, v))
 		map_add_any(m, elt, sum, v);

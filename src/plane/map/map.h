@@ -110,9 +110,8 @@ void map_lay_out(struct map_layout *out, const struct map_shape *shape);
  * uint32_t map_insert(struct map_view m, const struct slot *slot, const void *key)
  *	The elt of `key`, made if new; 0 when the map is full (counted as dropped).
  *	Every hit that gets an elt adds 1 to its sum 0.
- * void map_add(struct map_view m, uint32_t elt, uint32_t sum, uint64_t v, uint32_t cpu,
- *		uint32_t set)
- *	Adds to a sum. `cpu` is the writer's, `set` its writer set (0: rseq).
+ * void map_add(struct map_view m, uint32_t elt, uint32_t sum, uint64_t v, uint32_t set)
+ *	Adds to a sum. `set` is the writer set (0: rseq).
  */
 uint32_t map_insert_any(struct map_view m, const struct slot *slot, const void *key);
 uint32_t map_insert_word_any(struct map_view m, const struct slot *slot, uint64_t key);
@@ -202,7 +201,7 @@ int map_each(const struct map *m, size_t size, const struct map_shape *shape,
 /* Totals: Hits, the sum of all sums 0. */
 uint64_t map_hits(const struct map *m, const struct map_shape *shape);
 /* Totals: Dropped. */
-uint64_t map_drops(const struct map *m, const struct map_shape *shape);
+uint64_t map_drops(const struct map *m);
 
 #include "plane/map/fast.h"
 

@@ -94,7 +94,7 @@ uint64_t map_hits(const struct map *m, const struct map_shape *shape)
 	return hits;
 }
 
-uint64_t map_drops(const struct map *m, const struct map_shape *shape)
+uint64_t map_drops(const struct map *m)
 {
 	return atomic_load_explicit(&m->drops, memory_order_relaxed);	/* Relaxed: a count. */
 }

@@ -64,7 +64,7 @@ struct source {
 	/* The present stop. */
 	struct event	*stop_event;	/* NULL: none */
 	struct filter	*stop_filter;
-	config_ref	stop_program;
+	config_ref	stop_code;
 	size_t		stop_size;
 	bool		stop_reached;	/* the stop has had its effect */
 

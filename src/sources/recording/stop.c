@@ -10,13 +10,13 @@
 
 void source_stop_clear(struct source *src)
 {
-	if (src->stop_program)
-		session_config_free(src->model->session, src->stop_program, src->stop_size);
+	if (src->stop_code)
+		session_config_free(src->model->session, src->stop_code, src->stop_size);
 	if (src->stop_filter)
 		filter_destroy(src->stop_filter);
 	src->stop_event = NULL;
 	src->stop_filter = NULL;
-	src->stop_program = 0;
+	src->stop_code = 0;
 	src->stop_size = 0;
 	src->stop_reached = false;
 }
@@ -51,7 +51,7 @@ static int set_filter(struct source *src, const char *cond, struct source_error 
 
 	ret = filter_parse(src->stop_event, cond, NULL, &src->stop_filter);
 	if (!ret)
-		ret = filter_compile(src->model, src->stop_filter, &src->stop_program,
+		ret = filter_compile(src->model, src->stop_filter, &src->stop_code,
 				     &src->stop_size);
 	if (!ret)
 		return 0;
@@ -97,5 +97,5 @@ bool source_stops_before(struct source *src, const struct subbuf_record *r, cons
 		return false;
 	if (!src->stop_filter)
 		return true;
-	return filter_match(src->plane, plane_config(src->plane, src->stop_program), h);
+	return filter_match(plane_config(src->plane, src->stop_code), h);
 }

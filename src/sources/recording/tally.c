@@ -145,7 +145,7 @@ static void tally_count(struct worker *w, const struct tally_event *e,
 	w->hit.size = r->size;
 	w->hit.time = w->run.time = r->time;
 	for (; h < end; h++)
-		if (!h->filter || filter_match(&w->plane, h->filter, &w->hit))
+		if (!h->filter || filter_match(h->filter, &w->hit))
 			hist_fold(h->code, &w->run);
 }
 
@@ -393,7 +393,7 @@ static void add_map(struct map_view to, const struct slot *slot, struct map_view
 	for (elt = 1; elt <= nr_keys(from); elt++) {
 		at = map_insert(to, slot, map_elt(from, elt));
 		for (sum = 0; at && sum < from.layout->nr_sums; sum++)
-			map_add(to, at, sum, *map_sum(from, 0, elt, sum), 0, TALLY_WRITER);
+			map_add(to, at, sum, *map_sum(from, 0, elt, sum), TALLY_WRITER);
 	}
 }
 

@@ -73,7 +73,7 @@ int double_write(const struct plane *p, struct slot *own, data_ref buffer, uint3
 }
 
 /* The answer is the number of ops. If it is 2, the record's last word answers. */
-int double_match(const struct plane *p, const struct code *code, const struct hit *h)
+int double_match(const struct code *code, const struct hit *h)
 {
 	if (code->nr_ops == 2)
 		return ((const uint32_t *)h->record)[h->size / 4 - 1] == 1;
