@@ -334,6 +334,7 @@ enum arm_flags {
 	 * run yet
 	 */
 	ARM_WAKEUP	= 1 << 13,
+	ARM_COUNTED	= 1 << 14,	/* of a probe at a place: event_state.hits counts */
 };
 
 struct arm {
@@ -403,6 +404,7 @@ struct event_state {
 	/* With ARM_SOFT_MODE: the event fires triggers and is not recorded */
 	_Atomic uint32_t soft_disabled;
 	uint32_t	event_id;	/* set once */
+	_Atomic uint64_t hits;		/* with ARM_COUNTED; added to by hits */
 };
 
 struct trigger_state {

@@ -185,13 +185,25 @@ static bool run_internal(struct run *r, const struct plan *plan, const struct ar
 	return committed;
 }
 
+static void count_hit(const struct run *r, const struct arm *arm)
+{
+	struct event_state *state = plane_given(r->p, arm->state);
+
+	/* Relaxed: a counter; place_hits() reads it alone. */
+	atomic_fetch_add_explicit(&state->hits, 1, memory_order_relaxed);
+}
+
 static bool run_one(struct run *r, const struct plan *plan, const struct arm *arm)
 {
 	struct instance_state *inst = plane_instance(r->p, arm->instance);
 	bool committed = false;
 
-	if (arm->flags & ARM_FOLLOW_FREE)
-		hit_pids_follow(r, plan, inst, false);
+	if (arm->flags & (ARM_FOLLOW_FREE | ARM_COUNTED)) {
+		if (arm->flags & ARM_COUNTED)
+			count_hit(r, arm);
+		else
+			hit_pids_follow(r, plan, inst, false);
+	}
 	if ((arm->flags & ARM_INTERNAL) && arm->instance != (r->h->only ? r->h->only - 1 : 0))
 		return false;
 	if ((arm->flags & FUNCTION_CONDITIONS) && hit_function_refuse(r, arm, inst))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dynamic_files.c - dynamic_events, synthetic_events, kprobe_events, uprobe_events
+ * dynamic_files.c - dynamic_events, synthetic_events, kprobe_events, uprobe_events, and the hits of
+ * probes
  */
 #include <fcntl.h>
 
@@ -79,6 +80,18 @@ static int lines_uprobes(struct tree_file *f, char *text, size_t len)
 	return dynamic_lines(f->tree->model, text, len, uprobe_command);
 }
 
+static int print_kprobe_profile(struct tree_file *f, FILE *out)
+{
+	kprobe_print_profile(f->tree->model, out);
+	return 0;
+}
+
+static int print_uprobe_profile(struct tree_file *f, FILE *out)
+{
+	uprobe_print_profile(f->tree->model, out);
+	return 0;
+}
+
 const struct file_kind dynamic_kinds[] = { { .name = "dynamic_events",
 					   .mode = 0640,
 					   .open = open_dynamic,
@@ -99,4 +112,10 @@ const struct file_kind dynamic_kinds[] = { { .name = "dynamic_events",
 					   .open = open_uprobes,
 					   .print = print_uprobes,
 					   .lines = lines_uprobes },
+					  { .name = "kprobe_profile",
+					   .mode = 0440,
+					   .print = print_kprobe_profile },
+					  { .name = "uprobe_profile",
+					   .mode = 0440,
+					   .print = print_uprobe_profile },
 					  { 0 } };

@@ -74,6 +74,7 @@ const char readme_text[] =
 	"  kprobe_events       Create/append/remove/show probes at functions of the session: of a\n"
 	"                      recording, those of its kernel; of programs, theirs\n"
 	"  uprobe_events       Create/append/remove/show probes in a program's or library's file\n"
+	"  kprobe_profile, uprobe_profile   how often these probes were hit\n"
 	"      p[:[<group>/][<event>]] <place> [<args>]\n"
 	"      r[maxactive][:[<group>/][<event>]] <place> [<args>]\n"
 	"      s:[synthetic/]<event> <field> [<field>]\n"

@@ -395,6 +395,17 @@ static void kprobe_print(const struct dynamic_event *d, FILE *out)
 	fputc('\n', out);
 }
 
+void kprobe_print_profile(struct model *m, FILE *out)
+{
+	const struct dynamic_event *d;
+
+	/* The kernel has a column of missed hits. Here they are not counted for each event. */
+	list_each(d, &m->dynamic_events, node)
+		if (d->kind == &kprobe_kind)
+			fprintf(out, "  %-44s %15llu %15u\n", probe_of(d)->name,
+				(unsigned long long)place_hits(place_of(d)), 0);
+}
+
 static bool kprobe_matches(const struct dynamic_event *d, const char *system, const char *event,
 			   char *const *words, unsigned int nr_words)
 {

@@ -11,8 +11,7 @@
 #include "model/event/format.h"
 #include "model/text_memory.h"
 
-/* NULL: the event is not one of a place. */
-static struct probe_place *place_of_event(const struct event *e)
+struct probe_place *place_of_event(const struct event *e)
 {
 	const struct dynamic_event *d = e->made;
 
@@ -346,7 +345,22 @@ void place_destroy(struct dynamic_event *d)
 	place_free(place_of(d));
 }
 
-/* ---- what is never hit ---- */
+/* ---- hits ---- */
+
+uint64_t place_hits(const struct probe_place *p)
+{
+	const struct event_file *f;
+	uint64_t hits = 0, n;
+
+	/* Each instance counts a hit by itself. */
+	list_each(f, &p->probe.dyn.event->files, event_node) {
+		/* Relaxed: a counter, see count_hit(). */
+		n = f->state ? atomic_load_explicit(&f->state->hits, memory_order_relaxed) : 0;
+		if (n > hits)
+			hits = n;
+	}
+	return hits;
+}
 
 void place_armed(const struct event *e)
 {

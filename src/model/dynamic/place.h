@@ -52,6 +52,11 @@ struct place_kind {
 	bool		(*same)(const struct probe_place *a, const struct probe_place *b);
 };
 
+/* NULL: the event is not one of a place. */
+struct probe_place *place_of_event(const struct event *e);
+/* How often the event was hit while it was armed. Places that share an event share the number. */
+uint64_t place_hits(const struct probe_place *p);
+
 /*
  * The names in word 0 at `text`, behind the colon (NULL: there is none). If the event has no name
  * there, it is `made`.
@@ -82,5 +87,8 @@ void place_print_idle(struct model *m, FILE *out);
 /* Carry out a line of the files kprobe_events and uprobe_events. */
 int kprobe_command(struct model *m, const char *line);
 int uprobe_command(struct model *m, const char *line);
+/* Print the files kprobe_profile and uprobe_profile. */
+void kprobe_print_profile(struct model *m, FILE *out);
+void uprobe_print_profile(struct model *m, FILE *out);
 
 #endif

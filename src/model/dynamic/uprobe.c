@@ -318,6 +318,16 @@ static void uprobe_print(const struct dynamic_event *d, FILE *out)
 	fputc('\n', out);
 }
 
+void uprobe_print_profile(struct model *m, FILE *out)
+{
+	const struct dynamic_event *d;
+
+	list_each(d, &m->dynamic_events, node)
+		if (d->kind == &uprobe_kind)
+			fprintf(out, "  %s %-44s %15llu\n", place_of(d)->path, probe_of(d)->name,
+				(unsigned long long)place_hits(place_of(d)));
+}
+
 static bool uprobe_matches(const struct dynamic_event *d, const char *system, const char *event,
 			   char *const *words, unsigned int nr_words)
 {

@@ -76,6 +76,8 @@ static uint32_t arm_flags(const struct event_file *f)
 		flags |= ARM_WATCH;
 	if (f->soft_mode && !e->internal)
 		flags |= ARM_SOFT_MODE;
+	if (place_of_event(e))
+		flags |= ARM_COUNTED;
 	if (pids_any(f->instance) && !e->internal)
 		flags |= ARM_PIDS;
 	if (pids_any_function(f->instance) && is_recorded_call(e))

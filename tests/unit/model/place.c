@@ -9,6 +9,7 @@
 #include "model/dynamic/place.h"
 #include "model/errlog.h"
 #include "model/symbols.h"
+#include "plane/plane.h"
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup, fixture_teardown)
 
@@ -330,6 +331,47 @@ static void a_probe_that_is_never_hit_is_told(void **state)
 	free(text);
 }
 
+/* A hit of an event without arguments, as a recording passes it. */
+static void hit_place(struct fixture *f, const struct event *e)
+{
+	struct slot *slot = session_slot_get(f->session);
+	struct {
+		uint16_t	type;
+		uint16_t	flags;
+		int32_t		pid;
+		uint64_t	ip;
+	} r = { .type = e->id, .pid = 7, .ip = 0x1100 };
+	struct hit h = { .record = &r, .size = sizeof(r), .time = 1000, .comm = "somebody" };
+
+	hit(session_plane(f->session), slot, &h);
+	session_slot_put(f->session, slot);
+}
+
+static void the_profile_counts_hits_while_it_is_enabled(void **state)
+{
+	struct fixture *f = *state;
+	struct event *e;
+
+	add(f, "p:n second");
+	add(f, "p:u FILE:1");
+	e = model_find_event(f->model, "kprobes", "n");
+	hit_place(f, e);
+	assert_int_equal(event_file_enable(event_file_get(f->top, e), true), 0);
+	hit_place(f, e);
+	hit_place(f, e);
+	assert_int_equal(event_file_enable(event_file_get(f->top, e), false), 0);
+	hit_place(f, e);
+	assert_prints(kprobe_print_profile(f->model, out),
+		      "  n                                                          2"
+		      "               0\n");
+	e = model_find_event(f->model, "uprobes", "u");
+	assert_int_equal(
+		event_file_trigger_write(event_file_get(f->top, e), "hist:keys=__probe_ip"), 0);
+	hit_place(f, e);
+	assert_int_equal(place_hits(place_of_event(e)), 1);
+	event_file_trigger_truncate(event_file_find(f->top, e));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -340,6 +382,7 @@ int main(void)
 		TEST(a_function_of_a_file_can_be_named),
 		TEST(an_argument_beyond_the_entry_has_no_register),
 		TEST(a_probe_that_is_never_hit_is_told),
+		TEST(the_profile_counts_hits_while_it_is_enabled),
 	};
 	int fd = mkstemp(file), rc;
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
