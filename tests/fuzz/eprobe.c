@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * eprobe.c - any bytes as a line of dynamic_events, and then as a record
+ * eprobe.c - any bytes as a line of dynamic_events (e:, p:, r:), and then as a record
  *
  * Input: a line, a 0, then a record. If the line makes a probe of the event all:all, the probe is
  * armed. The record goes through it at each length up to its full one, in memory of exactly that

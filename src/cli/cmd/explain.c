@@ -188,7 +188,8 @@ static void say(struct explain *e, enum explain_kind kind, const char *text)
 	static void (*const how[])(struct explain * e, const char *text) = {
 		[EXPLAIN_HIST] = explain_hist,	   [EXPLAIN_TRIGGER] = explain_trigger,
 		[EXPLAIN_FILTER] = explain_filter, [EXPLAIN_SYNTH] = explain_synth,
-		[EXPLAIN_PROBE] = explain_probe, [EXPLAIN_REMOVAL] = explain_removal,
+		[EXPLAIN_PROBE] = explain_probe, [EXPLAIN_PLACE] = explain_place,
+		[EXPLAIN_REMOVAL] = explain_removal,
 	};
 
 	fprintf(e->out, "%s\n", text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* define.c - explains definitions of synthetic events and event probes */
+/* define.c - explains definitions of synthetic events and probes */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,17 +98,36 @@ void explain_synth(struct explain *e, const char *text)
 	explain_parts_free(&fields);
 }
 
-/* ---- event probes ---- */
+/* ---- probes ---- */
 
-static void say_fetch(FILE *out, const char *fetch)
+/* A variable of a probe at a place. */
+static void say_variable(FILE *out, const char *name)
+{
+	if (!strncmp(name, "arg", 3))
+		fprintf(out, "argument %s of the function", name + 3);
+	else if (!strncmp(name, "retval", 6))
+		fputs("what the function returns", out);
+	else if (!strcmp(name, "stack"))
+		fputs("the stack pointer", out);
+	else if (!strncmp(name, "stack", 5))
+		fprintf(out, "word %s of the stack", name + 5);
+	else
+		fprintf(out, "$%s", name);
+}
+
+static void say_fetch(FILE *out, const char *fetch, bool of_event)
 {
 	const char *inside = strchr(fetch, '(');
 
-	if (*fetch == '$') {
+	if (*fetch == '%') {
+		fprintf(out, "the register %s", fetch + 1);
+	} else if (*fetch == '$') {
 		if (!strcasecmp(fetch, "$comm"))
 			fputs("the name of the task", out);
-		else
+		else if (of_event)
 			fprintf(out, "its field %s", fetch + 1);
+		else
+			say_variable(out, fetch + 1);
 	} else if ((*fetch == '+' || *fetch == '-') && inside) {
 		bool user = fetch[1] == 'u';
 		char *inner = strndup(inside + 1, strcspn(inside + 1, ")"));
@@ -116,7 +135,7 @@ static void say_fetch(FILE *out, const char *fetch)
 		fprintf(out, "what lies %s%.*s bytes from%s ", *fetch == '-' ? "-" : "",
 			(int)(inside - fetch - 1 - user), fetch + 1 + user,
 			user ? ", in the program's memory," : "");
-		say_fetch(out, inner ? inner : "");
+		say_fetch(out, inner ? inner : "", of_event);
 		free(inner);
 	} else if (*fetch == '@') {
 		fprintf(out, "what lies at %s", fetch + 1);
@@ -128,7 +147,8 @@ static void say_fetch(FILE *out, const char *fetch)
 }
 
 /* Explains an argument "NAME=FETCH:TYPE". */
-static void say_argument(struct explain *e, const char *label, const char *argument)
+static void say_argument(struct explain *e, const char *label, const char *argument,
+			 bool of_event)
 {
 	const char *equals = strchr(argument, '='), *fetch = equals ? equals + 1 : argument;
 	size_t len = strcspn(fetch, ":");
@@ -137,7 +157,7 @@ static void say_argument(struct explain *e, const char *label, const char *argum
 	FILE *out = text_memory_open(&words, &size);
 
 	if (out) {
-		say_fetch(out, what ? what : "");
+		say_fetch(out, what ? what : "", of_event);
 		fclose(out);
 	}
 	explain_say(e, label, "%.*s: %s, %s%s", equals ? (int)(equals - argument) : (int)len,
@@ -166,13 +186,39 @@ void explain_probe(struct explain *e, const char *text)
 	}
 	for (unsigned int i = ++first; i < parts.nr; i++)
 		if (*parts.v[i])
-			say_argument(e, i == first ? "fields" : "", parts.v[i]);
+			say_argument(e, i == first ? "fields" : "", parts.v[i], true);
 	explain_say(
 		e, "does",
 		"it is recorded when it is enabled; it can have a filter, triggers and histograms");
 	explain_parts_free(&parts);
 	free(command);
 	free(filter);
+}
+
+/* "p:GROUP/NAME PLACE ARGUMENTS": the place is in a file if it has a slash and a colon. */
+void explain_place(struct explain *e, const char *text)
+{
+	struct explain_parts parts = { 0 };
+	const char *colon, *place;
+	bool of_file, returns;
+
+	explain_split(text, ' ', &parts);
+	place = parts.nr > 1 ? parts.v[1] : "nowhere";
+	colon = parts.nr ? strchr(parts.v[0], ':') : NULL;
+	of_file = strchr(place, '/') && strchr(place, ':');
+	returns = *text == 'r' || strstr(place, "%return");
+	explain_say(e, "event", "a new event %s%s, made at a place in code",
+		    colon && strchr(colon, '/') ? "" : of_file ? "uprobes/" : "kprobes/",
+		    colon ? colon + 1 : "...");
+	explain_say(e, "at", returns ? "each return of the function at %.*s" : "each run of %.*s",
+		    (int)strcspn(place, "%"), place);
+	for (unsigned int i = 2; i < parts.nr; i++)
+		if (*parts.v[i])
+			say_argument(e, i == 2 ? "fields" : "", parts.v[i], false);
+	explain_say(
+		e, "does",
+		"it is recorded when it is enabled; it can have a filter, triggers and histograms");
+	explain_parts_free(&parts);
 }
 
 void explain_removal(struct explain *e, const char *text)

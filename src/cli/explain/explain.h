@@ -28,6 +28,7 @@ enum explain_kind {
 	EXPLAIN_FILTER,
 	EXPLAIN_SYNTH,
 	EXPLAIN_PROBE,
+	EXPLAIN_PLACE,
 	EXPLAIN_REMOVAL
 };
 
@@ -79,6 +80,7 @@ void explain_trigger(struct explain *e, const char *text);
 void explain_filter(struct explain *e, const char *text);
 void explain_synth(struct explain *e, const char *text);
 void explain_probe(struct explain *e, const char *text);
+void explain_place(struct explain *e, const char *text);
 void explain_removal(struct explain *e, const char *text);
 /* Explains a filter; the caller frees the text. */
 char *explain_condition(const char *filter);

@@ -393,7 +393,8 @@ int explain_scope_try(struct explain_scope *w, enum explain_kind kind, const cha
 
 	if (kind == EXPLAIN_SYNTH && strncmp(text, "s:", 2))
 		snprintf(path, sizeof(path), "synthetic_events");
-	else if (kind == EXPLAIN_SYNTH || kind == EXPLAIN_PROBE || kind == EXPLAIN_REMOVAL)
+	else if (kind == EXPLAIN_SYNTH || kind == EXPLAIN_PROBE || kind == EXPLAIN_PLACE ||
+		 kind == EXPLAIN_REMOVAL)
 		snprintf(path, sizeof(path), "dynamic_events");
 	else
 		snprintf(path, sizeof(path), "events/%s/%s/%s", system, event, scope_file_of(kind));

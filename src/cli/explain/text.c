@@ -83,6 +83,22 @@ static bool explain_text_begins(const char *text, const char *word)
 	       (!text[n] || text[n] == ':' || isspace((unsigned char)text[n]));
 }
 
+/* "p:NAME PLACE", "r10 PLACE": not a filter like "p > 3". */
+static bool is_place(const char *text)
+{
+	const char *rest;
+
+	if (*text != 'p' && *text != 'r')
+		return false;
+	rest = text + 1 + strspn(text + 1, "0123456789");
+	if (*rest == ':')
+		return true;
+	if (*rest != ' ')
+		return false;
+	rest += strspn(rest, " ");
+	return isalnum((unsigned char)*rest) || *rest == '_' || *rest == '/';
+}
+
 enum explain_kind explain_kind_of(const char *text)
 {
 	static const char *const triggers[] = {
@@ -103,6 +119,8 @@ enum explain_kind explain_kind_of(const char *text)
 		return EXPLAIN_SYNTH;
 	if (*text == 'e' && (text[1] == ':' || text[1] == ' '))
 		return EXPLAIN_PROBE;
+	if (is_place(text))
+		return EXPLAIN_PLACE;
 	/* A name and a colon: it would be a trigger if it were spelled right. */
 	if (text[strspn(text, "abcdefghijklmnopqrstuvwxyz_")] == ':')
 		return EXPLAIN_TRIGGER;
