@@ -30,6 +30,8 @@ struct cmdlines {
 	unsigned int	nr, size;
 	void		*by_pid;	/* tsearch: struct cmdline */
 	void		*tgids;		/* tsearch: struct tgid */
+	void		(*ask)(void *arg);	/* NULL: none */
+	void		*ask_arg;
 };
 
 static int compare_pid(const void *a, const void *b)
@@ -124,10 +126,23 @@ int cmdlines_add(struct cmdlines *c, int pid, const char *comm)
 	return 0;
 }
 
+void cmdlines_source(struct cmdlines *c, void (*ask)(void *arg), void *arg)
+{
+	c->ask = ask;
+	c->ask_arg = arg;
+}
+
+static void ask_source(const struct cmdlines *c)
+{
+	if (c->ask)
+		c->ask(c->ask_arg);
+}
+
 const char *cmdlines_find(const struct cmdlines *c, int pid)
 {
 	const struct cmdline *l;
 
+	ask_source(c);
 	if (pid == 0)
 		return "<idle>";
 	if (pid < 0)
@@ -138,6 +153,7 @@ const char *cmdlines_find(const struct cmdlines *c, int pid)
 
 void cmdlines_print(const struct cmdlines *c, FILE *out)
 {
+	ask_source(c);
 	for (unsigned int i = 0; i < c->nr; i++)
 		fprintf(out, "%d %s\n", c->order[i]->pid, c->order[i]->comm);
 }

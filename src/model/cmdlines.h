@@ -17,6 +17,8 @@ void cmdlines_destroy(struct cmdlines *c);
  * -ENOMEM
  */
 int cmdlines_add(struct cmdlines *c, int pid, const char *comm);
+/* Calls ask(arg) before names are looked up: it may add some. NULL: nothing is called. */
+void cmdlines_source(struct cmdlines *c, void (*ask)(void *arg), void *arg);
 /* "<idle>" for 0, "<XXX>" below 0, "<...>" if unknown. */
 const char *cmdlines_find(const struct cmdlines *c, int pid);
 void cmdlines_print(const struct cmdlines *c, FILE *out);

@@ -195,6 +195,11 @@ struct kernel_hooks {
 	 * kernel's; -errno: the kernel refuses to enable it.
 	 */
 	int		(*need)(void *arg, struct event *e, bool needed);
+	/*
+	 * A latency tracer looks at the event's records as they pass, or no more; as often on as
+	 * off.
+	 */
+	void		(*watch)(void *arg, struct event *e, bool on);
 	/* Takes in what the kernel has recorded so far. */
 	void		(*barrier)(void *arg);
 	/* Until `on` is false again, no record passes. */

@@ -308,7 +308,8 @@ int tree_open(struct tree *t, const char *path, int flags, struct tree_file **ou
 	f->tree = t;
 	f->at = p;
 	f->flags = flags;
-	if (flags & O_TRUNC)
+	/* Opening may empty a file, or stop the recording (pause-on-trace). */
+	if (flags & O_TRUNC || (p.kind && p.kind->open))
 		model_barrier(t->model);
 	err = p.kind && p.kind->open ? p.kind->open(f) : 0;
 	tree_settle(t->model);
@@ -322,6 +323,15 @@ int tree_open(struct tree *t, const char *path, int flags, struct tree_file **ou
 	return 0;
 }
 
+/* What was recorded before is in what is read, and what programs have reported. */
+static void tree_take_in(const struct model *m)
+{
+	model_barrier(m);
+	if (m->catch_up)
+		m->catch_up(m->catch_up_arg);
+}
+
+/* A text that was printed stays as it is: a reader of it, byte by byte, needs no more events. */
 static int tree_print(struct tree_file *f)
 {
 	FILE *out = text_memory_open(&f->text, &f->len);
@@ -329,6 +339,7 @@ static int tree_print(struct tree_file *f)
 
 	if (!out)
 		return -ENOMEM;
+	tree_take_in(f->tree->model);
 	err = f->at.extra ? f->at.extra->print(f->at.extra->arg, out) : f->at.kind->print(f, out);
 	if (fclose(out) && !err)
 		err = -ENOMEM;
@@ -383,18 +394,16 @@ static void follow(struct tree_file *f)
 
 ssize_t tree_read(struct tree_file *f, char *buf, size_t size, off_t off)
 {
-	const struct model *m = f->tree->model;
 	int err;
 
 	if ((f->flags & O_ACCMODE) == O_WRONLY)
 		return -EBADF;
 	if (is_removed(&f->at, false))
 		return -ENODEV;
-	model_barrier(m);
-	if (m->catch_up)
-		m->catch_up(m->catch_up_arg);
-	if (f->at.kind && f->at.kind->read)
+	if (f->at.kind && f->at.kind->read) {
+		tree_take_in(f->tree->model);
 		return f->at.kind->read(f, buf, size, off);
+	}
 	if (f->at.extra ? !f->at.extra->print : !f->at.kind->print)
 		return -EINVAL;
 	err = f->printed ? 0 : tree_print(f);

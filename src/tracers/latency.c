@@ -153,6 +153,24 @@ static uint16_t event_id(struct model *m, const char *name, const char *last, ui
 	return f && f->offset == offset ? e->id : 0;
 }
 
+void latency_need(struct latency *l, struct event *e)
+{
+	const struct kernel_hooks *kernel = l->inst->model->kernel;
+
+	if (!kernel || l->nr_needed == LATENCY_NEEDED)
+		return;
+	kernel->watch(kernel->arg, e, true);
+	l->needed[l->nr_needed++] = e;
+}
+
+static void need_no_more(struct latency *l)
+{
+	const struct kernel_hooks *kernel = l->inst->model->kernel;
+
+	while (kernel && l->nr_needed)
+		kernel->watch(kernel->arg, l->needed[--l->nr_needed], false);
+}
+
 static void latency_enter(struct latency *l)
 {
 	struct model *m = l->inst->model;
@@ -206,6 +224,7 @@ static void state_free(struct instance *inst)
 
 	functions_disable(inst);
 	latency_leave(l);
+	need_no_more(l);
 	l->watch->close(l);
 	section_put(l->max);
 	free(l);

@@ -47,6 +47,8 @@ struct latency_watch {
 				const struct section_report *r);
 };
 
+enum { LATENCY_NEEDED = 4 };
+
 struct latency {
 	struct list_head node;		/* in model->watchers */
 	struct instance	*inst;
@@ -59,6 +61,9 @@ struct latency {
 	uint64_t	sequence;
 	struct section	*max;		/* the maximum; NULL: none yet */
 	void		*data;		/* the watch's own */
+	/* Events of the running kernel that it records for the watch */
+	struct event	*needed[LATENCY_NEEDED];
+	unsigned int	nr_needed;
 	bool		functions;	/* option function-trace */
 	bool		draws;		/* option display-graph */
 
@@ -78,6 +83,8 @@ enum critical_kind { CRITICAL_IRQS = SECTION_IRQS, CRITICAL_PREEMPT = SECTION_PR
 extern const struct latency_watch critical_watch, wakeup_watch;
 unsigned int critical_kinds(const struct tracer *t);
 
+/* The watch looks at the event's records: the running kernel is to record it. */
+void latency_need(struct latency *l, struct event *e);
 /* Whether a section of this length is reported, by tracing_thresh or tracing_max_latency. */
 bool latency_counts(const struct latency *l, uint64_t ns);
 /*

@@ -61,6 +61,7 @@ static void find_wakeup(struct latency *l, struct wakeup *w, int i, const char *
 	if (!e)
 		return;
 	w->wakeup_id[i] = e->id;
+	latency_need(l, e);
 	w->wakee[i] = field_at(e, "pid");
 	w->wakee_prio[i] = field_at(e, "prio");
 	w->wakee_cpu[i] = field_at(e, "target_cpu");
@@ -72,6 +73,7 @@ static void find_switch(struct latency *l, struct wakeup *w)
 
 	if (!e)
 		return;
+	latency_need(l, e);
 	w->switch_id = e->id;
 	w->prev = field_at(e, "prev_pid");
 	w->prev_prio = field_at(e, "prev_prio");
@@ -87,6 +89,7 @@ static void find_migrate(struct latency *l, struct wakeup *w)
 
 	if (!e)
 		return;
+	latency_need(l, e);
 	w->migrate_id = e->id;
 	w->migrated = field_at(e, "pid");
 	w->migrated_to = field_at(e, "dest_cpu");

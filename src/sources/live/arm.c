@@ -2,7 +2,7 @@
 /*
  * arm.c - what the running kernel records, as the session's plans want it
  *
- *     plan of an event                ->  events/SYSTEM/EVENT/enable
+ *     plan of an event, or a tracer   ->  events/SYSTEM/EVENT/enable
  *     one condition of all its users  ->  events/SYSTEM/EVENT/filter
  *     a plan or an instance that wants stacks  ->  options/stacktrace
  *     any of them                     ->  enable of the events that tell new names of tasks
@@ -77,9 +77,15 @@ static bool is_namer(const struct live *l, const struct event *e)
 	return false;
 }
 
+static bool is_watched(const struct live *l, const struct event *e)
+{
+	return e->id < LAYOUT_OWN_IDS && l->watched[e->id];
+}
+
 static const char *condition_of(const struct live *l, const struct event *e)
 {
-	struct condition c = { .none = is_namer(l, e) };
+	/* A tracer looks at all. */
+	struct condition c = { .none = is_namer(l, e) || is_watched(l, e) };
 	const struct event_file *f;
 
 	list_each(f, &e->files, event_node)
@@ -141,12 +147,13 @@ static void arm_namers(struct live *l, bool on)
 	atomic_store_explicit(&l->names_told, told, memory_order_relaxed);
 }
 
-int live_arm_need(void *arg, struct event *e, bool needed)
+/* The kernel records the event while it has a plan or is watched. */
+static int arm_switch(struct live *l, const struct event *e)
 {
-	struct live *l = arg;
+	const bool needed = live_bit(l->planned, e->id) || is_watched(l, e);
 	int err = 0;
 
-	if (!live_bit(l->known, e->id) || needed == live_bit(l->armed, e->id))
+	if (needed == live_bit(l->armed, e->id))
 		return 0;
 	if (!l->namers_armed || !is_namer(l, e))
 		err = write_event(l, e, "enable", needed ? "1" : "0");
@@ -158,6 +165,31 @@ int live_arm_need(void *arg, struct event *e, bool needed)
 	/* Relaxed: only this thread writes to it. */
 	arm_namers(l, atomic_load_explicit(&l->nr_armed, memory_order_relaxed) > 0);
 	return 0;
+}
+
+int live_arm_need(void *arg, struct event *e, bool needed)
+{
+	struct live *l = arg;
+	int err;
+
+	if (!live_bit(l->known, e->id) || needed == live_bit(l->planned, e->id))
+		return 0;
+	set_bit(l->planned, e->id, needed);
+	err = arm_switch(l, e);
+	if (err)
+		set_bit(l->planned, e->id, false);
+	return err;
+}
+
+/* A refusal is counted; the tracer finds no such records. */
+void live_arm_watch(void *arg, struct event *e, bool on)
+{
+	struct live *l = arg;
+
+	if (!live_bit(l->known, e->id))
+		return;
+	l->watched[e->id] += on ? 1 : -1;
+	(void)arm_switch(l, e);
 }
 
 void live_arm_all(struct live *l)

@@ -55,7 +55,7 @@ static uint64_t hook_lost(void *arg, uint32_t cpu)
 static void set_hooks(struct live *l)
 {
 	l->hooks = (struct kernel_hooks){
-		.arg = l, .need = live_arm_need, .barrier = hook_barrier,
+		.arg = l, .need = live_arm_need, .watch = live_arm_watch, .barrier = hook_barrier,
 		.hold = hook_hold, .settle = live_arm_settle, .lost = hook_lost,
 		.symbols = live_import_symbols,
 	};

@@ -20,6 +20,8 @@
 
 #define NAMES_ASKED (TASK_PIDS * sizeof(uint32_t))
 
+static void names_ask(void *arg);
+
 int live_names_create(struct live *l)
 {
 	int err;
@@ -35,11 +37,13 @@ int live_names_create(struct live *l)
 		return -ENOMEM;
 	}
 	(void)madvise(l->asked, NAMES_ASKED, MADV_NOHUGEPAGE);
+	cmdlines_source(l->model->cmdlines, names_ask, l);
 	return 0;
 }
 
 void live_names_destroy(struct live *l)
 {
+	cmdlines_source(l->model->cmdlines, NULL, NULL);
 	if (l->asked)
 		munmap(l->asked, NAMES_ASKED);
 	task_names_destroy(&l->names);
@@ -113,6 +117,7 @@ const char *live_names_find(struct live *l, int pid, uint32_t cpu)
 		if (!l->asked[pid] || !names_hold(l))
 			ask_proc(l, pid);
 		note_again(l, pid);
+		l->nameless |= !l->names.now[pid][0];
 	}
 	return task_names_find(&l->names, pid, cpu, 0);
 }
@@ -153,11 +158,22 @@ static void take_line(struct live *l, char *line)
 	cmdlines_add(cmdlines, (int)pid, end + 1);
 }
 
+/* The file is long and takes the kernel a millisecond. */
+static void take_kernels(struct live *l)
+{
+	size_t len;
+	char *text, *rest, *line;
+
+	l->stale = l->nameless = false;
+	rest = text = kernel_read(l->kernel.top, "saved_cmdlines", &len);
+	while ((line = strsep(&rest, "\n")))
+		take_line(l, line);
+	free(text);
+}
+
 void live_names_save(struct live *l)
 {
 	unsigned int i;
-	size_t len;
-	char *text, *rest, *line;
 
 	i = l->nr_fresh > LIVE_FRESH ? l->nr_fresh - LIVE_FRESH : 0;
 	for (; i < l->nr_fresh; i++) {
@@ -166,8 +182,19 @@ void live_names_save(struct live *l)
 		cmdlines_add(l->model->cmdlines, fresh->pid, fresh->name);
 	}
 	l->nr_fresh = 0;
-	rest = text = kernel_read(l->kernel.top, "saved_cmdlines", &len);
-	while ((line = strsep(&rest, "\n")))
-		take_line(l, line);
-	free(text);
+	l->stale = true;
+	if (l->nameless)
+		take_kernels(l);
+}
+
+/* Names are about to be looked up. Under the control lock. */
+static void names_ask(void *arg)
+{
+	struct live *l = arg;
+
+	if (!l->stale)
+		return;
+	pthread_mutex_lock(&l->lock);
+	take_kernels(l);
+	pthread_mutex_unlock(&l->lock);
 }

@@ -85,7 +85,11 @@ static void await_stack(const struct live *l, struct live_cpu *c)
 static void pass(struct live *l, struct live_cpu *c)
 {
 	const struct subbuf_record *r = &c->record;
-	const bool tells = task_names_rule_for(&l->names, r->type);
+	const bool tells = task_names_rule_for(&l->names, r->type), planned = has_plan(l, r->type);
+	/* Relaxed: it is a function, and its data is under the model's watch_lock. */
+	void (*observe)(struct model *m, const struct hit *h, uint64_t recorded) =
+		atomic_load_explicit(&l->model->observe, memory_order_relaxed);
+	uint64_t recorded = 0;
 	struct hit h = {
 		.size = r->size, .cpu = c->cpu, .writer = LIVE_WRITER,
 		.synth_preempt = RECORD_SYNTH_PREEMPT,
@@ -95,7 +99,7 @@ static void pass(struct live *l, struct live_cpu *c)
 	l->late += r->time < l->passed;
 	if (r->time > l->passed)
 		l->passed = r->time;
-	if (!has_plan(l, r->type) || r->type == l->stack_type) {
+	if ((!planned && !observe) || r->type == l->stack_type) {
 		if (tells) {
 			live_names_follow(l, r, true);
 			live_names_follow(l, r, false);
@@ -109,8 +113,12 @@ static void pass(struct live *l, struct live_cpu *c)
 	h.time = live_clock_stamp(l, r->time);
 	h.comm = live_names_find(l, (int)subbuf_u32(r->data + 4), c->cpu);
 	fill_stack(l, c, &h);
-	hit(l->plane, l->slot, &h);
+	if (planned)
+		recorded = hit(l->plane, l->slot, &h);
 	l->hits++;
+	/* A latency tracer watches (tracers/latency.h). */
+	if (observe)
+		observe(l->model, &h, recorded);
 	if (tells)
 		live_names_follow(l, r, false);
 }

@@ -49,7 +49,9 @@ struct live {
 
 	/* arm.c; under the control lock */
 	uint64_t	known[LAYOUT_OWN_IDS / 64];	/* ids of the kernel's events */
-	uint64_t	armed[LAYOUT_OWN_IDS / 64];	/* those that it records */
+	uint64_t	planned[LAYOUT_OWN_IDS / 64];	/* those that have a plan */
+	uint8_t		watched[LAYOUT_OWN_IDS];	/* by how many tracers */
+	uint64_t	armed[LAYOUT_OWN_IDS / 64];	/* those that the kernel records */
 	char		*filters[LAYOUT_OWN_IDS];	/* the condition that it was given */
 	_Atomic unsigned int nr_armed;
 	uint32_t	namers[LIVE_NAMERS];	/* ids; 0: the kernel has no such event */
@@ -88,6 +90,8 @@ struct live {
 	uint32_t	second;		/* of the present round */
 	struct live_name fresh[LIVE_FRESH];	/* the newest of those that there were */
 	unsigned int	nr_fresh;
+	bool		stale;		/* the kernel may have names that nobody has read */
+	bool		nameless;	/* a task has passed whose name is not known */
 
 	pthread_t	thread;
 	int		wake;		/* eventfd: something is armed, or the end */
@@ -117,12 +121,16 @@ void live_names_round(struct live *l);
 const char *live_names_find(struct live *l, int pid, uint32_t cpu);
 /* Names that stand in a record: `before`: those that hold already at the record. */
 void live_names_follow(struct live *l, const struct subbuf_record *r, bool before);
-/* What is known goes to saved_cmdlines. Under both locks. */
+/*
+ * What is known goes to saved_cmdlines. The kernel's own names follow if a task has none, or when
+ * names are looked up. Under both locks.
+ */
 void live_names_save(struct live *l);
 
 /* ---- arm.c: struct kernel_hooks; all under the control lock ---- */
 
 int live_arm_need(void *arg, struct event *e, bool needed);
+void live_arm_watch(void *arg, struct event *e, bool on);
 void live_arm_settle(void *arg);
 /* Each event that has a plan already. */
 void live_arm_all(struct live *l);
