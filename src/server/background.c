@@ -33,8 +33,23 @@ static struct {
 	unsigned int	nr;
 } inherited;
 
+/* Those that it needs. */
+static struct {
+	int		fds[8];
+	unsigned int	nr;
+} kept;
+
+void server_keep(int fd)
+{
+	if (kept.nr < sizeof(kept.fds) / sizeof(*kept.fds))
+		kept.fds[kept.nr++] = fd;
+}
+
 static void note_inherited(int fd)
 {
+	for (unsigned int i = 0; i < kept.nr; i++)
+		if (kept.fds[i] == fd)
+			return;
 	/* If memory is exhausted, the descriptor stays open. */
 	if (!array_room(&inherited.fds, inherited.nr, sizeof(fd)))
 		inherited.fds[inherited.nr++] = fd;

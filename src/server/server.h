@@ -42,6 +42,8 @@ struct programs_params;
  * except `keep` (-1: none).
  */
 int server_background(int keep);
+/* A descriptor that servers of this process need, besides `keep`; up to 8. */
+void server_keep(int fd);
 /*
  * Calls run(arg) in a server's process. Returns when the server is ready or has failed: 0 or
  * -errno.

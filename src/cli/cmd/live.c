@@ -11,6 +11,7 @@
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/command.h"
@@ -43,6 +44,7 @@ static int live_parse_option(struct run *r, int opt, char **argv)
 static int live_parse_arguments(struct run *r, int argc, char **argv)
 {
 	int opt, status;
+	char *user;
 
 	optind = 0;
 	while ((opt = getopt_long(argc, argv, "+:e:o:q", long_options, NULL)) != -1) {
@@ -51,7 +53,12 @@ static int live_parse_arguments(struct run *r, int argc, char **argv)
 			return status;
 	}
 	r->program = argv + optind;
-	return asked_check(&r->asked, &command_live);
+	user = run_user_split(r);
+	status = asked_check(&r->asked, &command_live);
+	if (!status && user)
+		status = run_user_serve(user, &command_live);
+	free(user);
+	return status;
 }
 
 static int live_prepare(struct run *r)
@@ -165,6 +172,7 @@ const struct command command_live = {
 "  --boot 'NAME=VALUE ...'     settings of a new session, as on a kernel's command\n"
 "                              line: trace_event=sched:sched_switch\n"
 "  --session NAME              make the session NAME, which stays, or join it\n"
+"  --session USER:NAME         the same for a user: root lends the kernel's events\n"
 "  --mount DIR                 show the session's files in DIR, an empty directory\n"
 "  --force                     also in one that is not empty\n"
 "  --hist-legacy               histograms as they were printed in 2017\n"

@@ -138,6 +138,16 @@ char *run_preload(const char *old);
 
 /* If there can be no session, prints nothing and sets r->untraced. */
 int run_server_open(struct run *r);
+
+/* ---- user.c ---- */
+
+/*
+ * --session USER:NAME: the session is NAME. Returns USER, which the caller frees; NULL: there is
+ * none.
+ */
+char *run_user_split(struct run *r);
+/* Lends the kernel's events to the user, and becomes the user. COMMAND_DONE or a status */
+int run_user_serve(const char *user, const struct command *cmd);
 /* Whether a request failed with `ret` because the server is gone. Sets r->untraced then. */
 bool run_server_died(struct run *r, int ret);
 /* The server died. Restores the session if that is possible. */

@@ -15,8 +15,16 @@
 #include "model/symbols.h"
 #include "sources/live/state.h"
 
-static int import_format(struct live *l, int dir, const char *system, const char *name)
+/* A system whose events are added. */
+struct import {
+	struct live	*live;
+	const char	*system;
+};
+
+static int import_format(int dir, const char *name, void *arg)
 {
+	const struct import *in = arg;
+	struct live *l = in->live;
 	char path[512];
 	struct event *e = NULL;
 	size_t len;
@@ -28,7 +36,7 @@ static int import_format(struct live *l, int dir, const char *system, const char
 	text = kernel_read(dir, path, &len);
 	if (!text)
 		return errno == ENOMEM ? -ENOMEM : 0;
-	err = model_add_event(l->model, system, text, len, &e);
+	err = model_add_event(l->model, in->system, text, len, &e);
 	free(text);
 	if (!err && e->id < LAYOUT_OWN_IDS)
 		l->known[e->id / 64] |= 1ull << e->id % 64;
@@ -37,32 +45,12 @@ static int import_format(struct live *l, int dir, const char *system, const char
 	return err == -ENOMEM || err == -ENOSPC ? err : 0;
 }
 
-/* Calls fn for each directory in one. */
-static int each_dir(struct live *l, int parent, const char *name,
-		    int (*fn)(struct live *l, int dir, const char *parent, const char *name))
-{
-	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0;
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-	struct dirent *d;
-
-	if (!dir) {
-		err = -errno;
-		if (fd >= 0)
-			close(fd);
-		return err;
-	}
-	while (!err && (d = readdir(dir)))
-		if (d->d_name[0] != '.' && d->d_type != DT_REG)
-			err = fn(l, fd, name, d->d_name);
-	closedir(dir);
-	return err;
-}
-
 /* The records of system ftrace are not events that one enables. */
-static int import_system(struct live *l, int dir, const char *parent, const char *name)
+static int import_system(int dir, const char *name, void *arg)
 {
-	(void)parent;
-	return !strcmp(name, "ftrace") ? 0 : each_dir(l, dir, name, import_format);
+	struct import in = { arg, name };
+
+	return !strcmp(name, "ftrace") ? 0 : kernel_each_dir(dir, name, import_format, &in);
 }
 
 /* The number behind `key` in a format. */
@@ -76,7 +64,8 @@ static uint32_t format_number(const char *text, const char *key, uint32_t usual)
 static void import_stack(struct live *l)
 {
 	size_t len;
-	char *text = kernel_read(l->kernel.top, "events/ftrace/kernel_stack/format", &len);
+	char *text = kernel_read(kernel_events(&l->kernel), "events/ftrace/kernel_stack/format",
+				 &len);
 	const char *caller = text ? strstr(text, "caller") : NULL;
 
 	l->stack_type = format_number(text, "ID: ", 4);
@@ -97,7 +86,7 @@ static void import_namers(struct live *l)
 
 int live_import(struct live *l)
 {
-	int err = each_dir(l, l->kernel.top, "events", import_system);
+	int err = kernel_each_dir(kernel_events(&l->kernel), "events", import_system, l);
 
 	if (err)
 		return err;

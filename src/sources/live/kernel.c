@@ -27,11 +27,13 @@ int kernel_write(int dir, const char *file, const char *text)
 {
 	const size_t len = strlen(text);
 	int fd = openat(dir, file, O_WRONLY | O_CLOEXEC), err = 0;
+	ssize_t n;
 
 	if (fd < 0)
 		return -errno;
-	if (write(fd, text, len) != (ssize_t)len)
-		err = errno ? -errno : -EIO;
+	n = write(fd, text, len);
+	if (n != (ssize_t)len)
+		err = n < 0 ? -errno : -EIO;
 	close(fd);
 	return err;
 }
@@ -48,9 +50,8 @@ static bool read_more(char **text, size_t *room)
 	return true;
 }
 
-char *kernel_read(int dir, const char *file, size_t *len)
+char *kernel_read_open(int fd, size_t *len)
 {
-	int fd = openat(dir, file, O_RDONLY | O_CLOEXEC);
 	size_t room = READ_ROOM;
 	char *text = fd >= 0 ? malloc(room + 1) : NULL;
 	ssize_t n = text ? 1 : -1;
@@ -67,14 +68,42 @@ char *kernel_read(int dir, const char *file, size_t *len)
 		else
 			*len += n > 0 ? (size_t)n : 0;
 	}
-	if (fd >= 0)
-		close(fd);
 	if (n < 0) {
 		free(text);
 		return NULL;
 	}
 	text[*len] = '\0';
 	return text;
+}
+
+char *kernel_read(int dir, const char *file, size_t *len)
+{
+	int fd = openat(dir, file, O_RDONLY | O_CLOEXEC);
+	char *text = kernel_read_open(fd, len);
+
+	if (fd >= 0)
+		close(fd);
+	return text;
+}
+
+int kernel_each_dir(int parent, const char *name, int (*fn)(int dir, const char *name, void *arg),
+		    void *arg)
+{
+	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0;
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *d;
+
+	if (!dir) {
+		err = -errno;
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+	while (!err && (d = readdir(dir)))
+		if (d->d_name[0] != '.' && d->d_type != DT_REG)
+			err = fn(fd, d->d_name, arg);
+	closedir(dir);
+	return err;
 }
 
 /* ---- the directory ---- */
@@ -189,17 +218,45 @@ static int make_instance(struct kernel *k)
 	return err;
 }
 
+/* The instance that root has lent; dir -1: none. */
+static struct kernel borrowed = { .top = -1, .dir = -1, .names = -1 };
+
+int kernel_borrow(struct kernel *k, const char *name)
+{
+	char path[KERNEL_NAME + 16];
+	int top = kernel_find(), err;
+
+	if (top < 0)
+		return top;
+	snprintf(path, sizeof(path), "instances/%s", name);
+	*k = (struct kernel){ .top = -1 };
+	snprintf(k->name, sizeof(k->name), "%s", name);
+	k->dir = openat(top, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	err = k->dir < 0 ? -errno : 0;
+	k->names = openat(top, "saved_cmdlines", O_RDONLY | O_CLOEXEC);
+	close(top);
+	borrowed = *k;
+	return err;
+}
+
 int kernel_open(struct kernel *k, char *why, size_t size)
 {
 	int err;
 
-	k->dir = -1;
+	if (borrowed.dir >= 0) {
+		*k = borrowed;
+		borrowed.dir = borrowed.names = -1;
+		return 0;
+	}
+	k->dir = k->names = -1;
 	k->top = kernel_find();
 	if (k->top < 0)
 		return kernel_refuse(k->top, "/sys/kernel/tracing", why, size);
 	err = make_instance(k);
-	if (!err)
+	if (!err) {
+		k->names = openat(k->top, "saved_cmdlines", O_RDONLY | O_CLOEXEC);
 		return 0;
+	}
 	kernel_refuse(err, "/sys/kernel/tracing/instances", why, size);
 	kernel_close(k);
 	return err;
@@ -214,6 +271,9 @@ static void remove_instance(const struct kernel *k)
 	snprintf(path, sizeof(path), "instances/%s", k->name);
 	kernel_write(k->dir, "events/enable", "0");
 	close(k->dir);
+	/* If it is lent, its keeper does the rest. */
+	if (k->top < 0)
+		return;
 	for (int i = 0; i < REMOVE_TRIES; i++) {
 		if (!unlinkat(k->top, path, AT_REMOVEDIR) || errno != EBUSY)
 			return;
@@ -227,5 +287,7 @@ void kernel_close(struct kernel *k)
 		remove_instance(k);
 	if (k->top >= 0)
 		close(k->top);
-	k->dir = k->top = -1;
+	if (k->names >= 0)
+		close(k->names);
+	k->dir = k->top = k->names = -1;
 }

@@ -15,8 +15,9 @@
 enum { KERNEL_NAME = 96 };
 
 struct kernel {
-	int	top;		/* descriptor of the directory; -1: none */
+	int	top;		/* descriptor of the directory; -1: none, root has lent the rest */
 	int	dir;		/* of the instance; -1: none */
+	int	names;		/* of saved_cmdlines; -1: it cannot be read */
 	char	name[KERNEL_NAME];
 };
 
@@ -25,12 +26,26 @@ struct kernel {
  * sentence in `why`.
  */
 int kernel_open(struct kernel *k, char *why, size_t size);
+/*
+ * Opens the instance of another process, which removes it. The next kernel_open() here, or in a
+ * child, has this one.
+ */
+int kernel_borrow(struct kernel *k, const char *name);
+/* The directory in which the events are described. */
+static inline int kernel_events(const struct kernel *k)
+{
+	return k->top >= 0 ? k->top : k->dir;
+}
 /* Closes and removes the instance. The caller has closed its files before. */
 void kernel_close(struct kernel *k);
 
 /* Whole files below a directory's descriptor. 0 or -errno */
 int kernel_write(int dir, const char *file, const char *text);
+/* Calls fn for each directory in one, until it returns an error. */
+int kernel_each_dir(int parent, const char *name, int (*fn)(int dir, const char *name, void *arg),
+		    void *arg);
 /* The caller frees it; NULL: it cannot be read (errno). */
+char *kernel_read_open(int fd, size_t *len);	/* from where it stands */
 char *kernel_read(int dir, const char *file, size_t *len);
 
 #endif

@@ -114,9 +114,8 @@ static int open_cpus(struct live *l)
 	return err;
 }
 
-static int set_up_instance(struct live *l)
+int live_set_buffers(int dir)
 {
-	const int dir = l->kernel.dir;
 	int err;
 
 	/* Not in kernels before 6.8. */
@@ -124,6 +123,14 @@ static int set_up_instance(struct live *l)
 	err = write_number(dir, "buffer_size_kb", BUFFER_KB);
 	if (!err)
 		(void)write_number(dir, "buffer_percent", HALF);
+	return err;
+}
+
+/* The process that lends an instance has set its buffers. */
+static int set_up_instance(struct live *l)
+{
+	int err = l->kernel.top >= 0 ? live_set_buffers(l->kernel.dir) : 0;
+
 	return err ? err : live_clock_choose(l);
 }
 

@@ -27,6 +27,9 @@
 #define TRACEFUSE_SOURCES_LIVE_LIVE_H
 
 #include <stdio.h>
+#include <sys/types.h>
+
+enum { LIVE_LENT = 3 };		/* descriptors that a borrowed instance needs */
 
 struct live;
 struct model;
@@ -36,6 +39,12 @@ struct model;
  * lock. -errno: `why` has a sentence that says what is missing (-EACCES, -ENODEV ...).
  */
 int live_create(struct model *m, struct live **out, char *why, size_t size);
+/*
+ * As root: makes an instance that a server with these ids may use. A server that is forked off this
+ * process has it in live_create(), if it keeps the descriptors. The instance goes when all
+ * processes have closed them. -errno: `why` has a sentence.
+ */
+int live_lend(uid_t uid, gid_t gid, int fds[LIVE_LENT], char *why, size_t size);
 /* Reads what there is, and removes the instance. Before the model goes; NULL is none. */
 void live_destroy(struct live *l);
 

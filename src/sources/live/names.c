@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "model/cmdlines.h"
 #include "sources/live/state.h"
@@ -165,7 +166,8 @@ static void take_kernels(struct live *l)
 	char *text, *rest, *line;
 
 	l->stale = l->nameless = false;
-	rest = text = kernel_read(l->kernel.top, "saved_cmdlines", &len);
+	rest = text = lseek(l->kernel.names, 0, SEEK_SET) ? NULL
+						      : kernel_read_open(l->kernel.names, &len);
 	while ((line = strsep(&rest, "\n")))
 		take_line(l, line);
 	free(text);

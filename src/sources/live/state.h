@@ -100,6 +100,8 @@ struct live {
 
 /* ---- clock.c ---- */
 
+/* The instance's buffers, before it records. 0 or -errno */
+int live_set_buffers(int dir);
 /* The instance is set to the clock. 0 or -errno */
 int live_clock_choose(struct live *l);
 /* A clock of the system, ns. */
