@@ -20,7 +20,7 @@ _tracefuse() {
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
 		mapfile -t COMPREPLY < <(compgen -W "run live replay mount umount dir ls cat write append paste save \
-			explain shell sessions doctor reset --help --version" -- "$word")
+			list explain shell sessions doctor reset --help --version" -- "$word")
 		return
 	fi
 	case $before in
@@ -51,6 +51,7 @@ _tracefuse() {
 	replay) options="--boot --session --mount --force --setup --at --cat --save --event --buffer --functions \
 		--memory --partial --hist-legacy --output --compress" ;;
 	sessions) options="--clean --end" ;;
+	list) options="--verbose --summary --session" ;;
 	cat) options="--session --json" ;;
 	save) options="--session --compress" ;;
 	ls | write | append | paste | explain) options="--session" ;;
@@ -63,6 +64,8 @@ _tracefuse() {
 	run)
 		# Behind the options: a command and its own arguments.
 		mapfile -t COMPREPLY < <(compgen -c -f -- "$word") ;;
+	list)
+		mapfile -t COMPREPLY < <(compgen -c -f -W "$(_tracefuse_sessions)" -- "$word") ;;
 	ls | cat | write | append)
 		compopt -o nospace
 		mapfile -t COMPREPLY < <(compgen -W "$(_tracefuse_files "$word")" -- "$word") ;;

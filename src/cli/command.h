@@ -29,6 +29,7 @@ extern const struct command command_write;
 extern const struct command command_append;
 extern const struct command command_paste;
 extern const struct command command_explain;
+extern const struct command command_list;
 extern const struct command command_save;
 extern const struct command command_shell;
 extern const struct command command_sessions;

@@ -25,6 +25,7 @@ static const struct command *const commands[] = {
 	&command_append,
 	&command_paste,
 	&command_save,
+	&command_list,
 	&command_explain,
 	&command_shell,
 	&command_sessions,

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * list.h - what `tracefuse list` prints, a line for each thing that can be traced
+ *
+ *     program.c    functions and USDT notes of a file, with nothing executed
+ *     probed.c     one function or note: how it can be probed, or why not
+ *     events.c     events of a session or a recording, with their fields
+ *
+ * cmd/list.c finds out which of them is meant.
+ */
+#ifndef TRACEFUSE_CLI_LIST_LIST_H
+#define TRACEFUSE_CLI_LIST_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "elf/code/code.h"
+#include "elf/sites.h"
+
+struct access;
+
+struct list {
+	const char	*pattern;	/* NULL: everything */
+	bool		details;	/* -v */
+	bool		summary;	/* only numbers */
+	size_t		printed;
+};
+
+/* Whether the pattern means a thing "KIND:NAME"; a pattern may leave out KIND. */
+bool list_wants(const struct list *l, const char *kind, const char *name);
+
+/* Each returns an exit status. path: as in messages, too. */
+int list_program(struct list *l, const char *path);
+int list_session(struct list *l, struct access *a);
+int list_recording(struct list *l, const char *path);
+
+/* ---- probed.c ---- */
+
+/* How often each answer was given. */
+struct list_counts {
+	size_t		sites, skipped;		/* of compilers */
+	size_t		tactics[CODE_NR_TACTICS];
+	size_t		whys[CODE_NR_WHYS];
+	size_t		no_return[CODE_NR_RETURNS];
+};
+
+/* One function or note. */
+struct list_item {
+	const char	*kind, *name;
+	const struct code_function *fn;		/* of a function */
+	const struct site *site;		/* the compiler's; NULL: none */
+	const struct code_note *note;		/* of a note */
+	struct code_plan plan;
+};
+
+/* Plans the probe of an item without site. file NULL: the file has no code that is understood. */
+void list_plan(const struct code_file *file, struct list_item *item);
+void list_count(struct list_counts *c, const struct list_item *item);
+void list_print(const struct list *l, const struct list_item *item);
+void list_print_counts(const char *what, const struct list_counts *c);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * program.c - the functions and the USDT notes of a file, with nothing executed
+ *
+ * The answers are those that the agent will give when the program runs, since both plan with
+ * src/elf. A function has a symbol's name, or sub_ADDRESS. Parts of functions, which compilers
+ * split off, are listed only if they are asked for with -v; the summary counts them.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/list/list.h"
+#include "elf/file.h"
+#include "host/message.h"
+
+enum { NAME_MOST = 256 };
+
+struct listed_file {
+	struct elf_file	file;
+	struct elf_symbols symbols;
+	struct code_file code;
+	void		*memory;	/* of code; NULL: none is understood */
+	struct site	*sites;
+	size_t		nr_sites;
+	struct list_counts functions, notes;
+};
+
+/* ---- Reading ---- */
+
+static int sites_read(struct listed_file *f)
+{
+	const struct image *im = &f->file.image;
+	const size_t room = image_is_code(im) ? sites_in_image(im, NULL, 0) : 0;
+
+	if (!room)
+		return 0;
+	f->sites = calloc(room, sizeof(*f->sites));
+	if (!f->sites)
+		return -ENOMEM;
+	f->nr_sites = sites_in_image(im, f->sites, room);
+	return 0;
+}
+
+static int code_read(struct listed_file *f)
+{
+	const size_t room = code_room(&f->file.image);
+
+	if (!room)
+		return 0;
+	f->memory = calloc(1, room);
+	if (!f->memory)
+		return -ENOMEM;
+	if (!code_open(&f->code, &f->file.image, f->memory, room)) {
+		free(f->memory);
+		f->memory = NULL;
+	}
+	return 0;
+}
+
+static void listed_close(struct listed_file *f)
+{
+	free(f->sites);
+	free(f->memory);
+	elf_symbols_free(&f->symbols);
+	elf_file_close(&f->file);
+}
+
+static int listed_open(struct listed_file *f, const char *path)
+{
+	int err;
+
+	*f = (struct listed_file){ .memory = NULL };
+	err = elf_file_open(path, NULL, &f->file);
+	if (err)
+		return err;
+	image_functions(&f->file.image);
+	err = elf_symbols_of(&f->file, NULL, &f->symbols);
+	err = err ? err : sites_read(f);
+	err = err ? err : code_read(f);
+	err = err ? err : f->file.err;
+	if (err)
+		listed_close(f);
+	return err;
+}
+
+/* ---- Functions ---- */
+
+static const char *function_name(const struct listed_file *f, struct elf_walk *w, uint64_t at,
+				 char made[NAME_MOST])
+{
+	const struct elf_symbol *y = elf_walk_to(w, at);
+
+	if (y && y->value == at)
+		return f->symbols.names + y->name;
+	snprintf(made, NAME_MOST, "sub_%" PRIx64, at);
+	return made;
+}
+
+/* The site that is in the function. Both lists are in order of address. */
+static const struct site *site_of(const struct listed_file *f, const struct code_function *fn,
+				  size_t *next)
+{
+	while (*next < f->nr_sites && f->sites[*next].at < fn->start)
+		(*next)++;
+	return *next < f->nr_sites && f->sites[*next].at - fn->start < fn->size ?
+	       &f->sites[*next] : NULL;
+}
+
+static void item_list(struct list *l, const struct listed_file *f, struct list_item *item,
+		      struct list_counts *counts)
+{
+	if (!list_wants(l, item->kind, item->name))
+		return;
+	list_plan(f->memory ? &f->code : NULL, item);
+	list_count(counts, item);
+	l->printed++;
+	if (l->summary || (item->fn && item->fn->why == CODE_PART && !l->details))
+		return;
+	list_print(l, item);
+}
+
+static void functions_list(struct list *l, struct listed_file *f)
+{
+	struct elf_walk w = { .symbols = &f->symbols };
+	char made[NAME_MOST];
+	size_t next = 0;
+
+	for (size_t i = 0; i < f->code.nr_functions; i++) {
+		const struct code_function *fn = &f->code.functions[i];
+		struct list_item item = { .kind = "function", .fn = fn };
+
+		item.site = site_of(f, fn, &next);
+		item.name = function_name(f, &w, fn->start, made);
+		item_list(l, f, &item, &f->functions);
+	}
+}
+
+/* Nothing but the symbols says where functions are. */
+static void symbols_list(struct list *l, struct listed_file *f)
+{
+	size_t next = 0;
+
+	for (size_t i = 0; i < f->symbols.nr; i++) {
+		const struct elf_symbol *y = &f->symbols.v[i];
+		const struct code_function fn = { .start = y->value, .size = (uint32_t)y->size,
+						  .why = CODE_NO_FDE };
+		struct list_item item = { .kind = "function", .fn = &fn };
+
+		if (!y->size || !strchr("tTW", y->type) ||
+		    (i && f->symbols.v[i - 1].value == y->value))
+			continue;
+		item.site = site_of(f, &fn, &next);
+		item.name = f->symbols.names + y->name;
+		item_list(l, f, &item, &f->functions);
+	}
+}
+
+/* ---- Notes ---- */
+
+static void notes_list(struct list *l, struct listed_file *f)
+{
+	struct code_notes w = { .image = &f->file.image };
+	struct code_note n;
+
+	while (code_note_next(&w, &n)) {
+		struct list_item item = { .kind = "usdt", .note = &n };
+		char name[NAME_MOST];
+
+		snprintf(name, sizeof(name), "%s:%s", n.provider, n.name);
+		item.name = name;
+		item_list(l, f, &item, &f->notes);
+	}
+}
+
+int list_program(struct list *l, const char *path)
+{
+	struct listed_file f;
+	int err = listed_open(&f, path);
+
+	if (err)
+		return message_error("list: %s: %s", path,
+				     err == -EINVAL ? "no ELF file" : strerror(-err));
+	if (f.memory) {
+		functions_list(l, &f);
+	} else {
+		message_error("list: %s: nothing says where its instructions begin "
+			      "(.eh_frame_hdr), so only a compiler's sites can be traced", path);
+		symbols_list(l, &f);
+	}
+	notes_list(l, &f);
+	if (l->summary) {
+		list_print_counts("functions", &f.functions);
+		list_print_counts("usdt", &f.notes);
+	}
+	err = f.memory || l->printed || l->pattern ? COMMAND_DONE : COMMAND_FAILED;
+	listed_close(&f);
+	return err;
+}
