@@ -171,7 +171,7 @@ static bool has_overruns(struct show *s, data_ref buffer)
 	return false;
 }
 
-int show_open(struct instance *inst, int snapshot, int cpu, struct show **out)
+static int show_open(struct instance *inst, int snapshot, int cpu, struct show **out)
 {
 	const bool print_max = !snapshot && tracer_current(inst)->print_max;
 	data_ref buffer = instance_buffer(inst, snapshot || print_max);
@@ -226,35 +226,12 @@ static bool produce(struct show *s)
 
 static int fill(struct show *s)
 {
-	s->text.len = s->given = 0;
+	s->text.len = 0;
 	while (!s->err && s->text.len < SHOW_CHUNK && produce(s))
 		if (s->text.failed)
 			s->err = -ENOMEM;
 	model_step(s->model);
 	return s->text.len ? 0 : s->err;
-}
-
-ssize_t show_read(struct show *s, char *buf, size_t size)
-{
-	size_t n, done = 0;
-	int err;
-
-	while (done < size) {
-		if (s->given == s->text.len) {
-			err = fill(s);
-			if (err)
-				return done ? (ssize_t)done : err;
-			if (!s->text.len)
-				break;
-		}
-		n = s->text.len - s->given;
-		if (n > size - done)
-			n = size - done;
-		memcpy(buf + done, s->text.bytes + s->given, n);
-		s->given += n;
-		done += n;
-	}
-	return (ssize_t)done;
 }
 
 int show_buffer(struct instance *inst, int snapshot, int cpu, FILE *out)

@@ -5,8 +5,8 @@
  *     ring iterator --record--> context, event --> text --> reader
  *
  * Included by the tree's files. A reader opens an iterator, which fixes the records that it shows.
- * The text is made while it is read, so a trace may be larger than memory. Instance, model and
- * session outlive a reader. An event that is removed meanwhile prints as an unknown type.
+ * Instance, model and session outlive a reader. An event that is removed meanwhile prints as an
+ * unknown type.
  */
 #ifndef TRACEFUSE_SHOW_SHOW_H
 #define TRACEFUSE_SHOW_SHOW_H
@@ -20,15 +20,9 @@
 struct show;
 
 /*
- * Opens a reader of `trace` (snapshot 0) or `snapshot` (1), for one CPU or all (-1). 0, -ENOMEM, or
- * -errno of the ring.
+ * Prints `trace` (snapshot 0) or `snapshot` (1), for one CPU or all (-1). 0, -ENOMEM, or -errno of
+ * the ring.
  */
-int show_open(struct instance *inst, int snapshot, int cpu, struct show **out);
-/* Reads the next bytes of the text. Returns how many, 0 at the end, or -errno. */
-ssize_t show_read(struct show *s, char *buf, size_t size);
-void show_close(struct show *s);
-
-/* Prints the whole text. */
 int show_buffer(struct instance *inst, int snapshot, int cpu, FILE *out);
 
 /*
@@ -43,6 +37,7 @@ int show_dump(struct instance *inst, int cpu, FILE *out);
  * to the record before it. `consumer` NULL: no tracer can look ahead.
  */
 struct show *show_pipe_open(struct instance *inst, struct ring_consumer *consumer);
+void show_close(struct show *s);
 /*
  * Prints with the instance's present options. If records were lost before this one, a "LOST" line
  * comes first.

@@ -81,7 +81,6 @@ struct show {
 	int		err;
 	struct print_env env;
 	struct show_text text;
-	size_t		given;
 	size_t		line, mark;	/* where the line begins, and where it may be cut */
 	struct show_event **events;	/* by id */
 	size_t		events_bytes;	/* how much memory their print fmts take */

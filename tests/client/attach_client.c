@@ -21,12 +21,13 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
+#include "plane/arch/ring_commit.h"
 #include "plane/ring/ring.h"
 #include "layout/attach_wire.h"
 #include "session/state.h"
 #include "attach_client.h"
 
-enum { ATTACH_WAIT_MS = 1000 };
+enum { ATTACH_WAIT_MS = 1000, LEASE_WAIT_MS = 100 };
 
 struct attachment {
 	struct plane	plane;
@@ -278,6 +279,23 @@ static struct slot *slot_ask(struct attachment *a)
 	return slot_claim(a);
 }
 
+void attach_await_lease(struct slot *slot)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	/* Acquire, here and below: pairs with the release in ring_lease_give(). */
+	uint64_t lease = atomic_load_explicit(&slot->lease, memory_order_acquire);
+
+	if ((uint32_t)lease || (rseq_cpu() >= 0 && !(lease & RING_LEASE_ONLY)))
+		return;
+	/* Release: pairs with the acquire in ring_leases_serve(). */
+	atomic_store_explicit(&slot->lease, lease | RING_LEASE_WANTED, memory_order_release);
+	for (int i = 0; i < LEASE_WAIT_MS; i++) {
+		if ((uint32_t)atomic_load_explicit(&slot->lease, memory_order_acquire))
+			return;
+		nanosleep(&pause, NULL);
+	}
+}
+
 struct slot *attach_slot(struct attachment *a)
 {
 	struct slot *slot;
@@ -292,7 +310,7 @@ struct slot *attach_slot(struct attachment *a)
 	pthread_mutex_unlock(&a->lock);
 	if (slot) {
 		pthread_setspecific(a->key, slot);
-		ring_lease_await(slot);
+		attach_await_lease(slot);
 	}
 	return slot;
 }

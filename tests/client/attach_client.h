@@ -26,5 +26,7 @@ struct plane *attach_plane(struct attachment *a);
  * child of fork(), which has to attach by itself.
  */
 struct slot *attach_slot(struct attachment *a);
+/* Asks for the slot's private ring if this thread needs one, and waits up to 100 ms. */
+void attach_await_lease(struct slot *slot);
 
 #endif

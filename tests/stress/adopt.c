@@ -112,7 +112,7 @@ static _Noreturn void program(const char *name, uint32_t lane, uint32_t limit)
 	 * be dead; then the next one gives it.
 	 */
 	while (slot->lease & RING_LEASE_WANTED && !(uint32_t)slot->lease)
-		ring_lease_await(slot);
+		attach_await_lease(slot);
 	while (!limit || shared->lanes[lane].taken < limit) {
 		make_hit(a, slot, lane);
 		if (limit)

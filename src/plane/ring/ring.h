@@ -87,11 +87,6 @@ int buffer_swap_cpu(struct session *s, data_ref live, data_ref snapshot, uint32_
 int ring_lease_give(struct session *s, uint32_t slot);
 /* Gives leases to the slots for which hits asked. The server calls it every few milliseconds. */
 void ring_leases_serve(struct session *s);
-/*
- * For a program, before a thread's first hit: asks for its lease where it needs one, and waits up
- * to 100 ms.
- */
-void ring_lease_await(struct slot *slot);
 /* Readers no longer see what was written before now. cpu -1: all. */
 void buffer_clear(struct session *s, data_ref buffer, int cpu);
 void buffer_set_overwrite(struct session *s, data_ref buffer, bool on);

@@ -37,7 +37,7 @@ struct ring_book {
 	 */
 	uint64_t	floor;		/* position: nothing before it is read */
 	uint64_t	taken;		/* position: consuming readers have had this much */
-	uint64_t	floor_entries, floor_bytes;	/* how much was written before the floor */
+	uint64_t	floor_entries;	/* how many were written before the floor */
 	uint64_t	taken_entries;	/* how many of the consumed records lie behind the floor */
 	uint64_t	taken_bytes;
 	/* Records that a consuming reader came too late for, counted so far */

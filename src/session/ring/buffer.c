@@ -428,7 +428,6 @@ static void clear_ring(struct ring_view *v, void *arg)
 	struct ring_point at = ring_head(v);
 
 	r->floor_entries = at.entries;
-	r->floor_bytes = at.bytes;
 	r->taken_entries = r->taken_bytes = r->overrun = 0;
 	r->floor = r->taken = at.pos;
 	/* Relaxed: a count that writers raise. */

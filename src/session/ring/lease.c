@@ -10,13 +10,12 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 #include "plane/ring/ring.h"
 #include "plane/arch/ring_commit.h"
 #include "session/ring/access.h"
 #include "session/state.h"
 
-enum { LEASE_BYTES = 256 << 10, HANDLER_PAGES = 2, WAIT_MS = 100 };
+enum { LEASE_BYTES = 256 << 10, HANDLER_PAGES = 2 };
 
 static uint32_t lease_of(struct session *s, uint32_t slot)
 {
@@ -132,8 +131,8 @@ int ring_lease_give(struct session *s, uint32_t index)
 	}
 	slot_book(s, index)->lease = lease;
 	/*
-	 * Release: the rings are made. Pairs with the acquires in ring_lease_await() and, in
-	 * agent/thread/thread.c, lease_await() and lease_take().
+	 * Release: the rings are made. Pairs with the acquires in lease_await() and lease_take() of
+	 * agent/thread/thread.c.
 	 */
 	atomic_store_explicit(&slot->lease, lease | only, memory_order_release);
 	return 0;
@@ -145,30 +144,13 @@ void ring_leases_serve(struct session *s)
 		struct slot *slot = plane_slot(&s->plane, i);
 
 		/*
-		 * Acquire: pairs with the release in ring_lease_await(). A lease that is refused
-		 * now is tried again later.
+		 * Acquire: pairs with the release in lease_await() of agent/thread/thread.c. A
+		 * lease that is refused now is tried again later.
 		 */
 		if (s->slot_process[i] != SLOT_FREE &&
 		    (atomic_load_explicit(&slot->lease, memory_order_acquire) &
 		     RING_LEASE_WANTED) &&
 		    ring_lease_give(s, i) == -ENOSPC)
 			return;
-	}
-}
-
-void ring_lease_await(struct slot *slot)
-{
-	const struct timespec pause = { .tv_nsec = 1000000 };
-	/* Acquire, here and below: pairs with the release in ring_lease_give(). */
-	uint64_t lease = atomic_load_explicit(&slot->lease, memory_order_acquire);
-
-	if ((uint32_t)lease || (rseq_cpu() >= 0 && !(lease & RING_LEASE_ONLY)))
-		return;
-	/* Release: pairs with the acquire in ring_leases_serve(). */
-	atomic_store_explicit(&slot->lease, lease | RING_LEASE_WANTED, memory_order_release);
-	for (int i = 0; i < WAIT_MS; i++) {
-		if ((uint32_t)atomic_load_explicit(&slot->lease, memory_order_acquire))
-			return;
-		nanosleep(&pause, NULL);
 	}
 }

@@ -177,23 +177,6 @@ static void latency_format_of_a_clock_that_counts(void **state)
 						"[0000000000000064] 10 (+3): plain: a=0 b=0\n"));
 }
 
-static void streamed_text_is_the_same(void **state)
-{
-	struct fixture *f = *state;
-	char piece[7], whole[4096] = "";
-	struct show *s;
-	ssize_t n;
-
-	fixture_write(f, &task, 24, 1, 1000000);
-	fixture_write(f, &task, 24, 0, 2000000);
-	assert_int_equal(show_open(f->top, 0, -1, &s), 0);
-	while ((n = show_read(s, piece, sizeof(piece))) > 0)
-		strncat(whole, piece, (size_t)n);
-	show_close(s);
-	assert_int_equal(n, 0);
-	assert_string_equal(whole, shown(f, 0, -1));
-}
-
 static void flags_by_letter(void **state)
 {
 	static const struct {
@@ -339,7 +322,6 @@ int main(void)
 		TEST(verbose_latency_format),
 		TEST(verbose_latency_format_of_trace_pipe_counts_from_1),
 		TEST(latency_format_of_a_clock_that_counts),
-		TEST(streamed_text_is_the_same),
 		TEST(flags_by_letter),
 		TEST(tasks_without_a_name),
 		TEST(thread_group_column),
