@@ -185,8 +185,10 @@ static bool has_format(const struct event *e, const char *body)
 }
 
 /* Makes the event, or takes that of the recording, whose records then are the probe's. */
-static int place_take_event(struct probe_place *p, struct model *m, unsigned int id)
+static int place_take_event(struct probe_place *p, const struct place_kind *kind,
+			    struct probe_log *log, unsigned int id)
 {
+	struct model *m = log->model;
 	struct probe *probe = &p->probe;
 	struct event *old = model_recorded_event(m, probe->group, probe->name);
 	char *body = dynamic_format(&probe->dyn);
@@ -198,10 +200,13 @@ static int place_take_event(struct probe_place *p, struct model *m, unsigned int
 	if (p->recorded) {
 		probe->dyn.event = old;
 		old->dynamic = true;
-	} else {
+	} else if (old && kind->check) {
+		/* A new event replaces the recorded one: not for a command that fails. */
+		err = kind->check(p, log);
+	}
+	if (!err && !p->recorded)
 		err = model_add_dynamic_event(m, probe->group, probe->name, body, id,
 					      &probe->dyn.event);
-	}
 	free(body);
 	return err ? err : probe_describe_fields(probe);
 }
@@ -248,17 +253,15 @@ static int register_place(struct probe_place *p, const struct place_kind *kind,
 
 	if (kind->conflicts && kind->conflicts(p, log->model))
 		return -EINVAL;
-	err = old ? join_event(p, kind, old, log) : place_take_event(p, log->model, id);
+	err = old ? join_event(p, kind, old, log) : place_take_event(p, kind, log, id);
 	if (err == -EEXIST && !old) {
 		log->at = 0;
 		probe_wrong(log, err, 0,
 			    "Given group/event name is already used by another event");
 	}
-	if (err)
-		return err;
-	if (old)
+	if (!err && old)
 		p->recorded = old->recorded;
-	if (kind->check && !p->recorded)
+	if (!err && kind->check && !p->recorded)
 		err = kind->check(p, log);
 	if (!err)
 		err = add_place(p);

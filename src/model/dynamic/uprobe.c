@@ -162,6 +162,16 @@ static void make_name(const struct probe_place *p, char *name, size_t size)
 		 (unsigned long long)p->offset);
 }
 
+/* Whether the recording has an event of the name that is made for the place. */
+static bool made_is_recorded(struct probe_place *p, struct model *m, const char *where)
+{
+	char made[PROBE_NAME_ROOM];
+
+	p->offset = strtoull(where, NULL, 0);
+	make_name(p, made, sizeof(made));
+	return model_recorded_event(m, "uprobes", made);
+}
+
 static int parse_place(struct probe_place *p, struct probe_log *log, struct place_word *w)
 {
 	const char *names = log->words[0][1] == ':' ? log->words[0] + 2 : NULL;
@@ -172,6 +182,8 @@ static int parse_place(struct probe_place *p, struct probe_log *log, struct plac
 		return err;
 	log->at = 1;
 	p->path = strdup(w->text);
+	if (p->path && !names)
+		p->recorded = made_is_recorded(p, log->model, w->where);
 	err = p->path ? find_file(p, log) : -ENOMEM;
 	if (!err)
 		err = cut_counter(p, log, w);
@@ -282,12 +294,22 @@ static bool uprobe_conflicts(const struct probe_place *p, struct model *m)
 	return false;
 }
 
+/* The recording has an event of that name, but of another probe: then the file has to be here. */
+static int uprobe_check(struct probe_place *p, struct probe_log *log)
+{
+	if (p->inode || log->model->restoring)
+		return 0;
+	log->at = 1;
+	return probe_wrong(log, -ENOENT, 0, "Failed to find the given file");
+}
+
 static const struct place_kind uprobe_place = {
 	.kind	= &uprobe_kind,
 	.system	= "uprobes",
 	.parse	= uprobe_parse,
 	.expand	= uprobe_expand,
 	.conflicts = uprobe_conflicts,
+	.check	= uprobe_check,
 	.same	= uprobe_is_same,
 };
 

@@ -347,6 +347,62 @@ static void hit_place(struct fixture *f, const struct event *e)
 	session_slot_put(f->session, slot);
 }
 
+/* An event of a uprobe without arguments, as a recording has it. */
+static void add_recorded(struct fixture *f, const char *name, int id)
+{
+	char *text;
+	int err;
+
+	assert_true(asprintf(&text,
+			     "name: %s\nID: %d\nformat:\n"
+			     "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+			     "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;"
+			     "\tsigned:0;\n"
+			     "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;"
+			     "\tsigned:0;\n"
+			     "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+			     "\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;"
+			     "\n\nprint fmt: \"(%%lx)\", REC->__probe_ip\n",
+			     name, id) > 0);
+	err = model_add_event(f->model, "uprobes", text, strlen(text), NULL);
+	assert_int_equal(err, 0);
+	free(text);
+}
+
+static void a_recorded_event_becomes_the_probes_own(void **state)
+{
+	static const struct wrong other = { "p:uprobes/there /none/wl:16 a=%di", -ENOENT,
+					    "Failed to find the given file", 16 };
+	static const struct wrong unnamed = { "p /none/wl:17", -ENOENT,
+					      "Failed to find the given file", 2 };
+	struct fixture *f = *state;
+	struct event *e;
+
+	assert_int_equal(model_set_imported(f->model), 0);
+	add_recorded(f, "there", 200);
+	add_recorded(f, "p_wl_0x10", 201);
+	/* Its file was on another machine. */
+	add(f, "p:there /none/wl:16");
+	add(f, "p /none/wl:16");
+	e = model_find_event(f->model, "uprobes", "there");
+	assert_int_equal(e->id, 200);
+	assert_true(e->dynamic);
+	assert_int_equal(model_find_event(f->model, "uprobes", "p_wl_0x10")->id, 201);
+	assert_int_equal(event_file_enable(event_file_get(f->top, e), true), 0);
+	assert_prints(place_print_idle(f->model, out), "");
+	assert_prints(errlog_print(f->top->errlog, out), "");
+	hit_place(f, e);
+	assert_int_equal(place_hits(place_of_event(e)), 1);
+	assert_int_equal(event_file_enable(event_file_get(f->top, e), false), 0);
+	assert_int_equal(uprobe_command(f->model, "-:there"), 0);
+	assert_null(model_find_event(f->model, "uprobes", "there"));
+	/* A probe of the same name with another format is none of the recording's. */
+	add_recorded(f, "there", 202);
+	assert_wrong(f, &other);
+	assert_wrong(f, &unnamed);
+	assert_int_equal(model_find_event(f->model, "uprobes", "there")->id, 202);
+}
+
 static void the_profile_counts_hits_while_it_is_enabled(void **state)
 {
 	struct fixture *f = *state;
@@ -383,6 +439,7 @@ int main(void)
 		TEST(an_argument_beyond_the_entry_has_no_register),
 		TEST(a_probe_that_is_never_hit_is_told),
 		TEST(the_profile_counts_hits_while_it_is_enabled),
+		TEST(a_recorded_event_becomes_the_probes_own),
 	};
 	int fd = mkstemp(file), rc;
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
