@@ -26,7 +26,7 @@ static const char one_byte[] =
 static const char after_0f[] =
 	"mmmmx.....x.xm.M" "mmmmmmmmmmmmmmmm" "mmmmxxxxmmmmmmmm" "......x.xxxxxxxx"
 	"mmmmmmmmmmmmmmmm" "mmmmmmmmmmmmmmmm" "mmmmmmmmmmmmmmmm" "MMMMmmm.xxxxmmmm"
-	"rrrrrrrrrrrrrrrr" "mmmmmmmmmmmmmmmm" "...mMmxx...mMmmm" "mmmmmmmmmmMmmmmm"
+	"rrrrrrrrrrrrrrrr" "mmmmmmmmmmmmmmmm" "...mMmmm...mMmmm" "mmmmmmmmmmMmmmmm"
 	"mmMmMMMm........" "mmmmmmmmmmmmmmmm" "mmmmmmmmmmmmmmmm" "mmmmmmmmmmmmmmmm";
 
 /* The state of reading one instruction. */
