@@ -102,8 +102,7 @@ struct agent {
 	bool		late;		/* attached by tf_attach(): the program has run before */
 	bool		all_said;	/* HELLO is all: there are no static events and no sites */
 	uint32_t	verbose;
-	char		dir[AGENT_PATH];	/* the session's directory */
-	uint32_t	owner;			/* its user: the program's when it attached */
+	uint32_t	owner;		/* the session's user: the program's when it attached */
 	const char	*exe;			/* the executed file: AT_EXECFN */
 	uintptr_t	main_stack;		/* the upper end of the first thread's stack */
 	/* Thread-specific data: its destructor frees the thread's slot; -1: none. */
@@ -111,6 +110,9 @@ struct agent {
 
 	/* Under here->lock. */
 	struct agent_conn conn;
+
+	/* The session's directory. The last: most of it is never touched (order.ld). */
+	char		dir[AGENT_PATH];
 };
 
 extern struct agent agent;
