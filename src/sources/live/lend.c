@@ -86,8 +86,9 @@ static int lend_cpu(int dir, const char *name, void *arg)
 
 static int lend_instance(int dir, const struct owner *o)
 {
-	static const char *const files[] = { "trace_clock", "options", "options/stacktrace",
-					    "per_cpu", "events", "events/enable", ".", NULL };
+	static const char *const files[] = { "trace_clock", "tracing_on", "options",
+					    "options/stacktrace", "per_cpu", "events",
+					    "events/enable", ".", NULL };
 	int err = kernel_each_dir(dir, "events", lend_system, (void *)o);
 
 	if (!err)

@@ -22,13 +22,16 @@ static void hook_barrier(void *arg)
 {
 	struct live *l = arg;
 	uint64_t before;
+	uint32_t second;
 
 	pthread_mutex_lock(&l->lock);
 	before = l->hits;
 	live_round(l);
 	if (l->hits != before || l->nr_fresh)
 		live_names_save(l);
+	second = l->second;
 	pthread_mutex_unlock(&l->lock);
+	live_check_soon(l, second);
 }
 
 static void hook_hold(void *arg, bool on)
@@ -250,6 +253,7 @@ static void print_losses(const struct live *l, FILE *out)
 
 void live_print(struct live *l, FILE *out)
 {
+	live_check(l);
 	pthread_mutex_lock(&l->lock);
 	fprintf(out, "kernel instance %s\nkernel clock %s\nkernel records %" PRIu64 "\n",
 		l->kernel.name, l->clock.counter ? "x86-tsc" : "mono", l->records);
@@ -264,6 +268,9 @@ void live_print(struct live *l, FILE *out)
 		fputs("note the kernel records no stacks: its events have none\n", out);
 	if (l->nr_refused)
 		fprintf(out, "note %u events of the kernel could not be enabled\n", l->nr_refused);
+	if (l->nr_changed)
+		fprintf(out, "lost another process has changed %u settings of the kernel's "
+			"instance, which are set again: events may be missing\n", l->nr_changed);
 	fprintf(out, "kernel hidden %u\n", l->nr_hidden);
 	if (l->nr_strange)
 		fprintf(out, "note %u events of the kernel are not there: their formats are not "

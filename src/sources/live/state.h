@@ -62,6 +62,8 @@ struct live {
 	bool		stacks;		/* it records a stack with each event */
 	bool		no_stacks;	/* it refuses to, although one is wanted */
 	unsigned int	nr_refused;	/* events that it does not let us enable */
+	unsigned int	nr_changed;	/* settings of the instance that another process changed */
+	uint32_t	checked;	/* the second in which that was looked for */
 	bool		has_symbols;
 	unsigned int	nr_hidden;	/* events whose names the session has of another source */
 	unsigned int	nr_strange;	/* events whose formats are not understood */
@@ -136,6 +138,13 @@ void live_arm_watch(void *arg, struct event *e, bool on);
 void live_arm_settle(void *arg);
 /* Each event that has a plan already. */
 void live_arm_all(struct live *l);
+
+/* ---- check.c; under the control lock ---- */
+
+/* Sets again what another process has changed in the instance, and counts it. */
+void live_check(struct live *l);
+/* The same once a second, if few events are armed. */
+void live_check_soon(struct live *l, uint32_t second);
 
 static inline bool live_bit(const uint64_t *bits, uint32_t id)
 {

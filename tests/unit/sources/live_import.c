@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * live_import.c - a tracing directory that lies: the events that are understood are there, the rest
+ * is counted, and what others have changed in the instance is set again
+ *
+ * A folder in memory stands for the tracefs, and for the instance in it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "../session/temp_place.h"
+#include "session/session.h"
+#include "sources/live/state.h"
+
+#define COMMON									\
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"	\
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"	\
+	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n" \
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+#define FIELD "\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n"
+#define PRINT "\nprint fmt: \"size=%d\", REC->size\n"
+
+struct fixture {
+	struct session	*session;
+	struct model	*model;
+	struct live	*live;
+	char		dir[128];
+};
+
+static void put(const struct fixture *f, const char *path, const char *text, size_t len)
+{
+	char whole[512], *slash;
+	int fd;
+
+	snprintf(whole, sizeof(whole), "%s/%s", f->dir, path);
+	slash = whole + strlen(f->dir);
+	while ((slash = strchr(slash + 1, '/'))) {
+		*slash = '\0';
+		mkdir(whole, 0700);
+		*slash = '/';
+	}
+	fd = open(whole, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, len), len);
+	close(fd);
+}
+
+static void put_event(const struct fixture *f, const char *name, unsigned int id, const char *rest)
+{
+	char path[256], text[1024];
+
+	snprintf(path, sizeof(path), "events/lies/%s/format", name);
+	snprintf(text, sizeof(text), "name: %s\nID: %u\nformat:\n%s", name, id, rest);
+	put(f, path, text, strlen(text));
+}
+
+static int set_up(void **state)
+{
+	static const struct session_params small = { .nr_cpus = 2, .nr_slots = 32,
+						    .memory = 256 << 20 };
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	snprintf(f->dir, sizeof(f->dir), "%s/fake", temp_place_dir);
+	assert_int_equal(mkdir(f->dir, 0700), 0);
+	assert_int_equal(session_create(NULL, &small, &f->session), 0);
+	assert_int_equal(model_create(f->session, &f->model), 0);
+	f->live = calloc(1, sizeof(*f->live));
+	f->live->model = f->model;
+	f->live->wake = -1;
+	f->live->kernel.dir = f->live->kernel.names = -1;
+	f->live->kernel.top = open(f->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	f->live->kernel.dir = dup(f->live->kernel.top);
+	pthread_mutex_init(&f->live->lock, NULL);
+	assert_int_equal(live_names_create(f->live), 0);
+	*state = f;
+	return 0;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	return remove(path);
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+
+	live_names_destroy(f->live);
+	close(f->live->kernel.top);
+	close(f->live->kernel.dir);
+	for (uint32_t id = 0; id < LAYOUT_OWN_IDS; id++)
+		free(f->live->filters[id]);
+	free(f->live);
+	model_destroy(f->model);
+	session_destroy(f->session);
+	nftw(f->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	free(f);
+	return 0;
+}
+
+/* ---- formats ---- */
+
+static void has_no_size(const struct fixture *f, const char *name)
+{
+	struct event *e = model_find_event(f->model, "lies", name);
+
+	assert_non_null(e);
+	assert_null(event_find_field(e, "size"));
+}
+
+static void formats_that_lie_are_counted(void **state)
+{
+	struct fixture *f = *state;
+	char *garbage = malloc(70000);
+
+	memset(garbage, 'x', 70000);
+	memcpy(garbage, "name: g\nID: 9\nformat:\n", 22);
+	put_event(f, "good", 500, COMMON FIELD PRINT);
+	put_event(f, "same_id", 510, COMMON FIELD PRINT);
+	put_event(f, "same_id_too", 510, COMMON FIELD PRINT);
+	put_event(f, "no_fields", 501, "");
+	put_event(f, "far", 502, COMMON "\tfield:int size;\toffset:99999999;\tsize:4;\tsigned:1;\n"
+				 PRINT);
+	put_event(f, "large", 503, COMMON "\tfield:int size;\toffset:8;\tsize:4294967295;"
+				   "\tsigned:1;\n" PRINT);
+	put_event(f, "id_of_ours", 4000000000u, COMMON FIELD PRINT);
+	put(f, "events/lies/empty/format", "", 0);
+	put(f, "events/lies/zeros/format", "\0\0\0\0", 4);
+	put(f, "events/lies/garbage/format", garbage, 70000);
+	put(f, "events/lies/without/enable", "0\n", 2);
+	put(f, "events/header_page", "x", 1);
+	free(garbage);
+	assert_int_equal(live_import(f->live), 0);
+	assert_non_null(model_find_event(f->model, "lies", "good"));
+	assert_true(live_bit(f->live->known, 500));
+	/* The first one that is read has the id. */
+	assert_true(!model_find_event(f->model, "lies", "same_id") !=
+		    !model_find_event(f->model, "lies", "same_id_too"));
+	assert_null(model_find_event(f->model, "lies", "id_of_ours"));
+	assert_null(model_find_event(f->model, "lies", "garbage"));
+	/* Fields are read when they are asked for. */
+	has_no_size(f, "no_fields");
+	has_no_size(f, "far");
+	has_no_size(f, "large");
+	assert_true(f->live->nr_strange >= 3);
+	/* Without the record's own format, that of Linux. */
+	assert_int_equal(f->live->stack_type, 4);
+	assert_int_equal(f->live->stack_at, 16);
+}
+
+static void without_events_it_is_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(live_import(f->live), -ENOENT);
+	put(f, "events", "a file", 6);
+	assert_int_equal(live_import(f->live), -ENOTDIR);
+}
+
+/* ---- files ---- */
+
+static void a_file_comes_whole(void **state)
+{
+	struct fixture *f = *state;
+	char *text = malloc(300000), *read;
+	size_t len;
+
+	memset(text, 'a', 300000);
+	put(f, "long", text, 300000);
+	read = kernel_read(f->live->kernel.top, "long", &len);
+	assert_int_equal(len, 300000);
+	assert_memory_equal(read, text, len);
+	free(read);
+	free(text);
+	assert_null(kernel_read(f->live->kernel.top, "none", &len));
+	assert_int_equal(len, 0);
+	assert_null(kernel_read(f->live->kernel.top, ".", &len));
+	assert_int_equal(kernel_write(f->live->kernel.top, "none", "1"), -ENOENT);
+	assert_int_equal(kernel_write(f->live->kernel.top, ".", "1"), -EISDIR);
+}
+
+/* ---- what another process has changed ---- */
+
+static void text_is(const struct fixture *f, const char *path, const char *wanted)
+{
+	size_t len;
+	char *text = kernel_read(f->live->kernel.dir, path, &len);
+
+	assert_non_null(text);
+	assert_string_equal(text, wanted);
+	free(text);
+}
+
+static void changes_of_others_are_undone_and_counted(void **state)
+{
+	struct fixture *f = *state;
+	struct event *e;
+
+	put_event(f, "good", 500, COMMON FIELD PRINT);
+	put(f, "events/lies/good/enable", "0", 1);
+	put(f, "events/lies/good/filter", "none", 4);
+	put(f, "tracing_on", "1", 1);
+	assert_int_equal(live_import(f->live), 0);
+	e = model_find_event(f->model, "lies", "good");
+	assert_int_equal(live_arm_need(f->live, e, true), 0);
+	text_is(f, "events/lies/good/enable", "1");
+	live_check(f->live);
+	assert_int_equal(f->live->nr_changed, 0);
+	put(f, "events/lies/good/enable", "0", 1);
+	put(f, "tracing_on", "0", 1);
+	live_check(f->live);
+	assert_int_equal(f->live->nr_changed, 2);
+	text_is(f, "events/lies/good/enable", "1");
+	text_is(f, "tracing_on", "1");
+	/* At most once a second. */
+	put(f, "tracing_on", "0", 1);
+	live_check_soon(f->live, 0);
+	text_is(f, "tracing_on", "0");
+	live_check_soon(f->live, 7);
+	text_is(f, "tracing_on", "1");
+	assert_int_equal(f->live->nr_changed, 3);
+	assert_int_equal(live_arm_need(f->live, e, false), 0);
+	text_is(f, "events/lies/good/enable", "0");
+	live_check(f->live);
+	assert_int_equal(f->live->nr_changed, 3);
+}
+
+/* A tracer and a plan are two reasons. */
+static void an_event_is_on_while_somebody_needs_it(void **state)
+{
+	struct fixture *f = *state;
+	struct event *e;
+
+	put_event(f, "good", 500, COMMON FIELD PRINT);
+	put(f, "events/lies/good/enable", "0", 1);
+	assert_int_equal(live_import(f->live), 0);
+	e = model_find_event(f->model, "lies", "good");
+	live_arm_watch(f->live, e, true);
+	assert_int_equal(live_arm_need(f->live, e, true), 0);
+	live_arm_watch(f->live, e, true);
+	assert_int_equal(live_arm_need(f->live, e, false), 0);
+	live_arm_watch(f->live, e, false);
+	text_is(f, "events/lies/good/enable", "1");
+	live_arm_watch(f->live, e, false);
+	text_is(f, "events/lies/good/enable", "0");
+	assert_int_equal(f->live->nr_armed, 0);
+}
+
+static void an_event_that_cannot_be_enabled_is_counted(void **state)
+{
+	struct fixture *f = *state;
+
+	put_event(f, "good", 500, COMMON FIELD PRINT);
+	assert_int_equal(live_import(f->live), 0);
+	assert_int_equal(live_arm_need(f->live, model_find_event(f->model, "lies", "good"), true),
+			 -ENOENT);
+	assert_int_equal(f->live->nr_refused, 1);
+	assert_int_equal(f->live->nr_armed, 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(formats_that_lie_are_counted),
+		TEST(without_events_it_is_refused),
+		TEST(a_file_comes_whole),
+		TEST(changes_of_others_are_undone_and_counted),
+		TEST(an_event_is_on_while_somebody_needs_it),
+		TEST(an_event_that_cannot_be_enabled_is_counted),
+	};
+	int ret;
+
+	if (!temp_place()) {
+		puts("1..0 # SKIP no tmpfs at /dev/shm");
+		return 0;
+	}
+	ret = cmocka_run_group_tests(tests, NULL, NULL);
+	temp_place_remove();
+	return ret;
+}
