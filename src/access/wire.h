@@ -34,7 +34,10 @@ enum wire_op {
 	/* path, with a descriptor of /dev/fuse that the client has mounted -> 0 */
 	WIRE_ADOPT,
 	WIRE_END,		/*                         -> 0; the session ends */
-	/* -> 0; programs that attach wait at the barrier while this client lives */
+	/*
+	 * "functions" or ""       -> 0; programs that attach wait at the barrier while this client
+	 * lives, and have functions even without a compiler's sites
+	 */
 	WIRE_BARRIER,
 	WIRE_WAITS,		/* when a program waits -> its number */
 	WIRE_GO,		/* its number in decimal -> 0; the program goes on */

@@ -95,6 +95,8 @@ struct elf_sites {
  * elf_sites_free().
  */
 int elf_sites_read(const char *path, const struct elf_want *want, struct elf_sites *out);
+/* The same for a file without sites: those of moved code (elf/moved.h). */
+int elf_moved_read(const char *path, const struct elf_want *want, struct elf_sites *out);
 void elf_sites_free(struct elf_sites *s);
 
 /* ---- names.c ---- */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "elf/file.h"
+#include "elf/moved.h"
 #include "elf/sites.h"
 
 static int find(struct elf_sites *out, struct image *im)
@@ -20,7 +21,31 @@ static int find(struct elf_sites *out, struct image *im)
 	return 0;
 }
 
-static int read_all(struct elf_sites *out, struct elf_file *f, const struct elf_want *want)
+static int find_moved(struct elf_sites *out, struct image *im)
+{
+	struct code_file code;
+	size_t size;
+	void *memory;
+
+	if (!image_is_code(im))
+		return 0;
+	image_functions(im);
+	size = code_room(im);
+	if (!size)
+		return 0;
+	memory = calloc(1, size);
+	if (!memory)
+		return -ENOMEM;
+	if (code_open(&code, im, memory, size) && code.nr_functions) {
+		out->v = calloc(code.nr_functions, sizeof(*out->v));
+		out->nr = out->v ? moved_sites(&code, out->v) : 0;
+	}
+	free(memory);
+	return 0;
+}
+
+static int read_all(struct elf_sites *out, struct elf_file *f, const struct elf_want *want,
+		    int (*find)(struct elf_sites *out, struct image *im))
 {
 	int err = find(out, &f->image);
 
@@ -31,7 +56,8 @@ static int read_all(struct elf_sites *out, struct elf_file *f, const struct elf_
 	return err ? err : f->err;
 }
 
-int elf_sites_read(const char *path, const struct elf_want *want, struct elf_sites *out)
+static int read_with(const char *path, const struct elf_want *want, struct elf_sites *out,
+		     int (*find)(struct elf_sites *out, struct image *im))
 {
 	struct elf_file f;
 	int err = elf_file_open(path, want, &f);
@@ -39,11 +65,21 @@ int elf_sites_read(const char *path, const struct elf_want *want, struct elf_sit
 	*out = (struct elf_sites){ 0 };
 	if (err)
 		return err;
-	err = read_all(out, &f, want);
+	err = read_all(out, &f, want, find);
 	elf_file_close(&f);
 	if (err)
 		elf_sites_free(out);
 	return err;
+}
+
+int elf_sites_read(const char *path, const struct elf_want *want, struct elf_sites *out)
+{
+	return read_with(path, want, out, find);
+}
+
+int elf_moved_read(const char *path, const struct elf_want *want, struct elf_sites *out)
+{
+	return read_with(path, want, out, find_moved);
 }
 
 void elf_sites_free(struct elf_sites *s)

@@ -22,6 +22,11 @@ enum site_kind {
 	/* return sites: sites_pair() */
 	SITE_RETURN,		/* a nop of five bytes right before a function is left */
 	SITE_SLED_RETURN,	/* an exit sled of XRay: a ret, and nops that are never executed */
+	/*
+	 * The program's own instructions, which are to be moved: `len` bytes of them. A file has
+	 * such sites or others, never both.
+	 */
+	SITE_MOVED,
 };
 
 /* An entry sled is SLED_HEAD bytes and the five at `at`; it begins with a jump behind them. */
@@ -46,6 +51,9 @@ enum site_skip {
 	SITE_GRAPHLESS,
 	SITE_MIXED,		/* a sled in a file that has sites of other kinds, too */
 	SITE_UNSEEN,		/* a sled, in a program whose XRay could change it unseen */
+	/* Its first instructions cannot be moved, or jumps may lead to the inside of them. */
+	SITE_UNMOVED,
+	SITE_RETURNLESS,	/* only in answers, as SITE_GRAPHLESS: site.unreturned */
 	SITE_NR_SKIPS
 };
 
@@ -58,6 +66,7 @@ struct site {
 	uint8_t		called: 1;	/* it is on, but only by its word (agent/sites/static.c) */
 	uint8_t		jumps: 1;	/* sites_jumping() */
 	uint8_t		returns: 1;	/* return sites catch the returns of its function */
+	uint8_t		unreturned: 1;	/* moved code: the function's return must not be caught */
 	/* The index in the list of sites_find(). A return site has its function's number. */
 	uint32_t	number;
 };

@@ -509,6 +509,9 @@ const char *site_skip_text(enum site_skip why)
 			"not in the graph, because they may end in a jump to dlopen() or dlsym()",
 		[SITE_MIXED] = "places of clang's XRay beside places of another kind",
 		[SITE_UNSEEN] = "places of clang's XRay, which could change them unseen",
+		[SITE_UNMOVED] = "their first instructions cannot be moved safely",
+		[SITE_RETURNLESS] =
+			"not in the graph, because they return twice or look at their caller",
 	};
 
 	return why < SITE_NR_SKIPS ? texts[why] : "";

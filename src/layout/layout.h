@@ -226,6 +226,13 @@ struct config_header {
 	/* The default bytes of a CPU's ring, so that the tmpfs holds all rings */
 	uint64_t	ring_room;
 	config_ref	slot_books;	/* struct slot_book[nr_slots] */
+
+	/*
+	 * Stored by the server, while the session lives. 1: somebody has asked for functions, so
+	 * programs without sites of a compiler get some (agent/sites/moved.c). Never set back.
+	 */
+	_Atomic uint32_t functions;
+	uint32_t	pad2;
 };
 
 /*
@@ -499,7 +506,8 @@ struct dso_entry {
 	/* Lowest p_vaddr, rounded down to a page: not 0 only in fixed executables */
 	uint64_t	load;
 	uint32_t	id_len;		/* bytes of id */
-	uint32_t	pad;
+	/* 1: it has no sites of a compiler, and a process has made some (agent/sites/moved.c) */
+	_Atomic uint32_t moved;
 	uint8_t		id[24];
 	/*
 	 * The path that the dynamic linker has; for the program itself the target of /proc/self/exe

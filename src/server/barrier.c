@@ -13,6 +13,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "server/state.h"
 #include "session/attach/attach.h"
@@ -48,10 +49,12 @@ bool barrier_ready(void *arg, const struct attach_peer *peer)
 	return true;
 }
 
-int barrier_begin(struct server *srv, struct client *c)
+int barrier_begin(struct server *srv, struct client *c, const char *what)
 {
 	if (!srv->programs)
 		return -EOPNOTSUPP;
+	if (!strcmp(what, "functions"))
+		session_functions_asked(srv->session);
 	if (!c->has_barrier)
 		srv->nr_barriers++;
 	c->has_barrier = true;

@@ -418,6 +418,19 @@ bool boot_apply(struct boot *b, const struct boot_params *params)
 	return waits;
 }
 
+bool boot_waits_functions(const struct boot *b)
+{
+	for (unsigned int i = 0; i < b->nr; i++) {
+		const struct boot_item *item = &b->items[i];
+
+		if (!item->given && (item->parameter->give == give_function ||
+				     item->parameter->give == give_filter ||
+				     item->parameter->give == give_tracer))
+			return true;
+	}
+	return false;
+}
+
 void boot_print_waiting(const struct boot *b, const char *head, FILE *out)
 {
 	for (unsigned int i = 0; i < b->nr; i++)

@@ -50,6 +50,8 @@ int boot_add(struct boot *b, const char *text, FILE *out);
 char *boot_unknown(const char *text, char *near, size_t size);
 /* Gives the parameters that were not given yet. Returns whether one still waits. */
 bool boot_apply(struct boot *b, const struct boot_params *params);
+/* Whether a parameter waits for functions. */
+bool boot_waits_functions(const struct boot *b);
 /* Prints the parameters that wait, a line NAME=VALUE each, behind `head`. */
 void boot_print_waiting(const struct boot *b, const char *head, FILE *out);
 /* Reads what boot_print_waiting() wrote without a head. 0, -ENOMEM */

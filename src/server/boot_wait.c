@@ -56,6 +56,8 @@ static int apply(struct server *srv, FILE *out)
 	if (!params.access)
 		return -ENOMEM;
 	srv->boot_waits = boot_apply(srv->boot, &params);
+	if (boot_waits_functions(srv->boot))
+		session_functions_asked(srv->session);
 	access_close(params.access);
 	return pend_waiting(srv);
 }

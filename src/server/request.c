@@ -291,7 +291,7 @@ static int request_path(struct server *srv, struct client *c, const struct wire_
 		atomic_store_explicit(&srv->stays, true, memory_order_relaxed);
 		return 0;
 	case WIRE_BARRIER:
-		return barrier_begin(srv, c);
+		return barrier_begin(srv, c, path);
 	case WIRE_UNTRACED:
 		return untraced_reasons(srv);
 	case WIRE_GO:

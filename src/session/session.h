@@ -161,6 +161,8 @@ void session_pids_follow(struct session *s, uint32_t instance, uint32_t sets);
  * their creators.
  */
 void session_follow(struct session *s, bool on);
+/* From now on programs without sites of a compiler make some. NULL: nothing happens. */
+void session_functions_asked(struct session *s);
 
 /* R4. The id does not change while the server lives. */
 int session_saved_add(struct session *s, const char *path, const char *text,

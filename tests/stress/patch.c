@@ -24,6 +24,7 @@
 #include "agent/sites/sites.h"
 #include "agent/sites/hit.h"
 #include "agent/state.h"
+#include "elf/moved.h"
 
 enum { THREADS = 4, SECONDS = 4, FUNCTIONS = 1000, MANY = 50000, CHILDREN = 30 };
 
@@ -122,6 +123,21 @@ static uint64_t now(void)
 
 /* ---- Modules ---- */
 
+/* The file has no sites of a compiler. */
+static void moved_find(struct module *m, const void *file, size_t size)
+{
+	struct code_file code;
+	struct image im;
+	size_t room = image_open(&im, file, size) ? code_room(&im) : 0;
+	void *memory = calloc(1, room + 1);
+
+	if (!room || !code_open(&code, &im, memory, room))
+		die("a module whose code is not understood");
+	m->dso.sites = calloc(code.nr_functions, sizeof(struct site));
+	m->dso.nr = moved_sites(&code, m->dso.sites);
+	free(memory);
+}
+
 static void module_find(struct module *m, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -134,6 +150,11 @@ static void module_find(struct module *m, const char *path)
 	at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	close(fd);
 	m->room = sites_find(at, (size_t)st.st_size, NULL, 0);
+	if (!m->room) {
+		moved_find(m, at, (size_t)st.st_size);
+		munmap(at, (size_t)st.st_size);
+		return;
+	}
 	returns = sites_returns(at, (size_t)st.st_size, NULL, 0);
 	m->dso.sites = calloc(m->room + returns, sizeof(struct site));
 	m->dso.nr = sites_find(at, (size_t)st.st_size, m->dso.sites, m->room);
@@ -153,6 +174,8 @@ static void module_open(struct module *m, const char *path, bool alone)
 	dlinfo(m->handle, RTLD_DI_LINKMAP, &map);
 	module_find(m, path);
 	m->dso.bias = map->l_addr;
+	/* Nobody has run the module yet: so it is with all that is moved. */
+	alone |= m->dso.nr && m->dso.sites[0].kind == SITE_MOVED;
 	if (m->dso.nr <= FUNCTIONS || patch_prepare(&m->dso, alone))
 		die("a module without sites, or that cannot be prepared");
 }

@@ -50,6 +50,25 @@ __asm__(".text\n"
 	".zero 13\n"
 	".popsection\n"
 	".endr\n");
+#elif defined(MANY) && defined(MOVED)
+/* No site: the first instruction is to be moved. */
+__asm__(".text\n"
+	".balign 16\n"
+	".altmacro\n"
+	".macro one n\n"
+	".type many\\n, @function\n"
+	"many\\n: .cfi_startproc\n"
+	"movl $5, %eax\n"
+	"ret\n"
+	".cfi_endproc\n"
+	".size many\\n, . - many\\n\n"
+	".fill 250, 1, 0xcc\n"
+	".endm\n"
+	".set i, 0\n"
+	".rept 50000\n"
+	"one %i\n"
+	".set i, i + 1\n"
+	".endr\n");
 #elif defined(MANY)
 __asm__(".text\n"
 	".balign 16\n"

@@ -21,8 +21,11 @@
 #include "agent/sites/state.h"
 #include "agent/syscall.h"
 #include "elf/image.h"
+#include "elf/moved.h"
 
-enum { PAGE = 4096, SPARE = 16, SITELESS_PLACES = 4 };
+enum { PAGE = 4096, SPARE = 16, SITELESS_PLACES = 4,
+       /* bytes of a stub and moved code, about */
+       MOVED_ROOM = 64 };
 
 struct site_state sites;
 bool patch_has_xsave;
@@ -137,11 +140,19 @@ static void siteless_note(uint64_t contents)
 	atomic_store_explicit(&places[i], contents, memory_order_relaxed);
 }
 
+static bool functions_asked(void)
+{
+	/* Relaxed: a program that begins just now may miss it. */
+	return atomic_load_explicit(&plane_header(&agent.plane)->functions, memory_order_relaxed);
+}
+
 static int has_sites(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	const bool is_program = !*info->dlpi_name, has_file = strchr(info->dlpi_name, '/');
 
 	/* Every object has its program headers in the part that is loaded first. */
+	if (is_program && functions_asked())
+		return true;
 	return (is_program || has_file) && !is_siteless(dso_contents((uintptr_t)info->dlpi_phdr));
 }
 
@@ -159,6 +170,56 @@ static size_t returns_add(struct known *k, const struct file *f, size_t room)
 	return sites_pair(f->bytes, f->size, sites, k->dso.nr, nr > room ? 0 : nr);
 }
 
+/* ---- Functions without sites of a compiler ---- */
+
+/* A debugger may have set a breakpoint there. */
+static void moved_compare(struct known *k, const struct image *im)
+{
+	for (size_t i = 0; i < k->dso.nr; i++) {
+		struct site *s = &k->dso.sites[i];
+		size_t size = s->len;
+		uint32_t flags;
+		const unsigned char *b = image_address(im, s->at, &size, &flags);
+
+		if (!s->skip && (!b || size < s->len ||
+				 memcmp((const void *)(k->dso.bias + s->at), b, s->len)))
+			s->skip = SITE_CHANGED;
+	}
+}
+
+static void moved_list(struct known *k, const struct image *im, struct code_file *code)
+{
+	k->room = code->nr_functions;
+	k->dso.sites = k->room ? site_memory(k->room) : NULL;
+	k->dso.nr = k->dso.sites ? moved_sites(code, k->dso.sites) : 0;
+	moved_compare(k, im);
+	if (k->dso.sites && !k->dso.nr)
+		agent_syscall(SYS_munmap, k->dso.sites, k->room * sizeof(struct site));
+}
+
+/* Takes time, so only in sessions where somebody asks for functions. */
+static bool moved_find(struct known *k, const struct file *f)
+{
+	struct code_file code;
+	struct image im;
+	size_t size;
+	long memory;
+
+	if (!functions_asked() || !image_open(&im, f->bytes, f->size))
+		return false;
+	size = code_room(&im);
+	memory = size ? agent_syscall(SYS_mmap, 0, size, PROT_READ | PROT_WRITE,
+				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+		      : -ENOEXEC;
+	if (is_error(memory))
+		return false;
+	sites_ask_memory();
+	if (code_open(&code, &im, (void *)memory, size))
+		moved_list(k, &im, &code);
+	agent_syscall(SYS_munmap, memory, size);
+	return k->dso.nr != 0;
+}
+
 static bool find_in(struct known *k, const struct file *f, uint64_t contents)
 {
 	size_t room = sites_find(f->bytes, f->size, NULL, 0), returns;
@@ -167,7 +228,7 @@ static bool find_in(struct known *k, const struct file *f, uint64_t contents)
 		return false;
 	if (!room) {
 		siteless_note(contents);
-		return false;
+		return k->program && k->alone && moved_find(k, f);
 	}
 	sites_ask_memory();
 	if (k->program)
@@ -232,7 +293,8 @@ struct known *known_find(const void *ld, uintptr_t bias, const char *path, bool 
 	if (!ld || (*path && !strchr(path, '/')) || sites_quiet())
 		return NULL;
 	contents = dso_contents((uintptr_t)ld);
-	if (is_siteless(contents) || !file_map(*path ? path : "/proc/self/exe", &f))
+	if ((is_siteless(contents) && !(found.program && functions_asked())) ||
+	    !file_map(*path ? path : "/proc/self/exe", &f))
 		return NULL;
 	if (find_in(&found, &f, contents))
 		k = known_free();
@@ -405,7 +467,8 @@ static bool calls_left(struct known *k, bool all)
 /* The mirror is a little larger than the code. */
 static int patch(struct known *k, uint64_t code)
 {
-	uint64_t room = words_bytes(code) + 4 * PAGE;
+	const bool moved = k->dso.sites[0].kind == SITE_MOVED;
+	uint64_t room = words_bytes(code) + 4 * PAGE + (moved ? k->dso.nr * MOVED_ROOM : 0);
 	int err;
 
 	if (!room_take(room))
@@ -435,6 +498,16 @@ void known_look_through(struct known *k)
 	agent_syscall(SYS_munmap, f.bytes, f.size);
 }
 
+/* Before ATTACH_DSO tells the server of it. */
+static void moved_note(uint32_t number)
+{
+	struct program_tables *tables =
+		plane_given(&agent.plane, plane_header(&agent.plane)->programs);
+
+	/* Relaxed: the request that follows orders it. */
+	atomic_store_explicit(&tables->dsos[number].moved, 1, memory_order_relaxed);
+}
+
 int known_prepare(struct known *k)
 {
 	const struct site *s = k->dso.sites;
@@ -447,6 +520,8 @@ int known_prepare(struct known *k)
 	if (!dso_place(k->start, k->end, k->path, &place) || place.number >= LAYOUT_MAX_DSOS)
 		return -ENOSPC;
 	k->number = place.number;
+	if (s->kind == SITE_MOVED)
+		moved_note(k->number);
 	if (k->dso.bias + s[0].at < place.code ||
 	    k->dso.bias + s[k->dso.nr - 1].at >= place.code_end)
 		return -ENOEXEC;

@@ -51,9 +51,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "agent/sites/sites.h"
+#include "agent/sites/stub.h"
 #include "agent/syscall.h"
 
-enum { PAGE = 4096, SITE = 5, MOST = 16, STUB = 16, CALL = 0xe8, JUMP = 0xe9, RETURN = 0xc3 };
+enum { PAGE = 4096, SITE = 5, MOST = 16, CALL = 0xe8, JUMP = 0xe9, RETURN = 0xc3 };
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -94,6 +95,8 @@ static void serialize(void)
 /* The byte that is switched. */
 static unsigned char *address(const struct site_dso *d, const struct site *s)
 {
+	if (d->moved)
+		return moved_head(d, s);
 	return (unsigned char *)(d->bias + s->at - (s->kind == SITE_SLED ? SLED_HEAD : 0));
 }
 
@@ -200,15 +203,7 @@ static uintptr_t stub_place(const struct site_dso *d, const struct site *s)
  * no room at their own places.
  */
 struct mirror_end {
-	uint8_t		enter[STUB];	/* push dso; jmp *entry */
-	uint8_t		enter_late[STUB];
-	uint8_t		through[STUB];	/* jmp *graph */
-	uint8_t		leave[STUB];	/* jmp *returned */
-	struct site_dso	*dso;
-	void		(*entry)(void);
-	void		(*entry_late)(void);
-	void		(*graph)(void);
-	void		(*returned)(void);
+	struct stub_shared shared;
 	uint8_t		stubs[][STUB];
 };
 
@@ -251,46 +246,23 @@ static bool mirror_map(struct site_dso *d)
 	return false;
 }
 
-/* An instruction that ends in the distance to `to`. -> the address behind it */
-static uint8_t *code(uint8_t *at, const char *op, size_t size, const void *to)
-{
-	int32_t distance = (int32_t)((const char *)to - (char *)(at + size + 4));
-
-	memcpy(at, op, size);
-	memcpy(at + size, &distance, 4);
-	return at + size + 4;
-}
-
-static void end_fill(struct site_dso *d, struct mirror_end *m)
-{
-	m->dso = d;
-	m->entry = patch_entry;
-	m->entry_late = patch_entry_late;
-	m->graph = graph_through;
-	m->returned = patch_return;
-	code(code(m->enter, "\xff\x35", 2, &m->dso), "\xff\x25", 2, &m->entry);
-	code(code(m->enter_late, "\xff\x35", 2, &m->dso), "\xff\x25", 2, &m->entry_late);
-	code(m->through, "\xff\x25", 2, &m->graph);
-	code(m->leave, "\xff\x25", 2, &m->returned);
-}
-
 /* entry.S reads the last distance: it leads to the site. */
 static void stub_fill(uint8_t *at, const struct site_dso *d, const struct site *s,
-		      const struct mirror_end *m)
+		      const struct stub_shared *m)
 {
-	at = code(at, "\xe8", 1, s->kind == SITE_CALL_LATE ? m->enter_late : m->enter);
-	at = code(at, "\x0f\x82", 2, m->through);
-	code(at, "\xe9", 1, patch_behind(d, s));
+	at = stub_code(at, "\xe8", 1, s->kind == SITE_CALL_LATE ? m->enter_late : m->enter);
+	at = stub_code(at, "\x0f\x82", 2, m->through);
+	stub_code(at, "\xe9", 1, patch_behind(d, s));
 }
 
 static void return_stub_fill(uint8_t *at, const struct site_dso *d, const struct site *s,
-			     const struct mirror_end *m)
+			     const struct stub_shared *m)
 {
-	at = code(at, "\xe8", 1, m->leave);
+	at = stub_code(at, "\xe8", 1, m->leave);
 	if (s->kind == SITE_SLED_RETURN || *patch_behind(d, s) == RETURN)
 		at[0] = RETURN;
 	else
-		code(at, "\xe9", 1, patch_behind(d, s));
+		stub_code(at, "\xe9", 1, patch_behind(d, s));
 }
 
 /* The mirror is never writable and executable at once. */
@@ -299,20 +271,20 @@ static bool mirror_fill(struct site_dso *d)
 	struct mirror_end *m = (struct mirror_end *)mirror_end_at(d);
 	size_t nr = 0;
 
-	end_fill(d, m);
+	stub_share(&m->shared, d, patch_entry);
 	for (size_t i = 0; i < d->nr; i++) {
 		uint8_t *at = (uint8_t *)stub_place(d, &d->sites[i]);
 
 		if (d->sites[i].skip)
 			continue;
 		if (!has_room(d, i)) {
-			code(at, "\xe9", 1, m->stubs[nr]);
+			stub_code(at, "\xe9", 1, m->stubs[nr]);
 			at = m->stubs[nr++];
 		}
 		if (site_is_return(&d->sites[i]))
-			return_stub_fill(at, d, &d->sites[i], m);
+			return_stub_fill(at, d, &d->sites[i], &m->shared);
 		else
-			stub_fill(at, d, &d->sites[i], m);
+			stub_fill(at, d, &d->sites[i], &m->shared);
 	}
 	return !agent_syscall(SYS_mprotect, d->mirror, d->mirror_size, PROT_READ | PROT_EXEC);
 }
@@ -339,7 +311,7 @@ void patch_forget(struct site_dso *d)
 	if (d->mirror)
 		agent_syscall(SYS_munmap, d->mirror, d->mirror_size);
 	d->mirror = NULL;
-	d->prepared = false;
+	d->prepared = d->moved = false;
 }
 
 /* ---- Preparing ---- */
@@ -462,12 +434,34 @@ static bool is_code(const struct site_dso *d)
 	return d->nr > 0;
 }
 
+/* Afterwards the stubs are what is switched. */
+static int moved_prepare(struct site_dso *d)
+{
+	int err = texts_open(d) ? -EACCES : 0;
+
+	if (err)
+		return err;
+	err = moved_map(d);
+	if (!err)
+		moved_plant(d);
+	texts_close(d, d->nr_texts);
+	if (err)
+		return err;
+	d->moved = true;
+	d->texts[0] = pages_of(d->mirror, d->mirror_size);
+	d->nr_texts = 1;
+	d->prepared = true;
+	return 0;
+}
+
 int patch_prepare(struct site_dso *d, bool alone)
 {
 	int err;
 
 	if (!is_code(d))
 		return -EINVAL;
+	if (d->sites[0].kind == SITE_MOVED)
+		return alone ? moved_prepare(d) : -EBUSY;
 	if (!alone && !patch_live())
 		return -ENOSYS;
 	judge(d, alone);
@@ -505,7 +499,10 @@ long patch_switch(struct site_dso *d, bool (*wants)(void *arg, size_t index), vo
 		if (!writable && texts_open(d))
 			return -EACCES;
 		writable = true;
-		store_byte(address(d, s), on ? JUMP : off_byte(d, s));
+		if (d->moved)
+			moved_switch(d, s, on);
+		else
+			store_byte(address(d, s), on ? JUMP : off_byte(d, s));
 		s->on = on;
 		nr++;
 	}
@@ -548,5 +545,7 @@ void patch_release_open(struct site_dso *d, uintptr_t low, uintptr_t high)
 void patch_look(struct site_dso *d)
 {
 	for (size_t i = 0; d->prepared && i < d->nr; i++)
-		d->sites[i].on = !d->sites[i].skip && *address(d, &d->sites[i]) == JUMP;
+		d->sites[i].on = !d->sites[i].skip &&
+				 (d->moved ? moved_is_on(d, &d->sites[i])
+					   : *address(d, &d->sites[i]) == JUMP);
 }

@@ -129,7 +129,7 @@ static uint32_t word_of(const struct known *k, const struct site *s, const struc
 	 * caller: that would see an address of ours (jumps.c). It is not caught anywhere after
 	 * graph_refused().
 	 */
-	return s->jumps || graph_refused() ? word & SITE_GROUP : word;
+	return s->jumps || s->unreturned || graph_refused() ? word & SITE_GROUP : word;
 }
 
 /*
@@ -203,6 +203,7 @@ static void answer_count(struct site_answer *a, const struct known *k)
 		a->nr_sites++;
 		a->nr_on += s->on || s->called;
 		a->skipped[SITE_GRAPHLESS] += s->jumps && !s->returns;
+		a->skipped[SITE_RETURNLESS] += s->unreturned;
 		if (site_is_called(k, s) || (k->dso.prepared && !s->skip))
 			continue;
 		a->nr_skipped++;

@@ -63,6 +63,7 @@ struct site_dso {
 	uint8_t		off;		/* the first byte of a site that is off */
 	bool		prepared;
 	bool		sleds;		/* all sites that are not skipped are XRay's */
+	bool		moved;		/* prepared, and all its sites are moved code: moved.c */
 	char		*mirror;
 	size_t		mirror_size;
 	/* For hit.h: the words of its sites. NULL: no site is ever on. */
@@ -105,6 +106,7 @@ void patch_forget(struct site_dso *d);
 
 void patch_entry(void);
 void patch_entry_late(void);
+void patch_entry_moved(void);
 
 /* ---- x86_64/graph.S ---- */
 

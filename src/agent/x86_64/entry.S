@@ -13,6 +13,10 @@
  *             hooked = patch_hit_slow(struct site_call)
  *             restore it
  *         restore; carry = hooked
+ *     patch_entry_moved:                      at a function's start, which is moved code
+ *         the same, but `after` is one byte behind the site's start: the unwind rules of that place
+ *         are those of a function's start, and what the site replaces may have other ones. The stub
+ *         corrects it for graph_through.
  *     patch_entry_late:                       behind the prologue: %rbp is the function's frame
  *         the same, and never hooked: patch_hit_late() has changed the return address
  *
@@ -34,7 +38,8 @@
 #include "agent/x86_64/profile.h"
 #include "agent/x86_64/short.h"
 
-	.macro	enter_and_save
+	/* moved: the function begins at the site, where the stub's last distance less 5 leads. */
+	.macro	enter_and_save moved=0
 	.cfi_startproc
 	.cfi_adjust_cfa_offset 16	/* called by the function's caller */
 	leaq	-DSO(%rsp), %rsp
@@ -44,7 +49,12 @@
 	movq	DSO(%rsp), %rdi
 	movslq	7(%rax), %rsi
 	leaq	11(%rax, %rsi), %rsi
+	.if	\moved
+	leaq	-4(%rsi), %rax
+	movq	%rax, AFTER(%rsp)
+	.else
 	movq	%rsi, AFTER(%rsp)
+	.endif
 	.cfi_def_cfa %rsp, S		/* called by the function */
 	.cfi_offset %rip, AFTER - S
 	.endm
@@ -72,7 +82,9 @@
 	subq	$64, %rsp
 	movl	%eax, %eax
 	movq	%rax, 0(%rsp)
-	movq	AFTER(%rbx), %rcx
+	movq	STUB(%rbx), %rcx
+	movslq	7(%rcx), %rdx
+	leaq	11(%rcx, %rdx), %rcx
 	movq	%rcx, 24(%rsp)
 	movq	DSO(%rbx), %rcx
 	movq	%rcx, 48(%rsp)
@@ -317,8 +329,10 @@ entry_short_end:
 	.hidden	entry_short_left
 entry_short_left:
 .Lentry_else:
+	movq	STUB(%rsp), %rax
 	movq	DSO(%rsp), %rdi
-	movq	AFTER(%rsp), %rsi
+	movslq	7(%rax), %rsi
+	leaq	11(%rax, %rsi), %rsi
 	leaq	S(%rsp), %rdx
 	call	patch_hit
 	restore_and_leave
@@ -326,6 +340,16 @@ entry_short_left:
 	movq	%rcx, 16(%rsp)
 	call_slow S(%rbx), 0
 	.size	patch_entry, . - patch_entry
+
+	.globl	patch_entry_moved
+	.hidden	patch_entry_moved
+	.type	patch_entry_moved, @function
+	.balign	64
+patch_entry_moved:
+	enter_and_save 1
+	jmp	entry_short_begin
+	.cfi_endproc
+	.size	patch_entry_moved, . - patch_entry_moved
 
 	.globl	patch_entry_late
 	.hidden	patch_entry_late

@@ -163,7 +163,8 @@ static int barrier_open(struct run *r)
 	int ret = client_reach(r->name, &r->barrier);
 
 	if (!ret)
-		ret = access_request(r->barrier, WIRE_BARRIER, "", -1, NULL);
+		ret = access_request(r->barrier, WIRE_BARRIER,
+				     run_functions_asked(r) ? "functions" : "", -1, NULL);
 	return ret ? ret : access_ask(r->barrier, WIRE_WAITS);
 }
 

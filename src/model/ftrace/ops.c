@@ -174,6 +174,7 @@ int ftrace_ops_enable(struct ftrace_ops *ops)
 	err = ftrace_need_sites(ft);
 	if (err)
 		return err;
+	session_functions_asked(ops->inst->model->session);
 	ops->enabled = true;
 	list_add(&ops->node, &ft->ops);
 	s = step_of(ft, NULL, ops->hashes);

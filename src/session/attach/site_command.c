@@ -32,6 +32,13 @@ int64_t session_now_ms(void)
 	return t.tv_sec * 1000ll + t.tv_nsec / 1000000;
 }
 
+void session_functions_asked(struct session *s)
+{
+	/* Relaxed: a program that begins just now may miss it. */
+	if (s)
+		atomic_store_explicit(&s->header->functions, 1, memory_order_relaxed);
+}
+
 uint32_t attach_command(struct session *s)
 {
 	struct site_control *c = session_config(s, s->header->sites, sizeof(*c));

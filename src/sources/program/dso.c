@@ -26,6 +26,8 @@ bool program_dso_copy(struct programs *p, uint32_t nr, struct program_dso *out)
 	out->size = e->size;
 	out->load = e->load;
 	out->id_len = e->id_len;
+	/* Relaxed: program_sites_loaded() is called after it was stored. */
+	out->moved = atomic_load_explicit(&e->moved, memory_order_relaxed);
 	memcpy(out->id, e->id, sizeof(out->id));
 	memcpy(out->path, e->path, sizeof(out->path));
 	out->path[sizeof(out->path) - 1] = '\0';

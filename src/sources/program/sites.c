@@ -149,15 +149,23 @@ static int read_sites(const char *path, const struct elf_want *want, void *out)
 	return elf_sites_read(path, want, out);
 }
 
+static int read_moved(const char *path, const struct elf_want *want, void *out)
+{
+	return elf_moved_read(path, want, out);
+}
+
 static void dso_look(struct programs *p, uint32_t nr)
 {
 	struct elf_sites f = { 0 };
 	struct program_dso d;
+	elf_reader read;
 
 	if (p->sites->dsos[nr].read || !program_dso_copy(p, nr, &d))
 		return;
 	p->sites->dsos[nr].read = true;
-	if (program_dso_read(p, &d, read_sites, &f) && f.nr && inside(&d, &f)) {
+	p->sites->dsos[nr].moved = d.moved;
+	read = d.moved ? read_moved : read_sites;
+	if (program_dso_read(p, &d, read, &f) && f.nr && inside(&d, &f)) {
 		program_sites_add(p, &d, &f);
 		program_symbols_take(p, &d, &f.symbols);
 	}
@@ -197,9 +205,13 @@ static void program_sites_look(struct programs *p)
 void program_sites_loaded(struct programs *p, uint32_t nr)
 {
 	struct dso_sites *d = &p->sites->dsos[nr];
+	struct program_dso dso;
 
 	if (d->gone)
 		*d = (struct dso_sites){ 0 };
+	/* It was read before anybody asked for functions. */
+	if (d->read && !d->page && !d->moved && program_dso_copy(p, nr, &dso) && dso.moved)
+		d->read = false;
 	program_sites_look(p);
 }
 

@@ -24,6 +24,7 @@ struct told_dsos {
 
 struct dso_sites {
 	bool		read;		/* its file was read */
+	bool		moved;		/* and then its sites were moved code */
 	/* All processes have closed it, and none has opened it again */
 	bool		gone;
 	uint32_t	nr;		/* number of sites */

@@ -424,7 +424,7 @@ static int own_phdrs(struct dl_phdr_info *info, size_t size, void *arg)
 	e->load = low & ~4095ull;
 	e->size = ((high + 4095) & ~4095ull) - e->load;
 	/* The address in this process, for own_address(). */
-	e->pad = 0;
+	atomic_store(&e->moved, 0);
 	*(uint64_t *)(e->path + 240) = info->dlpi_addr + e->load;
 	return 1;
 }

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * moved.c - functions without a compiler's sites: their first instructions move, and a jump to a
+ * stub stands in their place
+ *
+ *     text                        stub area, near the text
+ *     +-------------------+       +------------------------------------------+
+ *     | f: jmp stub ------|------>| on:  call enter           off: jmp moved |
+ *     |    (5 bytes)      |       |      jc through                          |
+ *     |    the rest  <----|-------|-- moved: f's first instructions, jmp     |
+ *     +-------------------+       +------------------------------------------+
+ *
+ *      0  e8 d0 d1 d2 d3     on: call enter        off: eb 1e d1 d2 d3
+ *      5  72 09              jc 16
+ *      7  eb 17              jmp 32
+ *     12  the distance to the site + 5, as if it were a jump's: entry.S finds the site by it
+ *     16  addq $.., -40(%rsp)        the function continues at `moved` (entry.S has stored another
+ *                                    address there, which unwinders need)
+ *     25  jmp through
+ *     32  moved
+ *
+ * V1  The jump is stored before any code of the DSO runs, so no thread is ever inside the bytes
+ *     that it replaces. Nothing changes in the text after that.
+ * V2  A switch is a store of the stub's first two bytes, which lie in one aligned word: so no
+ *     processor sees one without the other. The three bytes behind them are the same in both forms.
+ *     A thread may execute the old form after a switch has begun, which is harmless.
+ * V3  The instructions are moved by x86_64/relocate.c. Nothing jumps to those behind the first one:
+ *     the plan of the file says so (elf/code).
+ * V4  The area lies below the program, or far above it: right above it the heap grows.
+ */
+#include <errno.h>
+#include <sys/mman.h>
+#include "agent/sites/stub.h"
+#include "agent/syscall.h"
+#include "agent/x86_64/relocate.h"
+
+enum {
+	PAGE = 4096, JUMP_SIZE = 5, HEAD = 32, CALL = 0xe8, SHORT = 0xeb,
+	SITE_WORD = 12,		/* where the distance to the site is */
+	CORRECTION = 16,
+};
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+struct moved_area {
+	struct stub_shared shared;
+	uint32_t	stubs[];	/* by site, bytes from here */
+};
+
+/* V4. Distances from the text's start, in pieces of 64 MB. */
+static const int8_t places[] = {
+	-1, -2, -4, -8, -12, -16, -20, -24, 24, 20, 16, 12, 8, 4, 27, -27,
+};
+
+static const struct moved_area *area_of(const struct site_dso *d)
+{
+	return (const struct moved_area *)d->mirror;
+}
+
+uint8_t *moved_head(const struct site_dso *d, const struct site *s)
+{
+	return (uint8_t *)d->mirror + area_of(d)->stubs[s - d->sites];
+}
+
+bool moved_is_on(const struct site_dso *d, const struct site *s)
+{
+	return *moved_head(d, s) == CALL;
+}
+
+static uint16_t head_on(const uint8_t *stub, const void *enter)
+{
+	const uint32_t distance = (uint32_t)((const uint8_t *)enter - (stub + JUMP_SIZE));
+
+	return (uint16_t)(CALL | (distance & 0xff) << 8);
+}
+
+static uint16_t head_off(void)
+{
+	return SHORT | (HEAD - 2) << 8;
+}
+
+void moved_switch(const struct site_dso *d, const struct site *s, bool on)
+{
+	uint8_t *head = moved_head(d, s);
+	const uint16_t value = on ? head_on(head, area_of(d)->shared.enter) : head_off();
+
+	/* V2 */
+	__asm__ __volatile__("movw %1, %0" : "=m"(*(uint16_t *)head) : "r"(value) : "memory");
+}
+
+/* ---- The area ---- */
+
+static bool is_planted(const struct site *s)
+{
+	return s->kind == SITE_MOVED && !s->skip;
+}
+
+static size_t aligned(size_t bytes)
+{
+	return (bytes + STUB - 1) & -(size_t)STUB;
+}
+
+static size_t area_head(const struct site_dso *d)
+{
+	return aligned(sizeof(struct moved_area) + d->nr * sizeof(uint32_t));
+}
+
+/* The bytes of the site's stub; 0: its instructions cannot be moved. */
+static size_t stub_size(const struct site_dso *d, const struct site *s)
+{
+	const uintptr_t at = d->bias + s->at;
+	uint8_t moved[RELOCATE_MOST];
+	struct relocated map;
+	size_t len = relocate((const uint8_t *)at, s->len, at, at, moved, &map);
+
+	return len ? aligned(HEAD + len) : 0;
+}
+
+/* -> the bytes of the whole area; skips sites that cannot be moved */
+static size_t area_size(struct site_dso *d)
+{
+	size_t all = area_head(d);
+
+	for (size_t i = 0; i < d->nr; i++) {
+		struct site *s = &d->sites[i];
+		const size_t size = is_planted(s) ? stub_size(d, s) : 0;
+
+		if (!size && !s->skip)
+			s->skip = SITE_UNKNOWN;
+		all += size;
+	}
+	return (all + PAGE - 1) & -(size_t)PAGE;
+}
+
+static long area_try(uintptr_t at, size_t size)
+{
+	long got;
+
+	if (at < 65536 || (at + size) >> 47)
+		return -ENOMEM;
+	got = agent_syscall(SYS_mmap, at, size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+			    0);
+	if (is_error(got) || (uintptr_t)got == at)
+		return got;
+	/* A kernel before 4.17 takes the address as a hint. */
+	agent_syscall(SYS_munmap, got, size);
+	return -ENOMEM;
+}
+
+static int area_map(struct site_dso *d)
+{
+	const uintptr_t text = (d->bias + d->sites[0].at) & -(uintptr_t)PAGE;
+	long at = -ENOMEM;
+
+	d->mirror_size = area_size(d);
+	for (size_t i = 0; is_error(at) && i < sizeof(places); i++)
+		at = area_try(text + (uintptr_t)((intptr_t)places[i] << 26), d->mirror_size);
+	if (is_error(at))
+		return (int)at;
+	d->mirror = (char *)at;
+	return 0;
+}
+
+/* -> its size; 0: an operand is too far */
+static size_t stub_make(const struct site_dso *d, const struct site *s, uint8_t *stub)
+{
+	const struct stub_shared *shared = &area_of(d)->shared;
+	const uintptr_t at = d->bias + s->at;
+	uint8_t *const moved = stub + HEAD;
+	const int32_t correction = (int32_t)((uintptr_t)moved - (at + 1));
+	const int32_t to_site = (int32_t)(at + JUMP_SIZE - (uintptr_t)(stub + SITE_WORD + 4));
+	const int64_t distance = (int64_t)((uintptr_t)stub - (at + JUMP_SIZE));
+	const uint16_t off = head_off();
+	struct relocated map;
+	size_t len;
+
+	if (distance != (int32_t)distance)
+		return 0;
+	stub_code(stub, "\xe8", 1, shared->enter);
+	memcpy(stub, &off, sizeof(off));
+	memcpy(stub + 5, "\x72\x09\xeb\x17\xcc\xcc\xcc", 7);
+	memcpy(stub + SITE_WORD, &to_site, sizeof(to_site));
+	memcpy(stub + CORRECTION, "\x48\x81\x44\x24\xd8", 5);
+	memcpy(stub + CORRECTION + 5, &correction, sizeof(correction));
+	memcpy(stub_code(stub + CORRECTION + 9, "\xe9", 1, shared->through), "\xcc\xcc", 2);
+	len = relocate((const uint8_t *)at, s->len, at, (uintptr_t)moved, moved, &map);
+	return len ? aligned(HEAD + len) : 0;
+}
+
+static void area_fill(struct site_dso *d)
+{
+	struct moved_area *m = (struct moved_area *)d->mirror;
+	uint8_t *stub = (uint8_t *)d->mirror + area_head(d);
+
+	stub_share(&m->shared, d, patch_entry_moved);
+	for (size_t i = 0; i < d->nr; i++) {
+		const size_t size = is_planted(&d->sites[i]) ? stub_make(d, &d->sites[i], stub) : 0;
+
+		if (!size && !d->sites[i].skip)
+			d->sites[i].skip = SITE_UNKNOWN;
+		m->stubs[i] = (uint32_t)(stub - (uint8_t *)d->mirror);
+		stub += size;
+	}
+}
+
+/* The area is never writable and executable at once here. */
+int moved_map(struct site_dso *d)
+{
+	int err = area_map(d);
+
+	if (err)
+		return err;
+	area_fill(d);
+	err = (int)agent_syscall(SYS_mprotect, d->mirror, d->mirror_size, PROT_READ | PROT_EXEC);
+	if (err)
+		patch_forget(d);
+	return err;
+}
+
+void moved_plant(struct site_dso *d)
+{
+	for (size_t i = 0; i < d->nr; i++)
+		if (is_planted(&d->sites[i]))
+			stub_code((uint8_t *)(d->bias + d->sites[i].at), "\xe9", 1,
+				  moved_head(d, &d->sites[i]));
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * moved.c - chooses the functions whose first instructions can be moved
+ *
+ * Only the plans WHOLE and SEVERAL are taken: no thread can be led to the inside of the jump.
+ *
+ * A site's stub uses the flags and the stack below the stack pointer. That is right at a function's
+ * start, and a symbol says that a function begins there. Without a symbol a part of a function
+ * (.cold) may look the same, and may be entered while the stack below the stack pointer is in use.
+ * Another function jumps to such a part, and none calls it. So what is only jumped to is skipped.
+ */
+#include "elf/code/insn.h"
+#include "elf/moved.h"
+
+enum {
+	/* Beside enum code_has: another function jumps to its start, or something calls it. */
+	HAS_JUMPER = 64,
+	HAS_CALLER = 128,
+	LONGEST	= 30,		/* bytes that a site may displace */
+	/* All that is not CODE_WHOLE or CODE_SEVERAL. */
+	AVOIDED = 1 << CODE_GUARDED | 1 << CODE_BEFORE | 1 << CODE_PUNNED | 1 << CODE_HOPPED |
+		  CODE_NO_TRAP,
+};
+
+/* ---- Functions without a symbol ---- */
+
+static bool any_nameless(const struct code_file *f)
+{
+	for (size_t i = 0; i < f->nr_functions; i++)
+		if (!(f->functions[i].has & CODE_HAS_SYMBOL))
+			return true;
+	return false;
+}
+
+/* The function that begins there. NULL: none. */
+static struct code_function *beginning_at(struct code_file *f, uint64_t at)
+{
+	const struct code_segment *s = code_segment_at(f, at);
+	const struct code_function *fn =
+		s && (s->marks[at - s->low] & CODE_ENTRY) ? code_function_at(f, at) : NULL;
+
+	return fn && fn->start == at ? &f->functions[fn - f->functions] : NULL;
+}
+
+/* An instruction of the function leads to `to`. */
+static void branch_note(struct code_file *f, const struct code_function *from,
+			const struct insn *in, uint64_t to)
+{
+	struct code_function *fn = beginning_at(f, to);
+
+	if (!fn || (fn == from && in->flow != INSN_CALL))
+		return;
+	fn->has |= in->flow == INSN_CALL ? HAS_CALLER : HAS_JUMPER;
+}
+
+static void branches_note(struct code_file *f, const struct code_function *fn)
+{
+	const struct code_segment *s = code_segment_at(f, fn->start);
+	const uint64_t wanted = fn->start + fn->size;
+	const uint64_t end = s && wanted > s->high ? s->high : wanted;
+	struct insn in;
+
+	for (uint64_t at = fn->start; s && at < end; at += in.len) {
+		const uint8_t *b = s->bytes + (at - s->low);
+
+		in.len = 1;
+		if ((s->marks[at - s->low] & CODE_START) && insn_read(b, end - at, &in) &&
+		    insn_has_target(&in))
+			branch_note(f, fn, &in, insn_target(&in, b, at + in.len));
+		in.len = in.len ? in.len : 1;
+	}
+}
+
+static bool is_only_jumped_to(const struct code_function *fn)
+{
+	return !(fn->has & CODE_HAS_SYMBOL) &&
+	       (fn->has & (HAS_JUMPER | HAS_CALLER)) == HAS_JUMPER;
+}
+
+static bool is_of_unwinder(const char *name)
+{
+	return !strcmp(name, "_Unwind_Resume") || !strcmp(name, "_Unwind_RaiseException") ||
+	       !strcmp(name, "__cxa_begin_catch");
+}
+
+/*
+ * Whether the file handles exceptions and calls no other file for that. So it contains the
+ * unwinder, whose returns must not be caught. Without symbols nobody knows which functions are the
+ * unwinder's.
+ */
+static bool has_unwinder(const struct image *im)
+{
+	struct targets t;
+
+	for (unsigned int i = 0; i < im->nr_shdrs; i++) {
+		const Elf64_Shdr *s = &im->shdrs[i];
+
+		if (strcmp(image_string(im, im->names, s->sh_name), ".gcc_except_table"))
+			continue;
+		image_targets(im, is_of_unwinder, &t);
+		return !t.nr_got;
+	}
+	return false;
+}
+
+/* ---- Sites ---- */
+
+static struct site moved_site(struct code_file *f, const struct code_function *fn, bool unwinder)
+{
+	struct site s = { .at = code_entry(fn), .kind = SITE_MOVED, .skip = SITE_UNMOVED };
+	struct code_plan plan;
+
+	s.unreturned = fn->returns != CODE_RETURN_GOOD ||
+		       (unwinder && !(fn->has & CODE_HAS_SYMBOL));
+	if (is_only_jumped_to(fn) || !code_plan(f, s.at, AVOIDED, &plan))
+		return s;
+	if ((plan.tactic != CODE_WHOLE && plan.tactic != CODE_SEVERAL) || plan.at != s.at ||
+	    plan.len < CODE_JUMP || plan.len > LONGEST)
+		return s;
+	s.len = plan.len;
+	s.skip = SITE_GOOD;
+	code_own(f, &plan, true);
+	return s;
+}
+
+size_t moved_sites(struct code_file *f, struct site *out)
+{
+	const bool nameless = any_nameless(f), unwinder = nameless && has_unwinder(f->image);
+	size_t nr = 0;
+
+	for (size_t i = 0; nameless && i < f->nr_functions; i++)
+		branches_note(f, &f->functions[i]);
+	for (size_t i = 0; i < f->nr_functions; i++) {
+		const struct code_function *fn = &f->functions[i];
+
+		if (fn->why != CODE_GOOD)
+			continue;
+		out[nr] = moved_site(f, fn, unwinder);
+		out[nr].number = (uint32_t)nr;
+		nr++;
+	}
+	return nr;
+}
