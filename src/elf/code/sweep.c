@@ -105,6 +105,17 @@ static unsigned int reg_of(const struct insn *in)
 	return (in->modrm >> 3 & 7u) | (in->rex & 4u) << 1;
 }
 
+/* Whether the operand is in a frame of the stack: memory at rsp or rbp. */
+static bool is_in_frame(const struct insn *in, const uint8_t *b)
+{
+	unsigned int base = in->modrm & 7;
+
+	if (base == 4)
+		base = b[in->modrm_at + 1] & 7;
+	/* Without a displacement, 5 is no rbp. */
+	return !(in->rex & 1) && (base == 4 || (base == 5 && in->modrm >> 6));
+}
+
 /* mov memory, %register of 64 bits */
 static bool is_load(const struct insn *in, unsigned int reg)
 {
@@ -144,7 +155,8 @@ static bool is_harmless(const struct insn *in, unsigned int reg)
 
 /*
  * Whether the jump takes an address as it is in memory. Nothing may jump to an instruction between
- * the load and the jump, since that way the register could have another value.
+ * the load and the jump, since that way the register could have another value. In a frame there may
+ * be a number that the function has computed.
  */
 static bool takes_address(const struct code_segment *s, const struct before *w,
 			  const struct insn *jump, uint64_t at)
@@ -152,17 +164,17 @@ static bool takes_address(const struct code_segment *s, const struct before *w,
 	const unsigned int reg = rm_of(jump), nr = w->nr < BACK ? w->nr : BACK;
 
 	if (jump->modrm >> 6 != 3)
-		return true;
+		return !is_in_frame(jump, s->bytes + (at - s->low));
 	for (unsigned int i = 1; i <= nr; i++) {
 		const struct insn *in = &w->in[(w->nr - i) % BACK];
 
 		if (s->marks[at - s->low] & CODE_TARGET)
 			return false;
+		at = w->at[(w->nr - i) % BACK];
 		if (is_load(in, reg))
-			return true;
+			return !is_in_frame(in, s->bytes + (at - s->low));
 		if (!is_harmless(in, reg))
 			return false;
-		at = w->at[(w->nr - i) % BACK];
 	}
 	return false;
 }

@@ -115,6 +115,8 @@ static const struct known plans[] = {
 	  0 },
 	{ "f_by_memory", 0, 0, CODE_SEVERAL, 0, 6, 2, 0 },
 	{ "f_loaded", 0, 0, CODE_SEVERAL, 0, 5, 2, 0 },
+	{ "f_spilled", 0, 0, CODE_GUARDED, 0, 5, 2, 0 },
+	{ "f_by_stack", 0, 0, CODE_GUARDED, 0, 5, 3, 0 },
 	{ "f_joined", 0, 0, CODE_GUARDED, 0, 6, 2, 0 },
 	{ "f_padded", 0, 0, CODE_SEVERAL, 0, 8, 2, 0 },
 	{ "f_fixed", 0, 0, CODE_REFUSED, CODE_FIXED, 0, 0, 0 },

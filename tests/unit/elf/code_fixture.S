@@ -105,6 +105,20 @@ begin f_loaded
 	jmp *%rax
 end f_loaded
 
+/* The compiler may have put any number on the stack, also one that it has computed. */
+begin f_spilled
+	push %rbx
+	mov (%rsp), %rax
+	jmp *%rax
+end f_spilled
+
+begin f_by_stack
+	mov %rdi, %rax
+	push %rbx
+	push %rax
+	jmp *8(%rsp)
+end f_by_stack
+
 /* The load is jumped over. */
 begin f_joined
 	mov %rsi, %rax
