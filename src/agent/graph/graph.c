@@ -588,7 +588,7 @@ static inline bool function_emit(struct agent_thread *t, const struct site_table
 	    __builtin_expect(
 		    function_plain(t, (word & SITE_GROUP) + GROUP_FUNCTION, &r, short_left), 1))
 		return true;
-	return !sites_hit(ip, parent, NULL);
+	return !sites_hit(ip, parent);
 }
 
 /*

@@ -79,7 +79,7 @@ static inline uint64_t address_known(const struct agent_thread *t, const struct 
 	return address_sought(addr);
 }
 
-bool sites_hit(uintptr_t ip, uintptr_t parent, const void *frame)
+bool sites_hit(uintptr_t ip, uintptr_t parent)
 {
 	struct agent_thread *t = agent_self.thread;
 	const struct site_table *table;

@@ -73,10 +73,10 @@ static inline bool site_out_of_section(const struct agent_thread *t, uint32_t en
 const struct site_table *site_table_find(uintptr_t ip);
 
 /*
- * The function whose site is at ip was called from parent. frame: for a stack walk that begins in
- * the function. True: sites_hit_slow() is to be called, with all registers saved.
+ * The function whose site is at ip was called from parent. True: sites_hit_slow() is to be called,
+ * with all registers saved. frame: for a stack walk that begins in the function.
  */
-bool sites_hit(uintptr_t ip, uintptr_t parent, const void *frame);
+bool sites_hit(uintptr_t ip, uintptr_t parent);
 void sites_hit_slow(uintptr_t ip, uintptr_t parent, const void *frame);
 
 /* Whether the processor has xsave. Set once, before the first site is on. */
