@@ -388,3 +388,25 @@ void place_print_idle(struct model *m, FILE *out)
 			fprintf(out, "probe %s:%s\n", p->probe.group, p->probe.name);
 	}
 }
+
+bool place_matches(const struct probe_place *p, place_print_fn print, const char *system,
+		   const char *event, char *const *words, unsigned int nr_words)
+{
+	char *place = NULL;
+	size_t size;
+	FILE *out;
+	bool same;
+
+	if (!probe_matches(&p->probe, system, event))
+		return false;
+	if (!nr_words)
+		return true;
+	out = open_memstream(&place, &size);
+	if (!out)
+		return false;
+	print(p, out);
+	same = !fclose(out) && !strcmp(place, words[0]) &&
+	       probe_matches_args(&p->probe, words + 1, nr_words - 1);
+	free(place);
+	return same;
+}

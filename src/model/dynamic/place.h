@@ -75,6 +75,12 @@ void place_format_arguments(const struct dynamic_event *d, unsigned int i, FILE 
 int place_remove(struct dynamic_event *d);
 void place_destroy(struct dynamic_event *d);
 
+typedef void (*place_print_fn)(const struct probe_place *p, FILE *out);
+
+/* Whether a command that removes names the probe. `print` prints the place as in a command. */
+bool place_matches(const struct probe_place *p, place_print_fn print, const char *system,
+		   const char *event, char *const *words, unsigned int nr_words);
+
 /*
  * The event of a place is armed. Nothing hits a probe that a recording does not have, so in a
  * session of programs error_log gets an entry; elsewhere its text is the kernel's, and

@@ -353,24 +353,7 @@ void uprobe_print_profile(struct model *m, FILE *out)
 static bool uprobe_matches(const struct dynamic_event *d, const char *system, const char *event,
 			   char *const *words, unsigned int nr_words)
 {
-	const struct probe_place *p = place_of(d);
-	char *place = NULL;
-	size_t size;
-	FILE *out;
-	bool same;
-
-	if (!probe_matches(&p->probe, system, event))
-		return false;
-	if (!nr_words)
-		return true;
-	out = open_memstream(&place, &size);
-	if (!out)
-		return false;
-	uprobe_print_place(p, out);
-	same = !fclose(out) && !strcmp(place, words[0]) &&
-	       probe_matches_args(&p->probe, words + 1, nr_words - 1);
-	free(place);
-	return same;
+	return place_matches(place_of(d), uprobe_print_place, system, event, words, nr_words);
 }
 
 const struct dynamic_kind uprobe_kind = {
