@@ -285,6 +285,8 @@ struct plan {
 	data_ref	trigger_state;
 	uint32_t	wants;		/* enum plan_wants; the model sets it */
 	uint32_t	key_end;	/* PLAN_COUNT_KEY1: a record has at least so many bytes */
+	/* struct plan: the triggers that run merged by time (R28); 0: none */
+	config_ref	merged;
 };
 
 /*
@@ -342,6 +344,9 @@ enum arm_flags {
 	 */
 	ARM_WAKEUP	= 1 << 13,
 	ARM_COUNTED	= 1 << 14,	/* of a probe at a place: event_state.hits counts */
+	/* R28: the hit goes whole to the ring of staged hits, which is this arm's instance */
+	ARM_STAGE	= 1 << 15,
+	ARM_STAGE_ONE	= 1 << 16,	/* of an event of system ftrace: for its instance only */
 };
 
 struct arm {

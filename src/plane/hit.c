@@ -210,8 +210,10 @@ static bool run_one(struct run *r, const struct plan *plan, const struct arm *ar
 		return false;
 	if (arm->flags & ARM_INTERNAL)
 		committed = run_internal(r, plan, arm, inst);
-	else if (!(arm->flags & ARM_WATCH))
+	else if (!(arm->flags & (ARM_WATCH | ARM_STAGE)))
 		committed = run_arm(r, plan, arm, inst);
+	else if (arm->flags & ARM_STAGE)
+		hit_stage(r, arm);
 	if (arm->flags & ARM_FOLLOW_FORK)
 		hit_pids_follow(r, plan, inst, true);
 	return committed;

@@ -72,6 +72,20 @@ struct record_common {
 	int32_t		pid;
 };
 
+/*
+ * R28: a hit in the ring of staged hits. The record follows, then, at a multiple of 8 bytes, the
+ * stack. So triggers that run later see what the hit had.
+ */
+struct staged {
+	struct record_common common;	/* as in the record */
+	char		comm[LAYOUT_COMM_LEN];
+	uint32_t	size;		/* bytes of the record */
+	uint32_t	nr_stack;
+	/* For an event of system ftrace (print): 1 + index of its instance; otherwise 0: all */
+	uint32_t	only;
+	uint32_t	pad;
+};
+
 /* ftrace:function; funcgraph_entry and funcgraph_exit have the function at the same place */
 struct function_record {
 	struct record_common common;
@@ -157,6 +171,15 @@ struct hit {
  * set when the record was committed into the ring of instance i (i < 64).
  */
 uint64_t hit(const struct plane *p, struct slot *slot, const struct hit *h);
+/*
+ * R28, for the server. hit_stage_source(): if triggers of the event run merged, a source's hit goes
+ * to the staged hits of that instance, with that time. Returns whether there are such triggers.
+ * hit_merged(): runs these triggers for a staged hit, of which `only` says the instance. Only hists
+ * and event probes run merged: nothing of `h` itself is recorded.
+ */
+bool hit_stage_source(const struct plane *p, struct slot *slot, const struct hit *h,
+		      uint32_t instance, uint64_t time);
+void hit_merged(const struct plane *p, struct slot *slot, const struct hit *h, uint32_t only);
 /*
  * For running programs. With event-fork a new task joins the sets of pids that its creator is in at
  * that moment, and leaves them at its end; with function-fork the same for the sets of functions.

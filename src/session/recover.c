@@ -38,6 +38,8 @@ static void plan_finish(struct session *s, config_ref ref, uint32_t slot)
 		if (t[i].kind == TRIGGER_HIST && code)
 			map_finish(s, code, slot);
 	}
+	if (plan->merged)
+		plan_finish(s, plan->merged, slot);
 }
 
 /* For all maps that a hit may have been in. */

@@ -42,10 +42,20 @@ static uint32_t wants_of_code(const struct model *m, const struct code *p)
 	return wants;
 }
 
+/* The plan of the triggers that run merged; NULL: there is none. */
+static const struct plan *merged_of(const struct model *m, const struct plan *plan)
+{
+	const struct plan *merged = session_config(m->session, plan->merged, sizeof(*merged));
+
+	return plan->merged && merged ? session_config(m->session, plan->merged, merged->size)
+				      : NULL;
+}
+
 uint32_t plan_find_wants(const struct model *m, const struct plan *plan)
 {
 	const struct trigger_arm *t = plan_triggers(plan);
-	uint32_t wants = 0;
+	const struct plan *merged = merged_of(m, plan);
+	uint32_t wants = merged ? plan_find_wants(m, merged) : 0;
 
 	for (uint32_t i = 0; i < plan->nr_triggers; i++) {
 		const struct code *p = code_of(m, &t[i]);
@@ -61,6 +71,7 @@ uint32_t plan_find_wants(const struct model *m, const struct plan *plan)
 bool plan_makes(const struct model *m, const struct plan *plan, uint32_t id)
 {
 	const struct trigger_arm *t = plan_triggers(plan);
+	const struct plan *merged = merged_of(m, plan);
 
 	for (uint32_t i = 0; i < plan->nr_triggers; i++) {
 		const struct code *p = code_of(m, &t[i]);
@@ -69,5 +80,5 @@ bool plan_makes(const struct model *m, const struct plan *plan, uint32_t id)
 			if (p->ops[k].kind == OP_SYNTH_BEGIN && p->ops[k].arg == id)
 				return true;
 	}
-	return false;
+	return merged && plan_makes(m, merged, id);
 }

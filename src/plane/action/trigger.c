@@ -44,13 +44,10 @@ static void fire_switch_event(const struct run *r, const struct trigger_arm *t, 
 		atomic_store_explicit(&target->soft_disabled, disabled, memory_order_relaxed);
 }
 
-/* All hists of the target event in the target's instance. */
-static void switch_hists(const struct run *r, data_ref target, uint32_t paused)
+static void switch_hists_of(const struct run *r, const struct plan *plan, data_ref target,
+			    uint32_t paused)
 {
-	const struct plan *plan = plan_of(
-		r->p, (uint16_t)((struct event_state *)plane_given(r->p, target))->event_id);
-
-	for (uint32_t i = 0; plan && i < plan->nr_arms; i++) {
+	for (uint32_t i = 0; i < plan->nr_arms; i++) {
 		const struct arm *arm = &plan_arms(plan)[i];
 		const struct trigger_arm *t = plan_triggers(plan) + arm->first_trigger;
 
@@ -62,6 +59,18 @@ static void switch_hists(const struct run *r, data_ref target, uint32_t paused)
 				atomic_store_explicit(&state->paused, paused, memory_order_relaxed);
 		}
 	}
+}
+
+/* All hists of the target event in the target's instance. */
+static void switch_hists(const struct run *r, data_ref target, uint32_t paused)
+{
+	const struct plan *plan = plan_of(
+		r->p, (uint16_t)((struct event_state *)plane_given(r->p, target))->event_id);
+
+	if (plan)
+		switch_hists_of(r, plan, target, paused);
+	if (plan && plan->merged)
+		switch_hists_of(r, plane_config(r->p, plan->merged), target, paused);
 }
 
 static void fire_switch_hist(const struct run *r, const struct trigger_arm *t, uint32_t paused)
