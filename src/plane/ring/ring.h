@@ -148,6 +148,8 @@ int ring_iter_page(struct ring_iter *it, struct ring_record *rest, void *page,
 struct ring_consumer;
 int ring_consumer_open(struct session *s, int cpu, struct ring_consumer **out);
 void ring_consumer_close(struct ring_consumer *c);
+/* The next look finds what other rings have got since the last one. */
+void ring_consumer_refresh(struct ring_consumer *c);
 /* Takes the oldest record. It is valid until the next call. */
 int ring_consume(struct ring_consumer *c, data_ref buffer, struct ring_record *out);
 /* The same in two steps: ring_take() right after a ring_peek() that returned 1. */

@@ -287,6 +287,12 @@ void ring_consumer_close(struct ring_consumer *c)
 	free(c);
 }
 
+void ring_consumer_refresh(struct ring_consumer *c)
+{
+	ring_iter_close(c->peeked);
+	c->peeked = NULL;
+}
+
 /*
  * The streams are where the last look left them. Another reader or a clear may have moved the
  * start.
