@@ -51,6 +51,7 @@ int model_create(struct session *s, struct model **out)
 	m->nr_cpus = session_header(s)->nr_cpus;
 	m->subbuf_size = DEFAULT_SUBBUF;
 	m->default_buffer_bytes = default_buffer(s);
+	m->merge_delay_ms = MODEL_MERGE_DELAY_MS;
 	err = create_tables(m);
 	if (!err)
 		err = instance_create(m, NULL, &m->top);

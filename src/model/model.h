@@ -86,6 +86,7 @@ struct event {
 	struct list_head	files;		/* struct event_file, one for each instance */
 	config_ref		plan;		/* the published plan, 0: none */
 	size_t			plan_size;
+	bool			merge_changed;	/* R28: hist/merge.h */
 	uint64_t		saved;		/* R4 */
 };
 
@@ -219,6 +220,7 @@ struct restored {
 };
 
 enum { MODEL_BUFFER = 1408 * 1024 };	/* bytes for each CPU, as in the kernel */
+enum { MODEL_MERGE_DELAY_MS = 100 };	/* R28, if nothing else is asked */
 
 struct model {
 	struct session		*session;
@@ -276,6 +278,16 @@ struct model {
 	void			(*step)(void *arg);
 	void			*catch_up_arg;		/* the argument of all three */
 	const struct kernel_hooks *kernel;	/* NULL: no event is of the running kernel */
+	/* The running kernel is a source, or will be again when the session is restored */
+	bool			has_kernel;
+	/*
+	 * R28: the place in instance_state[] whose ring has the staged hits, 0: there is none yet.
+	 * A source's thread reads it
+	 */
+	_Atomic uint32_t	staging;
+	unsigned int		merge_delay_ms;	/* merged triggers run at most so much later */
+	unsigned int		nr_merged;	/* how many triggers run merged */
+	unsigned int		nr_turned;	/* how many turned so while variables were set */
 	/*
 	 * Whether there is a task of that number among the tasks whose pids are listed. NULL: the
 	 * tasks are those of a recording
@@ -423,6 +435,9 @@ uint64_t restored_ref(const struct restored *r, unsigned int i);
 int model_restore(struct model *m, int (*write)(void *arg, const char *path, const char *text),
 		  void *arg);
 
+/* Whether the running kernel makes the event's hits. */
+bool event_is_kernels(const struct event *e);
+
 /* ---- instance.c, instance/buffer.c ---- */
 
 /* instances/NAME: -EEXIST, -EINVAL, -ENOMEM, -ENOSPC; remove: -ENOENT, -EBUSY */
@@ -434,6 +449,16 @@ int instance_create(struct model *m, const char *name, struct instance **out);
 void instances_restored(struct model *m);
 int instance_remove(struct instance *inst);
 struct instance *instance_find(struct model *m, const char *name);
+
+/*
+ * R28: makes the place and the ring of staged hits, if there is none yet: m->staging. No file shows
+ * it. 0, -ENOMEM, -ENOSPC
+ */
+int instance_make_staging(struct model *m);
+/* What merged triggers make has rings of its own: only so are its times in order. 0, -ENOMEM */
+int model_merged_rings(struct model *m);
+/* Bytes of its ring, for each CPU and each of programs and the kernel */
+enum { STAGING_BYTES = 4 << 20 };
 
 /* Saves the text last written to a file of the instance, for the next server (R4). */
 int instance_save(struct instance *inst, enum setting what, const char *path, const char *text);

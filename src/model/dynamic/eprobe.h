@@ -22,6 +22,10 @@ struct eprobe {
 /* The probe that made an event; NULL: none. */
 struct eprobe *eprobe_of_event(const struct event *e);
 
+struct trigger;
+/* The event that a probe's trigger makes; the trigger's kind is TRIGGER_PROBE. */
+const struct event *eprobe_trigger_event(const struct trigger *t);
+
 /* ---- eprobe_parse.c ---- */
 
 /*

@@ -41,6 +41,11 @@ static const struct trigger_command probe_command = {
 	.destroy	= eprobe_trigger_destroy,
 };
 
+const struct event *eprobe_trigger_event(const struct trigger *t)
+{
+	return ((const struct probe_trigger *)t->priv)->probe->probe.dyn.event;
+}
+
 static struct trigger *eprobe_trigger_find(struct event_file *base, const struct eprobe *p)
 {
 	struct trigger *t;

@@ -303,6 +303,11 @@ int dynamic_restore(struct model *m, const char *path, const char *text)
 	return dynamic_create(m, text, (unsigned int)id);
 }
 
+bool event_is_made(const struct event *e)
+{
+	return e->made && (e->made->kind == &synth_kind || e->made->kind == &eprobe_kind);
+}
+
 void dynamic_print_of(struct model *m, const struct dynamic_kind *kind, FILE *out)
 {
 	const struct dynamic_event *d;

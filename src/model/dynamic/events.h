@@ -43,6 +43,9 @@ struct dynamic_kind {
 			   char *const *words, unsigned int nr_words);
 };
 
+/* Whether code of other events' triggers makes the event: a synthetic event or an event probe. */
+bool event_is_made(const struct event *e);
+
 /* The first member of synth_event and probe. */
 struct dynamic_event {
 	struct list_head	node;		/* in model->dynamic_events */

@@ -26,6 +26,11 @@ const struct field *event_fields(struct event *e, unsigned int *nr)
 	return e->fields;
 }
 
+bool event_is_kernels(const struct event *e)
+{
+	return e->model->has_kernel && !e->internal && !e->dynamic && e->id < LAYOUT_OWN_IDS;
+}
+
 static const struct field *event_look_up_field(const struct field *fields, unsigned int nr,
 					       const char *name, bool common)
 {

@@ -94,14 +94,67 @@ static bool is_armed(const struct event_file *f)
 	       (f->event->internal || f->enabled || follow_flags(f->event, f->instance));
 }
 
-static uint32_t count_triggers(const struct event_file *f)
+/* ---- R28 ---- */
+
+/*
+ * Whether the trigger belongs to the plan of those that run merged. The triggers of an event that
+ * code makes run where that code runs.
+ */
+static bool is_merged(const struct trigger *t)
+{
+	return t->merged && !event_is_made(t->file->event);
+}
+
+static uint32_t count_triggers(const struct event_file *f, bool merged)
 {
 	struct trigger *t;
 	uint32_t nr = 0;
 
 	list_each(t, &f->triggers, node)
-		nr++;
+		nr += is_merged(t) == merged;
 	return nr;
+}
+
+static bool has_arm(const struct event_file *f, bool merged)
+{
+	return is_armed(f) && (!merged || count_triggers(f, true));
+}
+
+/* The kernel's hits are staged by their source. */
+static bool is_staged(const struct event *e, const struct plan *plan)
+{
+	return plan->merged && !event_is_kernels(e);
+}
+
+/* If one trigger is merged, its condition says which hits are staged. */
+static config_ref stage_filter(const struct event *e)
+{
+	const struct trigger *only = NULL;
+	const struct event_file *f;
+	struct trigger *t;
+
+	list_each(f, &e->files, event_node)
+		list_each(t, &f->triggers, node) {
+			if (!is_armed(f) || !is_merged(t))
+				continue;
+			if (only)
+				return 0;
+			only = t;
+		}
+	return only ? only->filter_code : 0;
+}
+
+static void fill_stage(const struct event *e, const struct plan *plan, struct arm *arm)
+{
+	struct model *m = e->model;
+	const struct plan *merged = session_config(m->session, plan->merged, sizeof(*merged));
+
+	/* Relaxed: see instance_make_staging(). */
+	arm->instance = atomic_load_explicit(&m->staging, memory_order_relaxed);
+	arm->flags = ARM_STAGE | ARM_NEED_RECORD | (e->internal ? ARM_STAGE_ONE : 0);
+	if (merged->wants & PLAN_WANTS_STACK)
+		arm->flags |= ARM_STACK;
+	arm->filter = stage_filter(e);
 }
 
 /* For some events of the scheduler, pid sets look at a second task. */
@@ -146,7 +199,23 @@ void trigger_fill_arm(struct trigger *t, struct trigger_arm *out)
 		t->cmd->arm(t, out);
 }
 
-static void fill_plan(struct event *e, struct plan *plan)
+static void fill_arm(const struct event_file *f, bool merged, struct arm *arm)
+{
+	const struct event *e = f->event;
+
+	arm->instance = f->instance->index;
+	arm->state = f->state_ref;
+	arm->nr_triggers = count_triggers(f, merged);
+	if (merged) {
+		/* It records nothing: the other plan does, at the hit. */
+		arm->flags = ARM_NEED_RECORD | (arm_flags(f) & ARM_PIDS);
+		return;
+	}
+	arm->flags = arm_flags(f);
+	arm->filter = e->internal ? 0 : f->filter_code;
+}
+
+static void fill_plan(struct event *e, struct plan *plan, bool merged)
 {
 	struct arm *arm = plan_arms(plan);
 	struct trigger_arm *triggers = (struct trigger_arm *)(arm + plan->nr_arms);
@@ -155,52 +224,101 @@ static void fill_plan(struct event *e, struct plan *plan)
 	uint32_t nr = 0;
 
 	list_each(f, &e->files, event_node) {
-		if (!is_armed(f))
+		if (!has_arm(f, merged))
 			continue;
-		arm->instance = f->instance->index;
-		arm->flags = arm_flags(f);
-		arm->filter = e->internal ? 0 : f->filter_code;
-		arm->state = f->state_ref;
+		fill_arm(f, merged, arm);
 		arm->first_trigger = nr;
-		arm->nr_triggers = count_triggers(f);
 		list_each(t, &f->triggers, node)
-			trigger_fill_arm(t, &triggers[nr++]);
+			if (is_merged(t) == merged)
+				trigger_fill_arm(t, &triggers[nr++]);
 		arm++;
 	}
+	if (is_staged(e, plan))
+		fill_stage(e, plan, arm);
 	find_other_pid(e, plan);
 	plan->wants = plan_find_wants(e->model, plan);
 }
 
-static int build_plan(struct event *e, config_ref *out, size_t *out_size)
+/* `with`: the plan of the triggers that run merged; 0: there are none, or this is that plan. */
+static int build_one(struct event *e, bool merged, config_ref with, config_ref *out,
+		     size_t *out_size)
 {
+	struct plan head = { .event_id = e->id, .merged = with };
 	struct session *s = e->model->session;
-	uint32_t nr_arms = 0, nr_triggers = 0;
 	struct event_file *f;
 	struct plan *plan;
 	size_t size;
 
 	*out = 0;
 	list_each(f, &e->files, event_node) {
-		if (is_armed(f)) {
-			nr_arms++;
-			nr_triggers += count_triggers(f);
+		if (has_arm(f, merged)) {
+			head.nr_arms++;
+			head.nr_triggers += count_triggers(f, merged);
 		}
 	}
-	if (!nr_arms)
+	if (!head.nr_arms)
 		return 0;
-	size = sizeof(*plan) + nr_arms * sizeof(struct arm) +
-	       nr_triggers * sizeof(struct trigger_arm);
+	head.nr_arms += is_staged(e, &head);
+	size = sizeof(*plan) + head.nr_arms * sizeof(struct arm) +
+	       head.nr_triggers * sizeof(struct trigger_arm);
 	*out = session_config_alloc(s, size);
 	if (!*out)
 		return -ENOMEM;
 	*out_size = size;
+	head.size = (uint32_t)size;
 	plan = session_config(s, *out, size);
-	plan->event_id = e->id;
-	plan->nr_arms = nr_arms;
-	plan->nr_triggers = nr_triggers;
-	plan->size = (uint32_t)size;
-	fill_plan(e, plan);
+	*plan = head;
+	fill_plan(e, plan, merged);
 	return 0;
+}
+
+/* The size of the plan of the triggers that run merged; 0: there is none. */
+static size_t merged_size(struct session *s, config_ref merged)
+{
+	const struct plan *plan = session_config(s, merged, sizeof(*plan));
+
+	return merged && plan ? plan->size : 0;
+}
+
+static config_ref merged_of(struct session *s, config_ref ref)
+{
+	const struct plan *plan = session_config(s, ref, sizeof(*plan));
+
+	return ref && plan ? plan->merged : 0;
+}
+
+static int build_plan(struct event *e, config_ref *out, size_t *out_size)
+{
+	struct session *s = e->model->session;
+	config_ref merged = 0;
+	size_t size = 0;
+	int err = build_one(e, true, 0, &merged, &size);
+
+	*out = 0;
+	if (!err)
+		err = build_one(e, false, merged, out, out_size);
+	if (err && merged)
+		session_config_free(s, merged, size);
+	return err;
+}
+
+/* A plan that was not published. */
+static void plan_free(struct session *s, config_ref ref, size_t size)
+{
+	const config_ref merged = merged_of(s, ref);
+
+	if (merged)
+		session_config_free(s, merged, merged_size(s, merged));
+	session_config_free(s, ref, size);
+}
+
+static void plan_retire(struct session *s, config_ref ref, size_t size)
+{
+	const config_ref merged = merged_of(s, ref);
+
+	if (merged)
+		session_config_retire(s, merged, merged_size(s, merged));
+	session_config_retire(s, ref, size);
 }
 
 static struct event_entry *event_entry(struct event *e)
@@ -295,7 +413,7 @@ int event_publish(struct event *e)
 		return err;
 	err = new ? publish_need(e, true) : 0;
 	if (err) {
-		session_config_free(s, new, size);
+		plan_free(s, new, size);
 		return err;
 	}
 	session_publish(s, &event_entry(e)->plan, new);
@@ -307,7 +425,7 @@ int event_publish(struct event *e)
 	if (new && !old)
 		place_armed(e);
 	if (old)
-		session_config_retire(s, old, old_size);
+		plan_retire(s, old, old_size);
 	return published_wants(e) == wanted ? 0 : publish_makers(e);
 }
 
@@ -318,7 +436,7 @@ void event_drop_plan(struct event *e, config_ref old)
 	if (!old || e->plan != old)
 		return;
 	session_publish(s, &event_entry(e)->plan, 0);
-	session_config_retire(s, old, e->plan_size);
+	plan_retire(s, old, e->plan_size);
 	e->plan = 0;
 	tell_waits(e);
 	publish_need(e, false);

@@ -136,6 +136,17 @@ static void print_actions(const struct hist_data *hd, FILE *out)
 			return;
 }
 
+/* R28. The kernel has no such line: it has one source. */
+static void print_mode(const struct trigger *t, FILE *out)
+{
+	if (!t->merged)
+		return;
+	fprintf(out, "  mode: merged by time with another source, at most %u ms later\n",
+		t->file->event->model->merge_delay_ms);
+	if (hist_of(t)->merge_cleared)
+		fputs("  variables: cleared when it turned merged\n", out);
+}
+
 static void hist_debug_one(struct trigger *t, unsigned int n, FILE *out)
 {
 	const struct hist_data *hd = hist_of(t);
@@ -143,9 +154,10 @@ static void hist_debug_one(struct trigger *t, unsigned int n, FILE *out)
 	fprintf(out, "%s# event histogram\n#\n# trigger info: ", n ? "\n\n" : "");
 	hist_trigger_print(t, out);
 	fprintf(out,
-		"\n#\n\nhist_data: %016llx\n\n  n_vals: %u\n  n_keys: %u\n  n_fields: %u\n\n  val "
-		"fields:\n\n",
+		"\n#\n\nhist_data: %016llx\n\n  n_vals: %u\n  n_keys: %u\n  n_fields: %u\n",
 		hist_id(hd), hd->n_vals, hd->n_keys, hd->n_fields);
+	print_mode(t, out);
+	fputs("\n  val fields:\n\n", out);
 	for (unsigned int i = 0; i < hd->n_fields; i++) {
 		if (i == hd->n_vals)
 			fputs("\n  key fields:\n", out);

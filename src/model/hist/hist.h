@@ -210,6 +210,9 @@ struct hist_data {
 	/* How many numbers of variables were given, those for save() and __max included */
 	unsigned int	n_map_vars;
 	unsigned int	refs;		/* how many triggers have it: more than one with name= */
+	/* R28: a number while merge.c computes; and whether its variables were cleared then */
+	unsigned int	merge_node;
+	bool		merge_cleared;
 };
 
 /* A command, and where its errors go: "hist:SYSTEM:EVENT", and the command with its "hist:". */

@@ -19,7 +19,7 @@
 #include "plane/clock.h"
 #include "plane/ring/ring.h"
 
-enum { SOURCE_SET = 1, SMALL = 2, UNASKED_MAX = 16 << 20, PAGE_HEADER = 16 };
+enum { SOURCE_SET = 1, MERGED_SET = 2, SMALL = 2, UNASKED_MAX = 16 << 20, PAGE_HEADER = 16 };
 
 data_ref instance_buffer_at(const struct instance *inst, uint32_t which)
 {
@@ -78,7 +78,28 @@ static int add_source_rings(struct instance *inst, const uint64_t *promised, dat
 			bytes[cpu] = promised[cpu];
 	}
 	err = buffer_add_set(m->session, buffer, SOURCE_SET, bytes);
+	/* Relaxed: only the server stores it. */
+	if (!err && atomic_load_explicit(&m->staging, memory_order_relaxed))
+		err = buffer_add_set(m->session, buffer, MERGED_SET, bytes);
 	free(bytes);
+	return err;
+}
+
+int model_merged_rings(struct model *m)
+{
+	struct instance *inst;
+	int err = 0;
+
+	list_each(inst, &m->instances, node) {
+		for (uint32_t i = 0; i < 2 && !err; i++) {
+			const data_ref buffer = instance_buffer_at(inst, i);
+
+			if (buffer)
+				err = buffer_add_set(m->session, buffer, MERGED_SET,
+						     inst->buffer_bytes);
+		}
+		instance_cpumask_changed(inst);
+	}
 	return err;
 }
 

@@ -61,6 +61,65 @@ static void state_init(struct instance *inst)
 	session_instance_use(inst->model->session, inst->index, true);
 }
 
+/* ---- the staged hits (R28) ---- */
+
+enum { STAGING_PAGE = 64 << 10, STAGING_SETS = 1, SOURCE_SET = 1 };
+
+static int staging_fill(struct instance *inst)
+{
+	struct session *s = inst->model->session;
+	const uint32_t nr = inst->model->nr_cpus;
+	uint64_t *bytes = calloc(nr, sizeof(*bytes));
+	data_ref made = 0;
+	int err = bytes ? 0 : -ENOMEM;
+
+	for (uint32_t cpu = 0; !err && cpu < nr; cpu++)
+		bytes[cpu] = STAGING_BYTES;
+	if (!err)
+		err = buffer_create(s, inst->index, nr, STAGING_PAGE, bytes, STAGING_SETS, true,
+				    &made);
+	if (!err) {
+		err = buffer_add_set(s, made, SOURCE_SET, bytes);
+		if (err)
+			buffer_free(s, made);
+	}
+	if (!err)
+		buffer_publish(s, inst->index, 0, made);
+	free(bytes);
+	return err;
+}
+
+int instance_make_staging(struct model *m)
+{
+	/* Relaxed, here and below: only the server stores it, before plans lead there. */
+	uint32_t place = atomic_load_explicit(&m->staging, memory_order_relaxed);
+	struct instance inst = { .model = m };
+	int err;
+
+	if (place)
+		return 0;
+	/* Not of the first places: function_graph wants them. */
+	place = find_free(m, LAYOUT_GRAPH_INSTANCES, LAYOUT_MAX_INSTANCES);
+	if (!place)
+		return -ENOSPC;
+	inst.index = place;
+	inst.state = state_of(m, place);
+	state_init(&inst);
+	err = staging_fill(&inst);
+	if (!err) {
+		err = model_merged_rings(m);
+		if (err)
+			buffer_publish(m->session, place, 0, 0);
+	}
+	if (err)
+		session_instance_use(m->session, place, false);
+	else
+		atomic_store_explicit(&m->staging, place, memory_order_relaxed);
+	return err;
+}
+
+/* ---- making an instance ---- */
+
 static void set_unused(struct instance *inst)
 {
 	session_instance_use(inst->model->session, inst->index, false);
@@ -178,7 +237,8 @@ static bool is_taken(const struct model *m, uint32_t place)
 	list_each(inst, &m->instances, node)
 		if (inst->index == place)
 			return true;
-	return false;
+	/* Relaxed: as in instance_make_staging(). */
+	return place == atomic_load_explicit(&m->staging, memory_order_relaxed);
 }
 
 /*

@@ -22,6 +22,7 @@
 #include "model/dynamic/eprobe.h"
 #include "model/event/file.h"
 #include "model/ftrace/groups.h"
+#include "model/hist/merge.h"
 
 int saved_add(struct model *m, struct instance *inst, const char *path, const char *text,
 		     const uint64_t *refs, unsigned int nr_refs, uint64_t *id)
@@ -215,6 +216,9 @@ int model_restore(struct model *m, int (*write)(void *arg, const char *path, con
 	if (!err)
 		err = eprobe_sync_all(m);
 	m->held = false;
+	/* Also without memory the session goes on. */
+	if (!err && merge_restore(m))
+		m->has_kernel = false;
 	if (!err)
 		err = model_publish(m, NULL);
 	if (!err)

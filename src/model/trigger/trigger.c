@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "model/errlog.h"
+#include "model/hist/merge.h"
 #include "model/text.h"
 #include "model/trigger/trigger.h"
 #include "model/trigger/commands.h"
@@ -139,9 +140,18 @@ int trigger_attach(struct trigger *t)
 		list_add_tail(&t->node, &f->triggers);
 	else
 		list_add(&t->node, &f->triggers);
-	err = event_file_trigger_mode(f, 1);
+	err = merge_find(model_of(t), t);
+	if (!err)
+		err = event_file_trigger_mode(f, 1);
+	if (!err) {
+		err = merge_publish(model_of(t));
+		if (err)
+			(void)event_file_trigger_mode(f, -1);
+	}
 	if (err) {
 		list_del(&t->node);
+		(void)merge_find(model_of(t), NULL);
+		(void)merge_publish(model_of(t));
 		saved_remove(model_of(t), &t->saved);
 	}
 	return err;
@@ -153,8 +163,11 @@ void trigger_detach(struct trigger *t)
 	config_ref plan = e->plan;
 
 	list_del(&t->node);
+	(void)merge_find(model_of(t), NULL);
 	if (event_file_trigger_mode(t->file, -1))
 		event_drop_plan(e, plan);
+	/* Without memory, triggers that no longer need it go on merged. */
+	(void)merge_publish(model_of(t));
 	saved_remove(model_of(t), &t->saved);
 	trigger_destroy(t);
 }

@@ -55,6 +55,8 @@ struct trigger {
 	data_ref		state_ref;
 	struct trigger_state	*state;
 	bool			paused;		/* for a hist */
+	bool			merged;		/* R28: hist/merge.h */
+	bool			turned;		/* it was not, before the present command */
 	char			*name;		/* hist:name=; NULL: none */
 	void			*priv;		/* hist: struct hist_data *; enable_*: its target */
 	/* The command as written, for the next server (R4); NULL: it is not saved */
