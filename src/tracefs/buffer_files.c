@@ -155,9 +155,40 @@ static void release_raw(struct tree_file *f)
 
 enum { PIPE_TEXT = 64 * 1024 };
 
+/*
+ * The kernel's records come in rounds. A program's record may be there whose neighbours in time are
+ * not yet: it waits until a round has passed its time. So takes what is older than the last one.
+ * The kernel's records have times of the top instance's clock. If that is another one, or does not
+ * show the order of time, none waits.
+ */
+static uint64_t pipe_limit(const struct tree_file *f)
+{
+	struct model *m = f->tree->model;
+	uint64_t now;
+
+	if (!m->kernel || !instance_clock_in_ns(f->at.inst) ||
+	    instance_clock(f->at.inst) != instance_clock(m->top))
+		return UINT64_MAX;
+	now = clock_now(&session_header(session_of(f))->tsc, f->at.inst->state);
+	model_barrier(m);
+	ring_consumer_refresh(f->consumer);
+	return now;
+}
+
+/* 1: the next record, not younger than the limit; 0: there is none; -errno */
+static int take_record(struct tree_file *f, data_ref buffer, uint64_t limit, struct ring_record *r)
+{
+	int rc = ring_peek(f->consumer, buffer, r);
+
+	if (rc <= 0)
+		return rc;
+	return r->time <= limit ? ring_consume(f->consumer, buffer, r) : 0;
+}
+
 /* Prints the records that are there into f->pending, up to about PIPE_TEXT bytes. */
 static int fill_pipe(struct tree_file *f)
 {
+	const uint64_t limit = pipe_limit(f);
 	data_ref buffer = instance_buffer(f->at.inst, 0);
 	struct ring_record r;
 	FILE *out;
@@ -171,7 +202,7 @@ static int fill_pipe(struct tree_file *f)
 		return -ENOMEM;
 	show_pipe_restart(f->show);
 	while (buffer && ftell(out) < PIPE_TEXT &&
-	       (rc = ring_consume(f->consumer, buffer, &r)) == 1)
+	       (rc = take_record(f, buffer, limit, &r)) == 1)
 		rc = show_pipe_print(f->show, &r, out);
 	if (fclose(out))
 		rc = -ENOMEM;
