@@ -44,9 +44,9 @@ _tracefuse() {
 	esac
 	case $command in
 	run) options="--function --graph --boot --session --mount --force --setup --cat --save --event --output --compress --providers \
-		--kernel --kernel-names --keep-going --hist-legacy --quiet" ;;
+		--kernel --kernel-names --merge-delay --keep-going --hist-legacy --quiet" ;;
 	live) options="--boot --session --mount --force --setup --cat --save --event --output --compress \
-		--keep-going --hist-legacy --quiet" ;;
+		--merge-delay --keep-going --hist-legacy --quiet" ;;
 	mount) options="--boot --session --force" ;;
 	replay) options="--boot --session --mount --force --setup --at --cat --save --event --buffer --functions \
 		--memory --partial --hist-legacy --output --compress" ;;

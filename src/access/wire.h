@@ -53,7 +53,10 @@ enum wire_op {
 	WIRE_STAY,		/* -> 0; the session outlives the command that made it */
 	/* -> a bit for each enum untraced that has occurred */
 	WIRE_UNTRACED,
-	/*                         -> 0; the running kernel is a source; else a sentence */
+	/*
+	 * how much later merged triggers run, in ms, or "" -> 0; the running kernel is a source;
+	 * else a sentence
+	 */
 	WIRE_KERNEL,
 };
 

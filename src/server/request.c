@@ -155,11 +155,22 @@ static void print_info(struct server *srv, FILE *out)
 	server_boot_print(srv, out);
 }
 
+/* `delay`: R28, in ms; "": as it is. The next server finds it. */
+static int set_merge_delay(struct server *srv, const char *delay)
+{
+	struct model *m = srv->model;
+	char text[16];
+
+	if (*delay)
+		m->merge_delay_ms = (unsigned int)strtoul(delay, NULL, 10);
+	snprintf(text, sizeof(text), "%u", m->merge_delay_ms);
+	return saved_replace(m, m->top, SERVER_LIVE, text, NULL, 0, &srv->live_saved);
+}
+
 /* Once for a session. A recording's has its own order of time. */
-static int request_kernel(struct server *srv, FILE *out)
+static int request_kernel(struct server *srv, const char *delay, FILE *out)
 {
 	char why[512] = "";
-	uint64_t saved = 0;
 	int ret = 0;
 
 	if (!srv->programs) {
@@ -168,10 +179,10 @@ static int request_kernel(struct server *srv, FILE *out)
 			 "events need one of their own");
 	} else if (!srv->live)
 		ret = live_create(srv->model, &srv->live, why, sizeof(why));
-	else
+	else if (!*delay)
 		return 0;
 	if (!ret)
-		ret = saved_add(srv->model, srv->model->top, SERVER_LIVE, "", NULL, 0, &saved);
+		ret = set_merge_delay(srv, delay);
 	fputs(why, out);
 	return ret;
 }
@@ -190,7 +201,7 @@ static void answer_text(struct server *srv, struct client *c, const struct wire_
 	else if (out && rq->op == WIRE_BOOT)
 		ret = server_boot_add(srv, path, out);
 	else if (out && rq->op == WIRE_KERNEL)
-		ret = request_kernel(srv, out);
+		ret = request_kernel(srv, path, out);
 	else if (out)
 		print_info(srv, out);
 	if (out && fclose(out))

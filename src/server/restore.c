@@ -29,6 +29,7 @@ struct restoring {
 	char		*boot;		/* and that of the settings that waited */
 	uint64_t	boot_saved;
 	bool		live;		/* the running kernel was a source */
+	uint64_t	live_saved;
 	data_ref	progress;
 };
 
@@ -50,6 +51,15 @@ static int restore_boot(struct restoring *r, const char *text)
 		       : -ENOMEM;
 }
 
+static int restore_live(struct restoring *r, const char *text)
+{
+	r->live = true;
+	r->live_saved = r->model->restored.id;
+	r->model->has_kernel = true;
+	r->model->merge_delay_ms = (unsigned int)strtoul(text, NULL, 10);
+	return 0;
+}
+
 static int write_again(void *arg, const char *path, const char *text)
 {
 	struct restoring *r = arg;
@@ -69,10 +79,8 @@ static int write_again(void *arg, const char *path, const char *text)
 	}
 	if (!strcmp(path, SOURCE_SAVED))
 		return restore_source(r, text);
-	if (!strcmp(path, SERVER_LIVE)) {
-		r->live = true;
-		return 0;
-	}
+	if (!strcmp(path, SERVER_LIVE))
+		return restore_live(r, text);
 	if (!strcmp(path, SERVER_BOOT))
 		return restore_boot(r, text);
 	ret = programs_restore(&r->programs, r->model, r->tree, path, text);
@@ -158,6 +166,7 @@ static int restore_serve(struct session *s, struct model *m, struct tree *t)
 		params.boot = r.boot;
 		params.boot_saved = r.boot_saved;
 		params.live = r.live;
+		params.live_saved = r.live_saved;
 		params.uname = src ? source_uname(src) : NULL;
 		ret = run_restored(&params, src);
 		source_close(src);

@@ -92,6 +92,7 @@ int server_create(const struct server_params *params, struct server **out)
 	list_init(&srv->clients);
 	list_init(&srv->mounts);
 	pthread_mutex_init(&srv->lock, NULL);
+	srv->live_saved = params->live_saved;
 	if (params->live)
 		restore_live(srv);
 	if (params->boot && server_boot_restore(srv, params->boot, params->boot_saved))
@@ -322,7 +323,10 @@ static int tend(struct server *srv)
 {
 	bool hurry = retry_all(srv);
 	int ms = srv->programs ? programs_tick(srv->programs) : IDLE_MS;
+	const int live_ms = srv->live ? live_tick(srv->live) : ms;
 
+	if (live_ms < ms)
+		ms = live_ms;
 	hurry |= session_reclaim(srv->session) != 0;
 	return hurry && ms > WAIT_MS ? WAIT_MS : ms;
 }

@@ -85,7 +85,7 @@ int server_make(const struct server_make_params *params);
 /* R4: the path of the saved settings of boot.h that wait. */
 #define SERVER_BOOT "#boot"
 
-/* R4: the session has the running kernel. */
+/* R4: the session has the running kernel. The text is model.merge_delay_ms */
 #define SERVER_LIVE "#live"
 
 struct server_params {
@@ -95,6 +95,7 @@ struct server_params {
 	/* Belongs to the caller, too; NULL: no session of running programs */
 	struct programs	*programs;
 	bool		live;		/* the server before had the running kernel */
+	uint64_t	live_saved;
 	const char	*what;		/* one line for `tracefuse sessions`: "replay trace.dat" */
 	const char	*uname;		/* of the recording's machine; NULL: this one */
 	const char	*boot;		/* the saved text SERVER_BOOT, and */

@@ -44,6 +44,7 @@ struct server {
 	struct tree	*tree;
 	struct programs	*programs;	/* NULL: none */
 	struct live	*live;		/* the running kernel; NULL: nobody asked for it */
+	uint64_t	live_saved;	/* R4 */
 	char		what[256];
 	char		uname[256];	/* "": this machine's */
 	bool		end_unmounted;

@@ -18,11 +18,12 @@
 #include "cli/run/run.h"
 #include "host/output.h"
 
-enum { OPT_KEEP_GOING = ASKED_OWN };
+enum { OPT_KEEP_GOING = ASKED_OWN, OPT_MERGE_DELAY };
 
 static const struct option long_options[] = {
 	ASKED_OPTIONS,
 	{ "keep-going", no_argument, NULL, OPT_KEEP_GOING },
+	{ "merge-delay", required_argument, NULL, OPT_MERGE_DELAY },
 	{ "quiet", no_argument, NULL, 'q' },
 	{ NULL, 0, NULL, 0 },
 };
@@ -33,6 +34,8 @@ static int live_parse_option(struct run *r, int opt, char **argv)
 	case OPT_KEEP_GOING:
 		r->keep_going = true;
 		return COMMAND_DONE;
+	case OPT_MERGE_DELAY:
+		return run_merge_delay(r, optarg);
 	case 'q':
 		r->quiet = true;
 		return COMMAND_DONE;
@@ -162,6 +165,8 @@ const struct command command_live = {
 "                              * ? [ ]; all (repeatable)\n"
 "  --setup FILE                shell lines for the tracing directory, run before\n"
 "                              COMMAND (repeatable)\n"
+"  --merge-delay MS            how much later triggers run that look at events of\n"
+"                              programs, too: at most 100 ms by default\n"
 "  --keep-going                go on also when something of -e, --setup, --cat or\n"
 "                              --boot was refused\n"
 "  --cat FILE                  print a file of the tracing directory at the end\n"

@@ -20,6 +20,7 @@ enum {
 	OPT_PROVIDERS = ASKED_OWN,
 	OPT_KERNEL,
 	OPT_KERNEL_NAMES,
+	OPT_MERGE_DELAY,
 	OPT_FUNCTION,
 	OPT_GRAPH,
 	OPT_KEEP_GOING
@@ -30,6 +31,7 @@ static const struct option long_options[] = {
 	{ "providers", required_argument, NULL, OPT_PROVIDERS },
 	{ "kernel", required_argument, NULL, OPT_KERNEL },
 	{ "kernel-names", no_argument, NULL, OPT_KERNEL_NAMES },
+	{ "merge-delay", required_argument, NULL, OPT_MERGE_DELAY },
 	{ "function", optional_argument, NULL, OPT_FUNCTION },
 	{ "graph", optional_argument, NULL, OPT_GRAPH },
 	{ "keep-going", no_argument, NULL, OPT_KEEP_GOING },
@@ -51,6 +53,8 @@ static int parse_option(struct run *r, int opt, char **argv)
 	case OPT_KERNEL_NAMES:
 		r->kernel_names = true;
 		break;
+	case OPT_MERGE_DELAY:
+		return run_merge_delay(r, optarg);
 	case OPT_FUNCTION:
 	case OPT_GRAPH:
 		if (run_functions_add(r, opt == OPT_GRAPH, optarg))
@@ -96,6 +100,8 @@ static int check_arguments(struct run *r)
 
 	if (!*r->program)
 		return command_usage(&command_run, "which program?");
+	if (r->merge_delay && !r->kernel)
+		return command_usage(&command_run, "--merge-delay is for --kernel");
 	status = add_trace(r);
 	if (status)
 		return status;
@@ -243,6 +249,8 @@ const struct command command_run = {
 "                              has: heap,lock; \"\" for none\n"
 "  --kernel-names              show heap and thread events also as those of the\n"
 "                              kernel: kmem:kmalloc, sched:sched_switch ...\n"
+"  --merge-delay MS            how much later triggers run that look at events of\n"
+"                              both: at most 100 ms by default\n"
 "  --session NAME              make the session NAME, which stays, or join it\n"
 "  --mount DIR                 show the session's files in DIR, an empty directory\n"
 "  --force                     mount also at a directory that is not empty\n"

@@ -63,6 +63,7 @@ struct run {
 	const struct command *command;	/* run, or live */
 	bool		kernel_names, quiet, keep_going;
 	bool		kernel;		/* the running kernel's events are wanted */
+	const char	*merge_delay;	/* in ms, as written; NULL: not given */
 	struct words	kernel_events;	/* of --kernel; `asked` has their memory */
 	char		**program;	/* the program and its arguments; ends with NULL */
 
@@ -116,6 +117,8 @@ static inline bool run_is_refused(const struct run *r)
 
 /* Descriptors 0 to 2 are open from then on: what this process opens is not taken for those. */
 void run_reserve_standard(void);
+/* The argument of --merge-delay. An exit status. */
+int run_merge_delay(struct run *r, const char *text);
 /* What -o and --cat want, and the summary. An exit status. */
 int run_results(struct run *r);
 /*

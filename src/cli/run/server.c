@@ -186,7 +186,8 @@ static int run_server_find(struct run *r)
 static int run_server_kernel(struct run *r)
 {
 	char *why = NULL;
-	int ret = access_request(r->access, WIRE_KERNEL, "", -1, &why);
+	int ret = access_request(r->access, WIRE_KERNEL, r->merge_delay ? r->merge_delay : "",
+				 -1, &why);
 
 	if (ret < 0 && run_server_died(r, ret))
 		return COMMAND_FAILED;

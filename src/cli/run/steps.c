@@ -10,12 +10,26 @@
 #include "cli/run/run.h"
 #include "host/output.h"
 
+enum { MERGE_DELAY_MAX = 60000 };
+
 /* Opens stdin, stdout and stderr if they are closed, so that no other file gets their numbers. */
 void run_reserve_standard(void)
 {
 	for (int fd = 0; fd <= 2; fd++)
 		if (fcntl(fd, F_GETFD) < 0)
 			open("/dev/null", O_RDWR | O_CLOEXEC);
+}
+
+int run_merge_delay(struct run *r, const char *text)
+{
+	char *end;
+	const unsigned long ms = strtoul(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end || ms > MERGE_DELAY_MAX)
+		return command_usage(r->command, "--merge-delay: %s is no number of ms up to %d",
+				     text, MERGE_DELAY_MAX);
+	r->merge_delay = text;
+	return COMMAND_DONE;
 }
 
 int run_results(struct run *r)

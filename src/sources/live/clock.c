@@ -37,7 +37,7 @@ static bool clocks_are_one(const struct live_clock *c)
 	return !c->scale->valid;
 }
 
-static uint64_t session_time(const struct live_clock *c)
+uint64_t live_clock_session(const struct live_clock *c)
 {
 	return c->scale->valid ? clock_scaled(c->scale, counter_read()) :
 				 live_system_ns(CLOCK_MONOTONIC);
@@ -53,15 +53,23 @@ static int64_t compare_clocks(const struct live_clock *c, clockid_t id, uint64_t
 
 	*error = UINT64_MAX;
 	for (int i = 0; i < COMPARISONS && *error > CLOSE; i++) {
-		uint64_t before = session_time(c), other = live_system_ns(id), half;
+		uint64_t before = live_clock_session(c), other = live_system_ns(id), half;
 
-		half = (session_time(c) - before) / 2;
+		half = (live_clock_session(c) - before) / 2;
 		if (half >= *error)
 			continue;
 		*error = half;
 		distance = (int64_t)(other - (before + half));
 	}
 	return distance;
+}
+
+/* The counter at a time, to a nanosecond. */
+static uint64_t clock_ticks(const struct clock_scale *scale, uint64_t time)
+{
+	const unsigned __int128 ns = time - (uint64_t)scale->offset;
+
+	return scale->mult ? (uint64_t)((ns << scale->shift) / scale->mult) : time;
 }
 
 static bool has_clock(const struct live *l, const char *name)
@@ -121,11 +129,14 @@ void live_clock_round(struct live *l)
 	c->to_instance = instance_distance(c, c->id);
 }
 
-uint64_t live_clock_stamp(struct live *l, uint64_t stamp)
+uint64_t live_clock_time(const struct live_clock *c, uint64_t stamp)
+{
+	return c->counter ? clock_scaled(c->scale, stamp) : stamp + (uint64_t)c->to_session;
+}
+
+uint64_t live_clock_place(struct live *l, uint64_t time)
 {
 	const struct live_clock *c = &l->clock;
-	const uint64_t time = c->counter ? clock_scaled(c->scale, stamp)
-					 : stamp + (uint64_t)c->to_session;
 
 	switch (c->id) {
 	case CLOCK_ID_COUNTER:
@@ -135,8 +146,17 @@ uint64_t live_clock_stamp(struct live *l, uint64_t stamp)
 	case CLOCK_ID_UPTIME:
 		return (time + (uint64_t)c->to_instance) / JIFFY;
 	case CLOCK_ID_X86_TSC:
-		return c->counter ? stamp : time;
+		return c->counter ? clock_ticks(c->scale, time) : time;
 	default:
 		return time + (uint64_t)c->to_instance;
 	}
+}
+
+uint64_t live_clock_stamp(struct live *l, uint64_t stamp)
+{
+	const struct live_clock *c = &l->clock;
+
+	if (c->counter && c->id == CLOCK_ID_X86_TSC)
+		return stamp;
+	return live_clock_place(l, live_clock_time(c, stamp));
 }

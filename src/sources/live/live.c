@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "model/hist/merge.h"
 #include "sources/live/state.h"
 
 enum {
@@ -21,17 +23,36 @@ enum {
 static void hook_barrier(void *arg)
 {
 	struct live *l = arg;
-	uint64_t before;
+	uint64_t before, now;
 	uint32_t second;
 
 	pthread_mutex_lock(&l->lock);
 	before = l->hits;
+	/* Before the round: the kernel's hits up to then are staged when it returns. */
+	now = live_clock_session(&l->clock);
 	live_round(l);
+	live_merge_until(l, now);
 	if (l->hits != before || l->nr_fresh)
 		live_names_save(l);
 	second = l->second;
 	pthread_mutex_unlock(&l->lock);
 	live_check_soon(l, second);
+}
+
+/* A round first: what is merged up to a time needs the kernel's hits up to then. */
+int live_tick(struct live *l)
+{
+	const struct model *m = l->model;
+	uint64_t now;
+
+	if (!m->nr_merged)
+		return INT_MAX;
+	pthread_mutex_lock(&l->lock);
+	now = live_clock_session(&l->clock);
+	live_round(l);
+	live_merge_until(l, now - m->merge_delay_ms * 1000000ull);
+	pthread_mutex_unlock(&l->lock);
+	return LIVE_SPAN_MS;
 }
 
 static void hook_hold(void *arg, bool on)
@@ -181,6 +202,14 @@ static int live_begin(struct live *l)
 	return err;
 }
 
+/* Of a restored session: triggers that were merged run at the hit. Without memory they do not. */
+static void without_kernel(struct model *m)
+{
+	m->has_kernel = false;
+	if (!merge_find(m, NULL))
+		(void)merge_publish(m);
+}
+
 int live_create(struct model *m, struct live **out, char *why, size_t size)
 {
 	struct live *l = calloc(1, sizeof(*l));
@@ -190,6 +219,7 @@ int live_create(struct model *m, struct live **out, char *why, size_t size)
 	if (!l)
 		return -ENOMEM;
 	l->model = m;
+	m->has_kernel = true;
 	l->wake = -1;
 	pthread_mutex_init(&l->lock, NULL);
 	err = kernel_open(&l->kernel, why, size);
@@ -198,10 +228,12 @@ int live_create(struct model *m, struct live **out, char *why, size_t size)
 		if (err)
 			snprintf(why, size, "the kernel's events: %s", strerror(-err));
 	}
-	if (err)
+	if (err) {
 		live_destroy(l);
-	else
+		without_kernel(m);
+	} else {
 		*out = l;
+	}
 	return err;
 }
 
@@ -210,6 +242,7 @@ void live_destroy(struct live *l)
 	if (!l)
 		return;
 	live_run_end(l);
+	live_merge_end(l);
 	if (l->model->kernel == &l->hooks)
 		l->model->kernel = NULL;
 	for (uint32_t i = 0; i < l->nr_cpus; i++)
@@ -251,6 +284,26 @@ static void print_losses(const struct live *l, FILE *out)
 			"in the order of time\n", l->late);
 }
 
+static void print_merged(const struct live *l, FILE *out)
+{
+	const struct model *m = l->model;
+
+	if (m->nr_merged || l->merged)
+		fprintf(out, "kernel merged-triggers %u\nkernel merged-hits %" PRIu64 "\n"
+			"kernel merged-late %" PRIu64 "\nkernel merge-delay-ms %u\n",
+			m->nr_merged, l->merged, l->merged_late, m->merge_delay_ms);
+	if (m->nr_turned)
+		fprintf(out, "kernel merged-cleared %u\nnote %u trigger%s turned merged with "
+			"another source: the variables were cleared then\n", m->nr_turned,
+			m->nr_turned, m->nr_turned == 1 ? "" : "s");
+	if (l->merged_late)
+		fprintf(out, "note %" PRIu64 " hits came too late for their place among those of "
+			"other sources\n", l->merged_late);
+	if (l->merged_lost)
+		fprintf(out, "lost %" PRIu64 " hits were overwritten before triggers ran that "
+			"merge sources\n", l->merged_lost);
+}
+
 void live_print(struct live *l, FILE *out)
 {
 	live_check(l);
@@ -263,6 +316,7 @@ void live_print(struct live *l, FILE *out)
 		"%" PRIu64 " events of the kernel\n", l->busy / 1000000000,
 		l->busy / 1000000 % 1000, l->records);
 	print_losses(l, out);
+	print_merged(l, out);
 	pthread_mutex_unlock(&l->lock);
 	if (l->no_stacks)
 		fputs("note the kernel records no stacks: its events have none\n", out);

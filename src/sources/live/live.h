@@ -7,6 +7,8 @@
  *                                                     |  merged by time
  *                                                     v
  *                                                   run.c: hit() with time, CPU, comm, stack
+ *                                                     |  if triggers run merged with programs'
+ *                                                   merge.c: staged hits, hit_merged()
  *        events/.../enable, filter    <-- arm.c --  plans of the session (struct kernel_hooks)
  *
  * An event is enabled in the kernel while the session has a plan for it, and no longer. A thread
@@ -22,6 +24,8 @@
  *     behind it wait for the next round, because an earlier one may still come from another CPU. A
  *     record that was begun before the horizon and came after the reading is passed late, and
  *     counted.
+ * L4  Rings are read under the control lock. So the server runs merged triggers (R28), and the
+ *     thread only stages hits for them.
  */
 #ifndef TRACEFUSE_SOURCES_LIVE_LIVE_H
 #define TRACEFUSE_SOURCES_LIVE_LIVE_H
@@ -47,6 +51,12 @@ int live_create(struct model *m, struct live **out, char *why, size_t size);
 int live_lend(uid_t uid, gid_t gid, int fds[LIVE_LENT], char *why, size_t size);
 /* Reads what there is, and removes the instance. Before the model goes; NULL is none. */
 void live_destroy(struct live *l);
+
+/*
+ * Runs merged triggers whose time has come (R28). Returns after how many ms to call it again. Under
+ * the control lock.
+ */
+int live_tick(struct live *l);
 
 /*
  * For WIRE_INFO, lines "kernel KEY NUMBER", and sentences of losses (cli/run/summary.c). Under the

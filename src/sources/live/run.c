@@ -113,8 +113,10 @@ static void pass(struct live *l, struct live_cpu *c)
 	h.time = live_clock_stamp(l, r->time);
 	h.comm = live_names_find(l, (int)subbuf_u32(r->data + 4), c->cpu);
 	fill_stack(l, c, &h);
-	if (planned)
+	if (planned) {
 		recorded = hit(l->plane, l->slot, &h);
+		live_merge_stage(l, &h, r->time);
+	}
 	l->hits++;
 	/* A latency tracer watches (tracers/latency.h). */
 	if (observe)

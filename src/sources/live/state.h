@@ -20,6 +20,7 @@
 
 enum {
 	LIVE_WRITER	= 1,		/* writer set of the rings (R12), as a recording's */
+	LIVE_MERGED	= 2,		/* that of what merged triggers make (R28) */
 	LIVE_SPAN_MS	= 10,		/* between two rounds, at most */
 	LIVE_FRESH	= 4096,		/* names that wait for a barrier */
 	LIVE_NAMERS	= 2,		/* events that tell a task's new name */
@@ -81,6 +82,10 @@ struct live {
 	uint32_t	nr_cpus;
 	struct live_cpu	*cpus;
 	uint64_t	passed;		/* the latest time that has passed */
+	/* merge.c */
+	struct ring_consumer *staged;	/* NULL: nothing was ever staged */
+	uint64_t	merged_to;	/* the latest time of a hit that has run merged */
+	uint64_t	merged, merged_late, merged_lost;
 	/* totals */
 	uint64_t	records, hits, late, rounds;
 	uint64_t	busy;		/* ns of processor time, of rounds */
@@ -112,8 +117,14 @@ uint64_t live_system_ns(clockid_t id);
 uint64_t live_clock_now(const struct live_clock *c);
 /* At the beginning of a round: compares the clocks. */
 void live_clock_round(struct live *l);
+/* The session's clock now. */
+uint64_t live_clock_session(const struct live_clock *c);
+/* A time stamp of the kernel as a time of the session. */
+uint64_t live_clock_time(const struct live_clock *c, uint64_t stamp);
 /* A time stamp of the kernel as one of the top instance. */
 uint64_t live_clock_stamp(struct live *l, uint64_t stamp);
+/* The same for a time of the session. */
+uint64_t live_clock_place(struct live *l, uint64_t time);
 
 /* ---- names.c ---- */
 
@@ -158,6 +169,17 @@ int live_import(struct live *l);
 void live_import_symbols(void *arg);
 /* What a stack may begin with. */
 void live_import_probes(struct live *l);
+
+/* ---- merge.c: R28 ---- */
+
+/* The kernel's hit, if triggers of its event run merged. Under live->lock. */
+void live_merge_stage(struct live *l, const struct hit *h, uint64_t stamp);
+/*
+ * Runs the triggers of staged hits up to that time of the session. Under both locks, in a round or
+ * right after it.
+ */
+void live_merge_until(struct live *l, uint64_t time);
+void live_merge_end(struct live *l);
 
 /* ---- run.c ---- */
 
