@@ -96,12 +96,14 @@ static unsigned int padding_at(const struct planning *w, uint64_t at)
 /* Adds one instruction at `at` to the plan. -> its length; 0: it cannot be displaced */
 static unsigned int displace_one(struct planning *w, uint64_t at, unsigned int need, bool *ended)
 {
-	const uint8_t *b = w->s->bytes + (at - w->s->low), marks = marks_at(w, at);
+	const uint8_t *b = w->s->bytes + (at - w->s->low);
+	/* The function may end where its segment does. */
+	const uint8_t marks = at < w->end ? marks_at(w, at) : 0;
 	struct code_plan *p = w->plan;
 	struct insn in;
 
-	if (at >= w->end || !(marks & CODE_START) || (marks & CODE_LOCKED) ||
-	    p->nr == CODE_MOVED_MAX || (at > p->at && (marks & CODE_TARGET)))
+	if (!(marks & CODE_START) || (marks & CODE_LOCKED) || p->nr == CODE_MOVED_MAX ||
+	    (at > p->at && (marks & CODE_TARGET)))
 		return 0;
 	if (!insn_read(b, w->end - at, &in) || !is_movable(&in, b) ||
 	    !may_cover(w, at, in.len, p->at, need))

@@ -304,6 +304,31 @@ static void stripped(void **state)
 	free(s.bytes);
 }
 
+/* The segment ends in a function: nothing behind its end is looked at. */
+static void cut_off(void **state)
+{
+	const struct opened *o = *state;
+	const uint64_t at = address_of(o, "f_several");
+	struct opened cut = { .size = o->size, .bytes = malloc(o->size) };
+	struct code_plan p;
+	Elf64_Ehdr head;
+
+	for (uint64_t len = 1; len < 9; len++) {
+		memcpy(cut.bytes, o->bytes, o->size);
+		memcpy(&head, cut.bytes, sizeof(head));
+		for (unsigned int i = 0; i < head.e_phnum; i++) {
+			Elf64_Phdr *h = (Elf64_Phdr *)(cut.bytes + head.e_phoff) + i;
+
+			if (h->p_type == PT_LOAD && (h->p_flags & PF_X))
+				h->p_filesz = at + len - h->p_vaddr;
+		}
+		if (code_of(&cut) && code_plan(&cut.code, at, 0, &p))
+			assert_true(p.at + p.len <= at + len);
+		free(cut.memory);
+	}
+	free(cut.bytes);
+}
+
 /* Any bytes give plans that stay in the code, or none. */
 static void damaged(void **state)
 {
@@ -421,6 +446,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(owners),
 		cmocka_unit_test(notes),
 		cmocka_unit_test(stripped),
+		cmocka_unit_test(cut_off),
 		cmocka_unit_test(damaged),
 		cmocka_unit_test(each_operand),
 	};
