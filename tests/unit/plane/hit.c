@@ -713,6 +713,7 @@ static void children_follow_into_pid_sets(void **state)
 	char out[64];
 
 	pids_allow(77);
+	instance(0)->flags |= INSTANCE_EVENT_FORK;
 	set = session_data(session, instance(0)->pids, sizeof(*set));
 	plan = plan_publish(&arm, 1);
 	plan->other_pid = offsetof(struct test_record, other);
