@@ -22,6 +22,7 @@
 #include "cli/run/check.h"
 #include "elf/code/code.h"
 #include "elf/file.h"
+#include "elf/moved.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -135,6 +136,20 @@ static void plan_read(struct code_file *f, uint64_t at)
 	check(!code_plan(f, at, 0, &p) && p.why == CODE_OWNED, "bytes of two probes");
 }
 
+static void moved_read(struct code_file *f)
+{
+	struct site *v = calloc(f->nr_functions + 1, sizeof(*v));
+	const size_t nr = v ? moved_sites(f, v) : 0;
+
+	check(nr <= f->nr_functions, "more sites than functions");
+	for (size_t i = 0; i < nr; i++) {
+		check(v[i].kind == SITE_MOVED && v[i].number == i, "a site of another kind");
+		check(v[i].skip || (v[i].len >= CODE_JUMP && code_segment_at(f, v[i].at)),
+		      "moved code that is not there");
+	}
+	free(v);
+}
+
 static void notes_read(const struct image *im)
 {
 	struct code_argument arguments[CODE_ARGUMENTS];
@@ -160,6 +175,9 @@ static void code_reads(const uint8_t *data, size_t size)
 	room = image_open(&im, copy, size) ? code_room(&im) : 0;
 	memory = room ? calloc(1, room) : NULL;
 	if (memory && code_open(&f, &im, memory, room)) {
+		moved_read(&f);
+		memset(memory, 0, room);
+		check(code_open(&f, &im, memory, room), "code that is read twice");
 		for (size_t i = 0; i < f.nr_functions; i++) {
 			plan_read(&f, f.functions[i].start);
 			plan_read(&f, f.functions[i].start + f.functions[i].size / 2);
