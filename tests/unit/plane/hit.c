@@ -713,14 +713,13 @@ static void children_follow_into_pid_sets(void **state)
 	char out[64];
 
 	pids_allow(77);
-	instance(0)->flags |= INSTANCE_EVENT_FORK;
 	set = session_data(session, instance(0)->pids, sizeof(*set));
 	plan = plan_publish(&arm, 1);
 	plan->other_pid = offsetof(struct test_record, other);
 	/* Without the option, nobody joins. */
 	fire_hit(out, 77, 500);
 	assert_int_equal(set->bits[500 / 64], 0);
-	instance(0)->flags = INSTANCE_EVENT_FORK;
+	instance(0)->flags |= INSTANCE_EVENT_FORK;
 	fire_hit(out, 77, 500);
 	fire_hit(out, 78, 501);
 	assert_int_equal(set->bits[500 / 64], 1ull << 500 % 64);
