@@ -8,17 +8,38 @@
  */
 #include <errno.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "cli/run/run.h"
 #include "server/server.h"
 #include "sources/live/live.h"
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+/*
+ * What root has open is not the user's, who may take descriptors from a process of his, and whose
+ * COMMAND would inherit them. A kernel before 5.9 has no close_range().
+ */
+static void user_close_others(void)
+{
+	int most;
+
+	if (!syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, 0))
+		return;
+	most = (int)sysconf(_SC_OPEN_MAX);
+	for (int fd = STDERR_FILENO + 1; fd < most; fd++)
+		close(fd);
+}
 
 /* As a login of the user has it; without one, sessions lie in /dev/shm. */
 static void user_set_places(const struct passwd *pw)
@@ -36,10 +57,19 @@ static void user_set_places(const struct passwd *pw)
 		unsetenv("XDG_RUNTIME_DIR");
 }
 
+/* With some securebits (no_setuid_fixup) they stay when the uid changes. */
+static int user_drop_capabilities(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	return (int)syscall(SYS_capset, &head, none);
+}
+
 static int user_become(const struct passwd *pw)
 {
 	if (initgroups(pw->pw_name, pw->pw_gid) || setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) ||
-	    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid))
+	    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) || user_drop_capabilities())
 		return -errno;
 	/* The processes of the user find this one as one of their own. It has no rights left. */
 	prctl(PR_SET_DUMPABLE, 1);
@@ -79,6 +109,7 @@ int run_user_serve(const char *user, const struct command *cmd)
 
 	if (status || !pw->pw_uid)
 		return status;	/* root serves itself */
+	user_close_others();
 	ret = live_lend(pw->pw_uid, pw->pw_gid, fds, why, sizeof(why));
 	if (ret)
 		return message_error("%s: %s", cmd->name, why);
