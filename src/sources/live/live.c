@@ -43,6 +43,7 @@ static void hook_barrier(void *arg)
 int live_tick(struct live *l)
 {
 	const struct model *m = l->model;
+	const uint64_t delay = m->merge_delay_ms * 1000000ull;
 	uint64_t now;
 
 	if (!m->nr_merged)
@@ -50,7 +51,8 @@ int live_tick(struct live *l)
 	pthread_mutex_lock(&l->lock);
 	now = live_clock_session(&l->clock);
 	live_round(l);
-	live_merge_until(l, now - m->merge_delay_ms * 1000000ull);
+	/* The machine may have started later than that. */
+	live_merge_until(l, now > delay ? now - delay : 0);
 	pthread_mutex_unlock(&l->lock);
 	return LIVE_SPAN_MS;
 }
@@ -302,6 +304,9 @@ static void print_merged(const struct live *l, FILE *out)
 	if (l->merged_lost)
 		fprintf(out, "lost %" PRIu64 " hits were overwritten before triggers ran that "
 			"merge sources\n", l->merged_lost);
+	if (l->merged_damaged)
+		fprintf(out, "lost %" PRIu64 " staged hits could not be understood\n",
+			l->merged_damaged);
 }
 
 void live_print(struct live *l, FILE *out)

@@ -18,7 +18,10 @@
 #include "sources/live/state.h"
 #include "sources/record.h"
 
-enum { HALF_FULL = 50 };
+enum {
+	HALF_FULL	= 50,		/* percent */
+	AHEAD		= 1000000000,	/* ns: no writer's clock is so far before the server's */
+};
 
 /* 0: no trigger has ever run merged. */
 static uint32_t staging_of(const struct live *l)
@@ -44,18 +47,18 @@ static bool merge_whole(const struct staged *s, uint32_t size)
 	return size >= sizeof(*s) && s->size >= sizeof(struct record_common) && need <= size;
 }
 
-/* Programs wrote it: it may be anything. */
-static void run_staged(struct live *l, const struct ring_record *r)
+/* Programs wrote it: it may be anything. False: it is no hit. */
+static bool run_staged(struct live *l, const struct ring_record *r)
 {
 	struct staged s;
 	struct hit h = { .cpu = r->cpu, .writer = LIVE_MERGED };
 	const char *record = (const char *)r->record + sizeof(s);
 
 	if (r->size < sizeof(s))
-		return;
+		return false;
 	memcpy(&s, r->record, sizeof(s));
 	if (!merge_whole(&s, r->size))
-		return;
+		return false;
 	s.comm[sizeof(s.comm) - 1] = '\0';
 	h.record = record;
 	h.size = s.size;
@@ -68,30 +71,58 @@ static void run_staged(struct live *l, const struct ring_record *r)
 	if (live_bit(l->known, s.common.type))
 		h.synth_preempt = RECORD_SYNTH_PREEMPT;
 	hit_merged(l->plane, l->slot, &h, s.only);
-	l->merged++;
+	return true;
 }
 
-static void take_staged(struct live *l, data_ref buffer, struct ring_record *r)
+/* A time in the future is nonsense. It would keep all hits behind it. */
+static bool is_ahead(const struct live *l, uint64_t time)
+{
+	return time > live_clock_session(&l->clock) + AHEAD;
+}
+
+/* False: there is no memory. */
+static bool take_staged(struct live *l, data_ref buffer, struct ring_record *r, bool ahead)
 {
 	/* The same record again: what was lost before it is said once. */
 	if (ring_consume(l->staged, buffer, r) != 1)
-		return;
+		return false;
 	l->merged_lost += r->lost;
-	if (r->time < l->merged_to)
+	if (r->time < l->merged_to || ahead)
 		l->merged_late++;
 	else
 		l->merged_to = r->time;
-	run_staged(l, r);
+	if (run_staged(l, r))
+		l->merged++;
+	else
+		l->merged_damaged++;
+	return true;
 }
 
 /* ---- all of them ---- */
+
+/*
+ * Hits up to a time are in the rings now, so they are no more than these hold. Nonsense may come
+ * faster than it is taken.
+ */
+static void take_until(struct live *l, data_ref buffer, uint64_t time)
+{
+	uint64_t room = buffer_ring_bytes(l->model->session, buffer, UINT32_MAX);
+	struct ring_record r;
+	bool ahead;
+
+	while (ring_peek(l->staged, buffer, &r) == 1 && r.size <= room) {
+		ahead = r.time > time && is_ahead(l, r.time);
+		room -= r.size;
+		if ((r.time > time && !ahead) || !take_staged(l, buffer, &r, ahead))
+			return;
+	}
+}
 
 void live_merge_until(struct live *l, uint64_t time)
 {
 	struct session *s = l->model->session;
 	const uint32_t staging = staging_of(l);
 	const data_ref buffer = staging ? buffer_published(s, staging, 0) : 0;
-	struct ring_record r;
 
 	if (!buffer || (!l->staged && ring_consumer_open(s, -1, &l->staged)))
 		return;
@@ -99,8 +130,7 @@ void live_merge_until(struct live *l, uint64_t time)
 	if (ring_readable(s, buffer, -1, HALF_FULL))
 		time = live_clock_session(&l->clock);
 	ring_consumer_refresh(l->staged);
-	while (ring_peek(l->staged, buffer, &r) == 1 && r.time <= time)
-		take_staged(l, buffer, &r);
+	take_until(l, buffer, time);
 }
 
 void live_merge_end(struct live *l)

@@ -85,7 +85,7 @@ struct live {
 	/* merge.c */
 	struct ring_consumer *staged;	/* NULL: nothing was ever staged */
 	uint64_t	merged_to;	/* the latest time of a hit that has run merged */
-	uint64_t	merged, merged_late, merged_lost;
+	uint64_t	merged, merged_late, merged_lost, merged_damaged;
 	/* totals */
 	uint64_t	records, hits, late, rounds;
 	uint64_t	busy;		/* ns of processor time, of rounds */

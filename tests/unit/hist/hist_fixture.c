@@ -20,10 +20,12 @@ void hit_record(struct fixture *f, const void *record, size_t size, uint64_t tim
 {
 	static const uint64_t stack[] = { 0x1004, 0x1108, 0x9999999 };
 	struct slot *slot = session_slot_get(f->session);
-	struct hit h = { .record = record, .size = (uint32_t)size, .time = time, .comm = comm,
+	char name[LAYOUT_COMM_LEN] = "";
+	struct hit h = { .record = record, .size = (uint32_t)size, .time = time, .comm = name,
 			 .stack = stack, .nr_stack = 3 };
 
 	assert_non_null(slot);
+	strncpy(name, comm, sizeof(name) - 1);
 	hit(session_plane(f->session), slot, &h);
 	session_slot_put(f->session, slot);
 }

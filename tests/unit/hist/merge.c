@@ -16,9 +16,11 @@
 #include "model/dynamic/events.h"
 #include "model/dynamic/synth.h"
 #include "plane/ring/ring.h"
+#include "sources/live/state.h"
 
 struct merging {
 	struct fixture	f;
+	struct live	live;
 	char		name[64];
 	struct event	*k1, *k2, *p1, *p2;
 };
@@ -62,6 +64,7 @@ static int tear_down(void **state)
 {
 	struct merging *s = *state;
 
+	live_merge_end(&s->live);
 	model_destroy(s->f.model);
 	session_destroy(s->f.session);
 	free(s);
@@ -87,35 +90,34 @@ static void hit_id(struct merging *s, struct event *e, int32_t id, int32_t value
 	hit_record(&s->f, &r, sizeof(r), time, "tester");
 }
 
-/* Takes the staged hits in the order of their times, as the server does. How many. */
+/* Runs the staged hits up to a time, as the server does. How many. */
+static unsigned int run_staged_until(struct merging *s, uint64_t time)
+{
+	struct live *l = &s->live;
+	const uint64_t before = l->merged;
+
+	l->model = s->f.model;
+	l->plane = session_plane(s->f.session);
+	l->clock.scale = &session_header(s->f.session)->tsc;
+	l->slot = session_slot_get(s->f.session);
+	assert_non_null(l->slot);
+	live_merge_until(l, time);
+	session_slot_put(s->f.session, l->slot);
+	return (unsigned int)(l->merged - before);
+}
+
 static unsigned int run_staged(struct merging *s)
 {
-	struct slot *slot = session_slot_get(s->f.session);
-	data_ref buffer = buffer_published(s->f.session, s->f.model->staging, 0);
-	struct ring_consumer *c;
-	struct ring_record r;
-	unsigned int nr = 0;
-
-	assert_non_null(slot);
-	assert_int_equal(ring_consumer_open(s->f.session, -1, &c), 0);
-	for (; ring_consume(c, buffer, &r) == 1; nr++) {
-		const struct staged *st = r.record;
-		struct hit h = { .record = st + 1, .size = st->size, .time = r.time,
-				 .cpu = r.cpu, .comm = st->comm, .writer = 1 };
-
-		assert_true(st->size + sizeof(*st) <= r.size);
-		hit_merged(session_plane(s->f.session), slot, &h, st->only);
-	}
-	ring_consumer_close(c);
-	session_slot_put(s->f.session, slot);
-	return nr;
+	return run_staged_until(s, live_clock_session(&(struct live_clock){
+		.scale = &session_header(s->f.session)->tsc }));
 }
 
 /* The kernel's hit, as its source gives it. */
 static void hit_kernel(struct merging *s, struct event *e, int32_t id, int32_t value, uint64_t time)
 {
 	struct id_record r = { .common = { .type = e->id, .pid = 1 }, .id = id, .value = value };
-	struct hit h = { .record = &r, .size = sizeof(r), .time = time, .comm = "kernel",
+	static const char name[LAYOUT_COMM_LEN] = "kernel";
+	struct hit h = { .record = &r, .size = sizeof(r), .time = time, .comm = name,
 			 .writer = 1 };
 	struct slot *slot = session_slot_get(s->f.session);
 
@@ -251,9 +253,11 @@ static void what_turns_merged_has_no_variables(void **state)
 	text = printed(assert_int_equal(hist_debug_print(top_file(s->p1), out), 0));
 	assert_non_null(strstr(text, "\n  mode: merged by time with another source, at most 100 "
 				     "ms later\n  variables: cleared when it turned merged\n"));
+	free(text);
 	text = printed(assert_int_equal(hist_debug_print(top_file(s->k1), out), 0));
 	assert_non_null(strstr(text, "\n  mode: merged"));
 	assert_null(strstr(text, "cleared"));
+	free(text);
 }
 
 static void the_only_condition_says_what_is_staged(void **state)
@@ -303,6 +307,109 @@ static void a_plain_event_pays_nothing(void **state)
 	assert_int_equal(plan->kind, PLAN_COUNT_KEY1);
 }
 
+/* ---- what does not come in order, or not at all ---- */
+
+static void two_sources(struct merging *s)
+{
+	assert_int_equal(command(s->p1, "hist:keys=id:a=value"), 0);
+	assert_int_equal(command(s->k1, "hist:keys=id:c=value-$a"), 0);
+}
+
+static void a_late_hit_runs_and_is_counted(void **state)
+{
+	struct merging *s = *state;
+
+	two_sources(s);
+	hit_id(s, s->p1, 1, 0, 1000);
+	hit_id(s, s->p1, 1, 0, 2000);
+	assert_int_equal(run_staged_until(s, 999), 0);
+	assert_int_equal(run_staged_until(s, 1000), 1);
+	assert_int_equal(run_staged_until(s, 2000), 1);
+	assert_int_equal(s->live.merged_late, 0);
+	hit_kernel(s, s->k1, 1, 0, 1500);
+	hit_kernel(s, s->k1, 1, 0, 2500);
+	assert_int_equal(run_staged(s), 2);
+	assert_int_equal(s->live.merged_late, 1);
+	assert_entries(s->k1, "{ id:          1 } hitcount:          1\n");
+}
+
+static void what_is_overwritten_is_counted(void **state)
+{
+	struct merging *s = *state;
+	unsigned int nr;
+	data_ref buffer;
+
+	two_sources(s);
+	buffer = buffer_published(s->f.session, s->f.model->staging, 0);
+	nr = (unsigned int)(buffer_ring_bytes(s->f.session, buffer, UINT32_MAX) /
+			    sizeof(struct id_record));
+	for (unsigned int i = 1; i <= nr; i++)
+		hit_id(s, s->p1, 1, 0, i);
+	/* A ring that is half full does not wait. */
+	assert_true(run_staged_until(s, 0) > 0);
+	assert_true(s->live.merged_lost > 0);
+	assert_int_equal(s->live.merged + s->live.merged_lost, nr);
+	assert_int_equal(s->live.merged_late, 0);
+}
+
+static void stage_bytes(struct merging *s, const void *bytes, uint32_t size, uint64_t time)
+{
+	struct slot *slot = session_slot_get(s->f.session);
+
+	assert_non_null(slot);
+	assert_int_equal(ring_write(session_plane(s->f.session), slot,
+				    buffer_published(s->f.session, s->f.model->staging, 0), 1, 0,
+				    time, bytes, size), 0);
+	session_slot_put(s->f.session, slot);
+}
+
+static void a_time_in_the_future_keeps_nothing_behind_it(void **state)
+{
+	struct merging *s = *state;
+
+	two_sources(s);
+	hit_kernel(s, s->k1, 1, 0, UINT64_MAX / 8);
+	hit_kernel(s, s->k1, 1, 0, 3000);
+	hit_kernel(s, s->k1, 1, 0, 4000);
+	assert_int_equal(run_staged(s), 3);
+	assert_int_equal(s->live.merged_late, 1);
+}
+
+static void nonsense_is_counted(void **state)
+{
+	struct merging *s = *state;
+	union {
+		struct staged	staged;
+		unsigned char	bytes[256];
+	} r;
+	const uint32_t edges[] = { 0, 7, 8, 9, 16, 208, 209, 1u << 28, 0x7fffffff, 0xfffffff9,
+				   0xffffffff };
+	const uint32_t nr_edges = sizeof(edges) / sizeof(*edges);
+	unsigned int seed = 1, nr = 0;
+
+	two_sources(s);
+	assert_int_equal(command(s->p1, "hist:keys=id,common_pid.execname,common_stacktrace"), 0);
+	assert_int_equal(command(s->p1, "hist:keys=id,common_stacktrace:z=$c"), 0);
+	for (; nr < 20000; nr++) {
+		const uint32_t size = 4 + (uint32_t)rand_r(&seed) % (sizeof(r) - 3);
+		struct record_common common = { .type = nr % 4 ? s->p1->id : s->k1->id };
+
+		for (unsigned int i = 0; i < sizeof(r); i++)
+			r.bytes[i] = (unsigned char)rand_r(&seed);
+		r.staged.size = edges[(uint32_t)rand_r(&seed) % nr_edges];
+		r.staged.nr_stack = edges[(uint32_t)rand_r(&seed) % nr_edges];
+		r.staged.only = edges[(uint32_t)rand_r(&seed) % nr_edges];
+		memcpy(&r.staged + 1, &common, sizeof(common));
+		stage_bytes(s, r.bytes, size, 1000 + nr);
+	}
+	run_staged(s);
+	assert_true(s->live.merged > 0);
+	assert_true(s->live.merged_damaged > 0);
+	assert_int_equal(s->live.merged + s->live.merged_damaged + s->live.merged_lost, nr);
+	hit_kernel(s, s->k1, 1, 0, 100000);
+	assert_int_equal(run_staged(s), 1);
+}
+
 /* ---- a new server ---- */
 
 static int write_again(void *arg, const char *path, const char *text)
@@ -323,6 +430,7 @@ static void a_new_server_merges_what_was_merged(void **state)
 	assert_int_equal(command(s->k1, "hist:keys=id:c=value-$a"), 0);
 	hit_id(s, s->p1, 1, 5, 1000);
 	assert_int_equal(run_staged(s), 1);
+	live_merge_end(&s->live);
 	model_destroy(s->f.model);
 	session_close(s->f.session);
 	assert_int_equal(session_open(s->name, &s->f.session), 0);
@@ -357,6 +465,10 @@ int main(void)
 		MERGE_TEST(the_only_condition_says_what_is_staged),
 		MERGE_TEST(the_event_is_recorded_at_the_hit),
 		MERGE_TEST(a_plain_event_pays_nothing),
+		MERGE_TEST(a_late_hit_runs_and_is_counted),
+		MERGE_TEST(what_is_overwritten_is_counted),
+		MERGE_TEST(a_time_in_the_future_keeps_nothing_behind_it),
+		MERGE_TEST(nonsense_is_counted),
 		MERGE_TEST(a_new_server_merges_what_was_merged),
 	};
 
