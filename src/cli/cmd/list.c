@@ -17,12 +17,25 @@
 #include "cli/run/check.h"
 #include "session/session.h"
 
+void list_clean(char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
+			text[i] = '?';
+}
+
 bool list_wants(const struct list *l, const char *kind, const char *name)
 {
-	char full[640];
+	char *full;
+	bool wants;
 
-	snprintf(full, sizeof(full), "%s:%s", kind, name);
-	return !l->pattern || !fnmatch(l->pattern, name, 0) || !fnmatch(l->pattern, full, 0);
+	if (!l->pattern || !fnmatch(l->pattern, name, 0))
+		return true;
+	if (asprintf(&full, "%s:%s", kind, name) < 0)
+		return false;
+	wants = !fnmatch(l->pattern, full, 0);
+	free(full);
+	return wants;
 }
 
 /* ---- What an argument means ---- */

@@ -27,6 +27,8 @@ struct list {
 	size_t		printed;
 };
 
+/* Replaces bytes that would break a line or reach the terminal by '?'. Files may have any. */
+void list_clean(char *text, size_t len);
 /* Whether the pattern means a thing "KIND:NAME"; a pattern may leave out KIND. */
 bool list_wants(const struct list *l, const char *kind, const char *name);
 

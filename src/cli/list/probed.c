@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/list/list.h"
@@ -42,6 +43,16 @@ void list_count(struct list_counts *c, const struct list_item *item)
 }
 
 /* ---- Arguments of notes ---- */
+
+static void print_unknown(const struct code_argument *a)
+{
+	char *text = strndup(a->text, a->text_len);
+
+	if (text)
+		list_clean(text, strlen(text));
+	printf(" not understood: %s", text ? text : "");
+	free(text);
+}
 
 /* Memory, as the note has it: what is behind the size. */
 static void print_operand(const struct code_argument *a)
@@ -95,8 +106,7 @@ static void print_arguments(const struct code_note *n)
 		print_type(&arguments[i]);
 		printf(" arg%u", i + 1);
 		if (arguments[i].kind == CODE_ARGUMENT_UNKNOWN)
-			printf(" not understood: %.*s", (int)arguments[i].text_len,
-			       arguments[i].text);
+			print_unknown(&arguments[i]);
 		else
 			print_place(&arguments[i]);
 		putchar('\n');

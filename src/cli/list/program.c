@@ -7,13 +7,16 @@
  * split off, are listed only if they are asked for with -v; the summary counts them.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/list/list.h"
 #include "elf/file.h"
+#include "elf/program.h"
 #include "host/message.h"
 
 enum { NAME_MOST = 256 };
@@ -170,16 +173,45 @@ static void notes_list(struct list *l, struct listed_file *f)
 		char name[NAME_MOST];
 
 		snprintf(name, sizeof(name), "%s:%s", n.provider, n.name);
+		list_clean(name, strlen(name));
 		item.name = name;
 		item_list(l, f, &item, &f->notes);
 	}
 }
 
+/* ---- The file ---- */
+
+static long read_at(int fd, void *buf, size_t size, uint64_t at)
+{
+	return pread(fd, buf, size, (off_t)at);
+}
+
+/* Why the file cannot be listed, by its header; NULL: the header is good. */
+static const char *foreign(const char *path)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	enum program_kind kind = PROGRAM_DYNAMIC;
+	char loader[PROGRAM_PATH];
+	struct program_file p;
+
+	if (fd >= 0) {
+		kind = program_open(&p, read_at, fd, loader);
+		close(fd);
+	}
+	if (kind == PROGRAM_32_BIT)
+		return "it is a 32-bit program";
+	return kind == PROGRAM_FOREIGN ? "it is a program for another kind of machine" : NULL;
+}
+
 int list_program(struct list *l, const char *path)
 {
+	const char *why = foreign(path);
 	struct listed_file f;
-	int err = listed_open(&f, path);
+	int err;
 
+	if (why)
+		return message_error("list: %s: %s", path, why);
+	err = listed_open(&f, path);
 	if (err)
 		return message_error("list: %s: %s", path,
 				     err == -EINVAL ? "no ELF file" : strerror(-err));
