@@ -63,6 +63,19 @@ static void put(struct replay *r, const char *path, const char *text)
 	access_write_all(r->made.access, path, O_APPEND, text, strlen(text), NULL);
 }
 
+/* What chooses recorded calls, so that the run follows the calls of each task. */
+static void choose_calls(struct replay *r)
+{
+	put(r, "set_ftrace_filter", "*s*:mod:*\n*e*:stacktrace:3\n[a-s]*");
+	put(r, "set_ftrace_notrace", "*lock*");
+	put(r, "set_ftrace_pid", "1 54");
+	put(r, "set_graph_function", "*read*\n*sched*");
+	put(r, "set_graph_notrace", "*sleep*");
+	put(r, "max_graph_depth", "5");
+	put(r, "tracing_thresh", "1");
+	put(r, "current_tracer", "function_graph");
+}
+
 static void each_event(struct replay *r, void (*fn)(struct replay *r, const struct event *e))
 {
 	unsigned int seen = 0;
@@ -192,6 +205,8 @@ unsigned long replayed(const char *path, bool partial, uint64_t memory)
 		run_in_any_order(&r);
 		put(&r, "events/enable", "1");
 		put(&r, "options/stacktrace", "1");
+		if (!partial)
+			choose_calls(&r);
 		each_event(&r, look_at_format);
 		each_event(&r, count);
 		source_step(r.made.source, RECORDS_MAX);

@@ -179,15 +179,28 @@ static void calls_put(struct source *src, struct calls *calls)
 	calls_free(old);
 }
 
+/* What chooses records stays, because the recording may run meanwhile. */
+static void calls_drop_commands(struct source *src)
+{
+	struct calls *calls;
+
+	pthread_mutex_lock(&src->calls_lock);
+	/* Relaxed: stored by this thread. */
+	calls = atomic_load_explicit(&src->calls, memory_order_relaxed);
+	if (calls)
+		calls->commands.nr = 0;
+	pthread_mutex_unlock(&src->calls_lock);
+}
+
 /*
- * Numbers of unused groups may be used again only while no table contains them, so the table is
+ * Numbers of unused groups may be used again only while no table contains them, so the commands are
  * removed first.
  */
 static void changed(void *arg, const struct ftrace_change *list, size_t nr)
 {
 	struct source *src = arg;
 
-	calls_put(src, NULL);
+	calls_drop_commands(src);
 	ftrace_groups_settled(src->model->ftrace);
 	calls_put(src, calls_make(src->model));
 }
@@ -258,7 +271,7 @@ bool calls_traced(const struct calls *calls, uint64_t ip)
 	       !calls_look(&calls->notrace, ip);
 }
 
-uint32_t calls_find(struct source *src, uint64_t ip, bool *traced)
+uint32_t calls_find(struct source *src, uint64_t *ip, bool *traced)
 {
 	const struct call *call = NULL;
 	struct calls *calls;
@@ -269,10 +282,12 @@ uint32_t calls_find(struct source *src, uint64_t ip, bool *traced)
 	/* Relaxed: stored under the lock. */
 	calls = atomic_load_explicit(&src->calls, memory_order_relaxed);
 	if (calls) {
-		call = calls_look(&calls->commands, ip);
-		*traced = calls_traced(calls, ip);
+		call = calls_look(&calls->commands, *ip);
+		*traced = calls_traced(calls, *ip);
 	}
 	entry = call ? call->entry : 0;
+	if (call)
+		*ip = call->ip;
 	pthread_mutex_unlock(&src->calls_lock);
 	return entry;
 }

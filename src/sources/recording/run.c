@@ -176,26 +176,39 @@ static bool wants_function_stack(const struct source *src)
 	       !(flags & INSTANCE_STACKTRACE);
 }
 
-/* The commands of the called function; *traced: whether its record passes. */
-static uint32_t commands_of(struct source *src, const struct subbuf_record *r, bool *traced)
+/*
+ * The commands of the called function, and its address in *ip; *traced: whether its record passes.
+ */
+static uint32_t commands_of(struct source *src, const struct subbuf_record *r, uint64_t *ip,
+			    bool *traced)
 {
-	uint64_t ip = 0;
-
 	*traced = true;
-	if (r->size < src->ip_at + sizeof(ip))
+	if (r->size < src->ip_at + sizeof(*ip))
 		return 0;
-	memcpy(&ip, r->data + src->ip_at, sizeof(ip));
+	memcpy(ip, r->data + src->ip_at, sizeof(*ip));
 	return calls_find(src, ip, traced);
 }
 
-/* Runs them. If a command wants a stack, it gets the next one. */
-static void pass_commands(struct source *src, uint32_t commands, struct stream_context *context,
-			  struct hit *h)
+/*
+ * Runs them. If a command wants a stack, it gets the next one. Counts are found by the function's
+ * address, which the recorded one is not.
+ */
+static void pass_commands(struct source *src, uint32_t commands, uint64_t ip,
+			  struct stream_context *context, struct hit *h)
 {
+	struct function_record call = { .ip = ip };
+	const void *record = h->record;
+	const uint32_t size = h->size;
+
+	memcpy(&call.common, record, sizeof(call.common));
+	h->record = &call;
+	h->size = sizeof(call);
 	h->stack_wanted = &context->stack_wanted;
 	h->entry = commands;
 	hit(src->plane, src->slot, h);
 	h->entry = 0;
+	h->record = record;
+	h->size = size;
 }
 
 /* Relaxed: it is loaded again under its lock. */
@@ -226,6 +239,7 @@ static bool pass(struct source *src, struct stream *s, const struct subbuf_recor
 	struct subbuf_record stack;
 	bool planned, traced = true;
 	uint32_t commands = 0;
+	uint64_t ip = 0;
 
 	if (kind == RECORD_STACK) {
 		pass_stack(src, s, r);
@@ -249,14 +263,14 @@ static bool pass(struct source *src, struct stream *s, const struct subbuf_recor
 	if (kind == RECORD_PRINT)
 		fill_print(src, h);
 	else if (kind == RECORD_FUNCTION && has_calls(src))
-		commands = commands_of(src, r, &traced);
+		commands = commands_of(src, r, &ip, &traced);
 	else if ((kind == RECORD_GRAPH_ENTRY || kind == RECORD_GRAPH_EXIT) && has_calls(src))
 		traced = calls_take_graph(src, r, kind == RECORD_GRAPH_EXIT, h);
 	context->fate = planned && traced ? hit(src->plane, src->slot, h) : 0;
 	if (kind == RECORD_FUNCTION && wants_function_stack(src))
 		context->stack_wanted |= context->fate & 1ull << src->model->top->index;
 	if (commands)
-		pass_commands(src, commands, context, h);
+		pass_commands(src, commands, ip, context, h);
 	/* A latency tracer watches (tracers/latency.h). */
 	if (__builtin_expect(observe != NULL, 0) && traced)
 		observe(src->model, h, context->fate);

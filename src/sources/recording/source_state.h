@@ -108,10 +108,10 @@ void calls_forget(struct source *src);
 /* The functions of its kallsyms are there from now on, if the session has no others. */
 void calls_offer(struct source *src);
 /*
- * The entry of event_entry[] with the plan of this function's commands; 0: it has none. *traced:
- * whether its record passes.
+ * The entry of event_entry[] with the plan of the commands of the function in which *ip lies, and
+ * the function's address in *ip; 0: it has none. *traced: whether its record passes.
  */
-uint32_t calls_find(struct source *src, uint64_t ip, bool *traced);
+uint32_t calls_find(struct source *src, uint64_t *ip, bool *traced);
 /* Whether the record of an entry or an exit passes. The hit gets a record with its new depth. */
 bool calls_take_graph(struct source *src, const struct subbuf_record *r, bool exit, struct hit *h);
 
