@@ -181,7 +181,7 @@ static void notes_list(struct list *l, struct listed_file *f)
 
 /* ---- The file ---- */
 
-static long read_at(int fd, void *buf, size_t size, uint64_t at)
+static long header_read(int fd, void *buf, size_t size, uint64_t at)
 {
 	return pread(fd, buf, size, (off_t)at);
 }
@@ -195,7 +195,7 @@ static const char *foreign(const char *path)
 	struct program_file p;
 
 	if (fd >= 0) {
-		kind = program_open(&p, read_at, fd, loader);
+		kind = program_open(&p, header_read, fd, loader);
 		close(fd);
 	}
 	if (kind == PROGRAM_32_BIT)
