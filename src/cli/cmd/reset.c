@@ -47,15 +47,48 @@ static void reset_put(struct access *a, const char *dir, const char *file, const
 	access_write_all(a, path, O_TRUNC, text, strlen(text), NULL);
 }
 
+/* Whether the file has triggers. *text is the caller's. */
+static bool read_triggers(struct access *a, const char *path, char **text)
+{
+	size_t len;
+
+	if (access_read_all(a, path, text, &len))
+		return false;
+	if (**text && **text != '#')
+		return true;
+	free(*text);
+	return false;
+}
+
 /*
- * Opening with truncation removes all triggers except those whose variables are in use. Returns
- * whether to try again.
+ * Opening with truncation removes only hists, enable_hist and disable_hist, and no hist whose
+ * variables are in use. Returns whether to try again.
  */
+static bool clear_trigger_file(struct access *a, const char *path)
+{
+	char *text, *rest, *line, removal[1024];
+	int n;
+
+	if (!read_triggers(a, path, &text))
+		return false;
+	free(text);
+	access_write_all(a, path, O_TRUNC, "", 0, NULL);
+	if (!read_triggers(a, path, &text))
+		return true;
+	for (rest = text; (line = strsep(&rest, "\n"));) {
+		n = snprintf(removal, sizeof(removal), "!%s\n", line);
+		if (*line && strncmp(line, "hist:", 5) && n < (int)sizeof(removal))
+			access_write_all(a, path, O_APPEND, removal, (size_t)n,
+					 NULL);
+	}
+	free(text);
+	return true;
+}
+
 static bool clear_triggers(struct access *a, const char *dir)
 {
-	char path[1024], *text;
 	struct names systems, events;
-	size_t len;
+	char path[1024];
 	bool left = false;
 
 	snprintf(path, sizeof(path), "%sevents", dir);
@@ -66,13 +99,7 @@ static bool clear_triggers(struct access *a, const char *dir)
 		for (unsigned int k = 0; k < events.nr; k++) {
 			snprintf(path, sizeof(path), "%sevents/%s/%s/trigger", dir, systems.v[i],
 				 events.v[k]);
-			if (access_read_all(a, path, &text, &len))
-				continue;
-			if (*text && *text != '#') {
-				access_write_all(a, path, O_TRUNC, "", 0, NULL);
-				left = true;
-			}
-			free(text);
+			left |= clear_trigger_file(a, path);
 		}
 		free_names(&events);
 		snprintf(path, sizeof(path), "events/%s/filter", systems.v[i]);
