@@ -177,15 +177,16 @@ static bool wants_function_stack(const struct source *src)
 }
 
 /*
- * The commands of the called function, and its address in *ip; *traced: whether its record passes.
+ * The commands of the function whose address is at offset `at`, and its own address in *ip;
+ * *traced: whether its record passes.
  */
-static uint32_t commands_of(struct source *src, const struct subbuf_record *r, uint64_t *ip,
-			    bool *traced)
+static uint32_t commands_of(struct source *src, const struct subbuf_record *r, uint32_t at,
+			    uint64_t *ip, bool *traced)
 {
 	*traced = true;
-	if (r->size < src->ip_at + sizeof(*ip))
+	if (r->size < sizeof(*ip) || at > r->size - sizeof(*ip))
 		return 0;
-	memcpy(ip, r->data + src->ip_at, sizeof(*ip));
+	memcpy(ip, r->data + at, sizeof(*ip));
 	return calls_find(src, ip, traced);
 }
 
@@ -237,7 +238,7 @@ static bool pass(struct source *src, struct stream *s, const struct subbuf_recor
 	void (*observe)(struct model *m, const struct hit *h, uint64_t recorded);
 	struct hit *h = &src->hit;
 	struct subbuf_record stack;
-	bool planned, traced = true;
+	bool planned, traced = true, called;
 	uint32_t commands = 0;
 	uint64_t ip = 0;
 
@@ -263,9 +264,12 @@ static bool pass(struct source *src, struct stream *s, const struct subbuf_recor
 	if (kind == RECORD_PRINT)
 		fill_print(src, h);
 	else if (kind == RECORD_FUNCTION && has_calls(src))
-		commands = commands_of(src, r, &ip, &traced);
+		commands = commands_of(src, r, src->ip_at, &ip, &traced);
 	else if ((kind == RECORD_GRAPH_ENTRY || kind == RECORD_GRAPH_EXIT) && has_calls(src))
 		traced = calls_take_graph(src, r, kind == RECORD_GRAPH_EXIT, h);
+	/* Commands look at no setting of the graph tracer. */
+	if (kind == RECORD_GRAPH_ENTRY && has_calls(src))
+		commands = commands_of(src, r, src->graph.entry_func, &ip, &called);
 	context->fate = planned && traced ? hit(src->plane, src->slot, h) : 0;
 	if (kind == RECORD_FUNCTION && wants_function_stack(src))
 		context->stack_wanted |= context->fate & 1ull << src->model->top->index;
