@@ -8,6 +8,10 @@
  * start, and a symbol says that a function begins there. Without a symbol a part of a function
  * (.cold) may look the same, and may be entered while the stack below the stack pointer is in use.
  * Another function jumps to such a part, and none calls it. So what is only jumped to is skipped.
+ *
+ * A function may jump to its own start, too: a loop that begins there. It may have data below the
+ * stack pointer then, and what begins again is no call. Such a function is skipped. Flags are dead
+ * at the start of what a compiler has made; assembly may look at those of its caller.
  */
 #include "elf/code/insn.h"
 #include "elf/moved.h"
@@ -17,6 +21,7 @@ enum {
 	HAS_JUMPER = 64,
 	HAS_CALLER = 128,
 	LONGEST	= 30,		/* bytes that a site may displace */
+	FLAGS_SEARCH = 16,	/* instructions, at most, in front of one that uses flags */
 	/* All that is not CODE_WHOLE or CODE_SEVERAL. */
 	AVOIDED = 1 << CODE_GUARDED | 1 << CODE_BEFORE | 1 << CODE_PUNNED | 1 << CODE_HOPPED |
 		  CODE_NO_TRAP,
@@ -103,6 +108,36 @@ static bool has_unwinder(const struct image *im)
 	return false;
 }
 
+/* ---- How functions begin ---- */
+
+/* Whether it jumps to its own start, or behind its endbr64, where `at` is. */
+static bool begins_again(const struct code_file *f, const struct code_function *fn, uint64_t at)
+{
+	const struct code_segment *s = code_segment_at(f, fn->start);
+
+	if (at != fn->start && (s->marks[at - s->low] & CODE_TARGET))
+		return true;
+	return s->marks[fn->start - s->low] & CODE_AGAIN;
+}
+
+/* Whether its first instructions use flags that its caller has left. */
+static bool takes_flags(const struct code_file *f, const struct code_function *fn, uint64_t at)
+{
+	const struct code_segment *s = code_segment_at(f, fn->start);
+	const uint64_t end = fn->start + fn->size;
+	enum insn_flags flags;
+	struct insn in;
+
+	for (unsigned int i = 0; i < FLAGS_SEARCH && at < end; i++, at += in.len) {
+		if (!insn_read(s->bytes + (at - s->low), end - at, &in))
+			return false;
+		flags = insn_flags(&in);
+		if (flags != INSN_FLAGS_KEPT || in.flow != INSN_NEXT)
+			return flags == INSN_FLAGS_READ;
+	}
+	return false;
+}
+
 /* ---- Sites ---- */
 
 static struct site moved_site(struct code_file *f, const struct code_function *fn, bool unwinder)
@@ -112,7 +147,8 @@ static struct site moved_site(struct code_file *f, const struct code_function *f
 
 	s.unreturned = fn->returns != CODE_RETURN_GOOD ||
 		       (unwinder && !(fn->has & CODE_HAS_SYMBOL));
-	if (is_only_jumped_to(fn) || !code_plan(f, s.at, AVOIDED, &plan))
+	if (is_only_jumped_to(fn) || !code_plan(f, s.at, AVOIDED, &plan) ||
+	    begins_again(f, fn, s.at) || takes_flags(f, fn, s.at))
 		return s;
 	if ((plan.tactic != CODE_WHOLE && plan.tactic != CODE_SEVERAL) || plan.at != s.at ||
 	    plan.len < CODE_JUMP || plan.len > LONGEST)

@@ -231,6 +231,7 @@ const char *code_return_text(enum code_return why)
 		[CODE_RETURN_TWICE]	= "it may return more than once",
 		[CODE_RETURN_READ]	= "it looks at its return address",
 		[CODE_RETURN_UNWINDS]	= "it unwinds the stack",
+		[CODE_RETURN_FLAGS]	= "its caller uses the flags that it returns",
 	};
 
 	return why < CODE_NR_RETURNS ? texts[why] : "";

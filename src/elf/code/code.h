@@ -65,6 +65,7 @@ enum code_return {
 	CODE_RETURN_TWICE,	/* setjmp, vfork, getcontext: it returns more often, or elsewhere */
 	CODE_RETURN_READ,	/* dlsym and its kin: it looks at the address that it returns to */
 	CODE_RETURN_UNWINDS,	/* the unwinder itself: libgcc_s, libunwind, _Unwind_*() */
+	CODE_RETURN_FLAGS,	/* a caller uses the flags that it returns: assembly */
 	CODE_NR_RETURNS
 };
 
@@ -101,6 +102,8 @@ enum code_mark {
 	CODE_TAKEN	= 16,	/* a probe's: code_own() */
 	CODE_ENTRY	= 32,	/* a function begins here */
 	CODE_LOCKED	= 64,	/* CODE_SEQUENCE */
+	/* Its own function jumps here, or a part of a function does. */
+	CODE_AGAIN	= 128,
 };
 
 struct code_segment {

@@ -313,3 +313,81 @@ bool insn_returns(const struct insn *in)
 {
 	return in->flow == INSN_RETURN;
 }
+
+/* ---- Flags ---- */
+
+/* k kept, r read, w written, 16 opcodes a line; g: the opcode's group says it */
+static const char flags_byte[] =
+	"wwwwwwkkwwwwwwkk" "rrrrrrkkrrrrrrkk" "wwwwwwkwwwwwwwkw" "wwwwwwkwwwwwwwkw"
+	"kkkkkkkkkkkkkkkk" "kkkkkkkkkkkkkkkk" "kkkkkkkkkwkwkkkk" "rrrrrrrrrrrrrrrr"
+	"ggggwwkkkkkkkkkk" "kkkkkkkkkkkkrwwr" "kkkkkkwwwwkkkkww" "kkkkkkkkkkkkkkkk"
+	"ggkkkkkkkkkkkkkk" "ggggkkkkkkkkkkkk" "rrkkkkkkkkkkkkkk" "kkkkkrggwwkkkkgg";
+
+static const char flags_0f[] =
+	"kkkkkwkkkkkkkkkk" "kkkkkkkkkkkkkkkk" "kkkkkkkkkkkkkkww" "kkkkkkkkkkkkkkkk"
+	"rrrrrrrrrrrrrrrr" "kkkkkkkkkkkkkkkk" "kkkkkkkkkkkkkkkk" "kkkkkkkkkkkkkkkk"
+	"rrrrrrrrrrrrrrrr" "rrrrrrrrrrrrrrrr" "kkkwwwkkkkwwwwkw" "wwkwkkkkwkwwwwkk"
+	"wwkkkkkwkkkkkkkk" "kkkkkkkkkkkkkkkk" "kkkkkkkkkkkkkkkk" "kkkkkkkkkkkkkkkk";
+
+static enum insn_flags flags_of_group(const struct insn *in)
+{
+	const unsigned int nr = in->modrm >> 3 & 7;
+
+	switch (in->opcode) {
+	case 0xf6: case 0xf7:
+		return nr == 2 ? INSN_FLAGS_KEPT : INSN_FLAGS_WRITTEN;	/* not */
+	case 0xfe: case 0xff:
+		return nr < 2 ? INSN_FLAGS_WRITTEN : INSN_FLAGS_KEPT;	/* inc, dec */
+	case 0x80: case 0x81: case 0x82: case 0x83:			/* adc, sbb */
+		return nr == 2 || nr == 3 ? INSN_FLAGS_READ : INSN_FLAGS_WRITTEN;
+	}
+	/* Rotations keep most flags, shifts write all; rcl and rcr read the carry. */
+	if (nr < 4)
+		return nr < 2 ? INSN_FLAGS_KEPT : INSN_FLAGS_READ;
+	return INSN_FLAGS_WRITTEN;
+}
+
+static enum insn_flags flags_of_letter(char what)
+{
+	if (what == 'r')
+		return INSN_FLAGS_READ;
+	return what == 'w' ? INSN_FLAGS_WRITTEN : INSN_FLAGS_KEPT;
+}
+
+static bool writes_by_vector(const struct insn *in)
+{
+	switch (in->opcode) {
+	case 0x0e: case 0x0f: case 0x17: case 0x2e: case 0x2f:	/* vtest, vptest, vcomis */
+	case 0x98: case 0x99:					/* kortest, ktest */
+	case 0x60: case 0x61: case 0x62: case 0x63:		/* vpcmpestri and its kin */
+	case 0xf2: case 0xf3: case 0xf5: case 0xf7:		/* andn, blsr, bzhi, bextr */
+		return true;
+	}
+	return false;
+}
+
+enum insn_flags insn_flags(const struct insn *in)
+{
+	bool writes = false;
+
+	switch (in->map) {
+	case INSN_BYTE:
+		return flags_byte[in->opcode] == 'g' ? flags_of_group(in)
+						     : flags_of_letter(flags_byte[in->opcode]);
+	case INSN_0F:
+		return flags_of_letter(flags_0f[in->opcode]);
+	case INSN_0F38:
+		/* adcx, adox */
+		if (in->opcode == 0xf6 && (in->prefix & (INSN_66 | INSN_F3)))
+			return INSN_FLAGS_READ;
+		writes = in->opcode == 0x17;				/* ptest */
+		break;
+	case INSN_0F3A:
+		writes = in->opcode >= 0x60 && in->opcode <= 0x63;	/* pcmpestri and its kin */
+		break;
+	case INSN_VECTOR:
+		writes = writes_by_vector(in);
+		break;
+	}
+	return writes ? INSN_FLAGS_WRITTEN : INSN_FLAGS_KEPT;
+}

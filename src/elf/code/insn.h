@@ -106,6 +106,15 @@ static inline bool insn_is_call(const struct insn *in)
 	return in->flow == INSN_CALL || in->flow == INSN_CALL_INDIRECT;
 }
 
+/* What it does with the flags that conditions look at. */
+enum insn_flags {
+	INSN_FLAGS_KEPT,
+	INSN_FLAGS_READ,
+	INSN_FLAGS_WRITTEN,	/* some of them, and it reads none */
+};
+
+enum insn_flags insn_flags(const struct insn *in);
+
 /* Whether the instruction has no effect: what compilers put between functions, and int3. */
 bool insn_is_padding(const struct insn *in);
 /* jmp *register, jmp *memory, and the same to another segment. */

@@ -50,21 +50,61 @@ static bool is_lea(const struct insn *in)
 	return in->map == INSN_BYTE && in->opcode == 0x8d && insn_rip_relative(in);
 }
 
-/* Marks what the instruction leads to. end: the address behind it. */
-static void insn_mark(struct code_file *f, const struct insn *in, const uint8_t *b, uint64_t end)
+/* The function, or the part of one, jumps to that address. */
+static void again_mark(struct code_file *f, const struct code_function *fn, uint64_t to)
 {
-	if (insn_has_target(in))
+	uint8_t *marks = to - fn->start < fn->size || fn->why == CODE_PART ? code_marks(f, to)
+									   : NULL;
+
+	if (marks)
+		*marks |= CODE_AGAIN;
+}
+
+/* Marks what the instruction leads to. end: the address behind it. fn NULL: of no function. */
+static void insn_mark(struct code_file *f, const struct code_function *fn, const struct insn *in,
+		      const uint8_t *b, uint64_t end)
+{
+	const bool leads = insn_has_target(in);
+
+	if (leads)
 		code_target(f, insn_target(in, b, end));
 	else if (is_lea(in))
 		code_target(f, insn_rip_operand(in, b, end));
+	if (leads && fn && in->flow != INSN_CALL)
+		again_mark(f, fn, insn_target(in, b, end));
 	if (f->is_fixed)
 		numbers_mark(f, in, b);
 }
 
-/* Reads what lies from `at` to `end`; of a function it marks the starts, too. -> enum code_has */
-static uint8_t range_read(struct code_file *f, const struct code_segment *s, uint64_t at,
-			  uint64_t end, bool is_function)
+/* The function of the last call, while no instruction behind it has changed the flags. 0: none. */
+static uint64_t called_after(struct code_file *f, uint64_t called, const struct insn *in,
+			     const uint8_t *b, uint64_t at)
 {
+	const struct code_function *fn;
+	const uint8_t *marks = code_marks(f, at);
+
+	/* What is behind a call may be reached by a jump only: not each function returns. */
+	if (called && marks && !(*marks & CODE_TARGET) && insn_flags(in) == INSN_FLAGS_READ) {
+		fn = code_function_at(f, called);
+		if (fn && fn->start == called && fn->returns == CODE_RETURN_GOOD)
+			f->functions[fn - f->functions].returns = CODE_RETURN_FLAGS;
+	}
+	if (in->flow == INSN_CALL)
+		return insn_target(in, b, at + in->len);
+	if (in->flow != INSN_NEXT || insn_flags(in) != INSN_FLAGS_KEPT ||
+	    (marks && (*marks & CODE_TARGET)))
+		return 0;
+	return called;
+}
+
+/*
+ * Reads what lies from `at` to `end`; of a function it marks the starts, too. fn NULL: it is none.
+ * -> enum code_has
+ */
+static uint8_t range_read(struct code_file *f, const struct code_segment *s, uint64_t at,
+			  uint64_t end, const struct code_function *fn)
+{
+	uint64_t called = 0;
 	struct insn in;
 	uint8_t has = 0;
 
@@ -74,12 +114,14 @@ static uint8_t range_read(struct code_file *f, const struct code_segment *s, uin
 		if (!insn_read(b, end - at, &in)) {
 			has |= CODE_HAS_UNKNOWN;
 			at++;
+			called = 0;
 			continue;
 		}
-		if (is_function)
+		if (fn)
 			s->marks[at - s->low] |= CODE_START;
+		called = called_after(f, called, &in, b, at);
 		at += in.len;
-		insn_mark(f, &in, b, at);
+		insn_mark(f, fn, &in, b, at);
 		if (in.flow == INSN_JUMP_INDIRECT)
 			has |= CODE_HAS_JUMPS;
 	}
@@ -257,6 +299,7 @@ static bool table_mark(struct code_file *f, const struct code_function *fn, uint
 			if (!table_leads_to(f, fn, to))
 				return at > table;
 			code_target(f, to);
+			again_mark(f, fn, to);
 			if (!code_spend(f, 1))
 				return false;
 		}
@@ -305,7 +348,7 @@ static bool is_padding(const struct code_segment *s, uint64_t at, uint64_t end)
 static void gap_read(struct code_file *f, const struct code_segment *s, uint64_t at, uint64_t end)
 {
 	if (!is_padding(s, at, end)) {
-		range_read(f, s, at, end, false);
+		range_read(f, s, at, end, NULL);
 		return;
 	}
 	/* A zero may be a byte of data. */
@@ -339,7 +382,7 @@ bool sweep_all(struct code_file *f)
 		const struct code_segment *s = code_segment_at(f, fn->start);
 
 		if (fn->has & CODE_HAS_FDE)
-			fn->has |= range_read(f, s, fn->start, fn->start + fn->size, true);
+			fn->has |= range_read(f, s, fn->start, fn->start + fn->size, fn);
 	}
 	for (unsigned int i = 0; i < f->nr_segments; i++)
 		gaps_read(f, &f->segments[i]);
