@@ -276,6 +276,20 @@ static void notes(void **state)
 	assert_false(code_note_next(&w, &n));
 }
 
+/* Field by field: the bytes between them are anything. */
+static void same_plan(const struct code_plan *p, const struct code_plan *q)
+{
+	assert_int_equal(p->tactic, q->tactic);
+	assert_int_equal(p->why, q->why);
+	assert_int_equal(p->len, q->len);
+	assert_int_equal(p->nr, q->nr);
+	assert_int_equal(p->before, q->before);
+	assert_memory_equal(p->offsets, q->offsets, sizeof(p->offsets));
+	assert_int_equal(p->at, q->at);
+	assert_int_equal(p->address, q->address);
+	assert_int_equal(p->hole, q->hole);
+}
+
 /* Without symbols, the functions with an FDE and their plans are the same. */
 static void stripped(void **state)
 {
@@ -297,7 +311,7 @@ static void stripped(void **state)
 		assert_int_equal(b->size, o->code.functions[k].size);
 		code_plan(&o->code, b->start, 0, &p);
 		code_plan(&s.code, b->start, 0, &q);
-		assert_memory_equal(&p, &q, sizeof(p));
+		same_plan(&p, &q);
 	}
 	assert_true(s.code.nr_functions + 1 >= o->code.nr_functions);
 	free(s.memory);
