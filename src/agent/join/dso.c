@@ -13,6 +13,8 @@
  *     writing -> ready. A thread that finds one being written waits for a moment,
  *     because it may be the same DSO, and then skips it: its writer may be dead.
  *     All such entries together get one moment.
+ * D4  The program may contain functions of libc, such as strlen(), with sites. What a look-up calls
+ *     is not recorded: to record it would take another look-up, and so on.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -436,13 +438,18 @@ bool dso_code(struct agent_thread *t, uintptr_t addr, uint64_t *out)
 {
 	/* D2: pairs with the release in agent_dso_closed(). */
 	uint32_t age = atomic_load_explicit(&agent_dso_age, memory_order_acquire);
+	const uint8_t busy = t->busy;
 	uint64_t delta;
 	struct dso d;
+	bool found;
 
 	if (!agent_code_delta(t, addr, age, &delta)) {
-		if (!dso_find(addr, &d) || addr - d.code >= d.code_end - d.code)
+		t->busy = 1;	/* D4 */
+		found = dso_find(addr, &d) && addr - d.code < d.code_end - d.code;
+		delta = found ? dso_delta(&d) : 0;
+		t->busy = busy;
+		if (!found)
 			return false;
-		delta = dso_delta(&d);
 		code_note(t, &d, age);
 	}
 	*out = addr + delta;
@@ -453,12 +460,16 @@ uint64_t agent_address_long(struct agent_thread *t, const void *addr)
 {
 	const uintptr_t at =
 		graph_caller(t, (uintptr_t)addr, (uintptr_t)__builtin_frame_address(0));
+	const uint8_t busy = t->busy;
 	struct dso d;
 	uint64_t out;
 
 	if (dso_code(t, at, &out))
 		return out;
-	return dso_find(at, &d) ? at + dso_delta(&d) : at;
+	t->busy = 1;	/* D4 */
+	out = dso_find(at, &d) ? at + dso_delta(&d) : at;
+	t->busy = busy;
+	return out;
 }
 
 void agent_dso_closed(void)

@@ -79,18 +79,6 @@ static inline uint64_t address_known(const struct agent_thread *t, const struct 
 	return address_sought(addr);
 }
 
-extern const char __ehdr_start[] __attribute__((visibility("hidden")));
-extern const char etext[] __attribute__((visibility("hidden")));
-
-/*
- * The program may contain functions of libc, such as strlen(). The agent's own call of one is not
- * the program's, and to record it might take another.
- */
-static bool is_agents_call(uintptr_t parent)
-{
-	return parent - (uintptr_t)__ehdr_start < (uintptr_t)(etext - __ehdr_start);
-}
-
 bool sites_hit(uintptr_t ip, uintptr_t parent)
 {
 	struct agent_thread *t = agent_self.thread;
@@ -103,7 +91,7 @@ bool sites_hit(uintptr_t ip, uintptr_t parent)
 		return false;
 	table = table_of(t, ip);
 	entry = entry_of(table, ip);
-	if (!entry || is_agents_call(parent) || (t && site_out_of_section(t, entry)))
+	if (!entry || (t && site_out_of_section(t, entry)))
 		return false;
 	if (!t || !t->slot || emit_wants_stack(entry))
 		return true;
@@ -126,7 +114,7 @@ void sites_hit_slow(uintptr_t ip, uintptr_t parent, const void *frame)
 		return;
 	table = table_of(t, ip);
 	entry = entry_of(table, ip);
-	if (!entry || is_agents_call(parent))
+	if (!entry)
 		return;
 	r.parent_ip = agent_address(t, (const void *)parent);
 	r.ip = ip + table->delta;
