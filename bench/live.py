@@ -7,7 +7,7 @@ Prints lines NAME<tab>VALUE:
   through a waking and its switch; its share of a CPU when 100,000 events a second come; how long it
   takes until it has read an event then; and how many are lost when 200,000 come;
 - the processor time that the program, the kernel and the reader take for an event together, above
-  that of the same load untraced; and the same of bpftrace, which counts in the kernel.
+  that of the same load untraced; and the same figure of bpftrace, which counts in the kernel.
 Left out where the kernel's events cannot be had; of bpftrace, where it is not installed or does not
 run.
 """

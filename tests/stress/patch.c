@@ -174,7 +174,7 @@ static void module_open(struct module *m, const char *path, bool alone)
 	dlinfo(m->handle, RTLD_DI_LINKMAP, &map);
 	module_find(m, path);
 	m->dso.bias = map->l_addr;
-	/* Nobody has run the module yet: so it is with all that is moved. */
+	/* No thread has run the module yet, as for all functions that are moved. */
 	alone |= m->dso.nr && m->dso.sites[0].kind == SITE_MOVED;
 	if (m->dso.nr <= FUNCTIONS || patch_prepare(&m->dso, alone))
 		die("a module without sites, or that cannot be prepared");

@@ -65,8 +65,8 @@ static void fill_stack(struct live *l, const struct live_cpu *c, struct hit *h)
 }
 
 /*
- * The last record was read while the kernel was about to write its stack, so it is read again: the
- * CPU may be a virtual one that does not run just now.
+ * The kernel may write a record's stack only after the record was read. The thread then reads again,
+ * because a virtual CPU may pause between the two.
  */
 static void await_stack(const struct live *l, struct live_cpu *c)
 {
