@@ -65,8 +65,8 @@ static void fill_stack(struct live *l, const struct live_cpu *c, struct hit *h)
 }
 
 /*
- * The kernel may write a record's stack only after the record was read. The thread then reads again,
- * because a virtual CPU may pause between the two.
+ * The kernel may write a record's stack only after the record was read, because a virtual CPU may
+ * pause between the two. The thread then reads again.
  */
 static void await_stack(const struct live *l, struct live_cpu *c)
 {
