@@ -593,6 +593,41 @@ enum graph_flags {
 };
 
 /*
+ * A probe at one place of a file: an event's probe that is needed now, because some instance has
+ * the event enabled or has a trigger at it. A place without one has the program's own bytes.
+ */
+struct probe_point {
+	uint64_t	at;		/* p_vaddr in the file, without the load bias */
+	/* p_vaddr of a counter (u16) that is raised while the probe is planted; 0: none */
+	uint64_t	counter;
+	uint32_t	event;		/* the entry of event_entry[] whose plan a hit runs */
+	uint32_t	flags;		/* enum probe_point_flags */
+	config_ref	code;		/* struct fetch_code (plane/fetch.h), which makes the record */
+};
+
+enum probe_point_flags {
+	PROBE_POINT_RETURN = 1 << 0,	/* when the function that begins at `at` returns */
+};
+
+/*
+ * A process finds a file among its own by device and inode, and if none is the same, by its
+ * identity. The points are sorted by `at`; those of one place are in the order of definition.
+ */
+struct probe_file {
+	uint64_t	device, inode;	/* as stat() of the server has them; inode 0: not known */
+	uint8_t		id[24];		/* as dso_entry.id */
+	uint32_t	id_len;		/* 0: none */
+	uint32_t	nr;
+	struct probe_point points[];
+};
+
+struct probe_table {
+	uint32_t	nr;
+	uint32_t	pad;
+	config_ref	files[];	/* struct probe_file */
+};
+
+/*
  * The server changes words, raises `command` and wakes the programs that wait for it (a shared
  * futex). When no word names a group any more, its number is given to another group after all
  * living processes have answered, or have ended.
@@ -601,7 +636,13 @@ struct site_control {
 	_Atomic uint32_t command;
 	uint32_t	pad;
 	_Atomic config_ref graph;	/* struct graph_config, 0: all its fields are 0 */
-	uint32_t	pad2[12];
+	/*
+	 * struct probe_table: all probes that are to be planted now, 0: none. Stored before
+	 * `command` is raised. Table, files and codes that are no longer named are freed when all
+	 * processes have answered that command or have ended.
+	 */
+	_Atomic config_ref probes;
+	uint32_t	pad2[10];
 	struct site_set	sets[LAYOUT_MAX_DSOS];	/* by the DSO's number */
 };
 
@@ -620,6 +661,9 @@ struct site_answer {
 	uint32_t	skipped[SITE_SKIPS];
 	uint32_t	nr_on;
 	int32_t		err;		/* the last error, -errno */
+	uint32_t	nr_probes;	/* probe points that are planted */
+	/* Points in its files that cannot be planted: each is in program_tables.refusals once */
+	uint32_t	nr_refused;
 	/* The DSOs with sites that the process has now: a bit each, by number */
 	_Atomic uint64_t dsos[LAYOUT_MAX_DSOS / 64];
 };
@@ -745,6 +789,23 @@ struct waiter {
 	struct section_mark mark;
 };
 
+/*
+ * A probe point that a process cannot plant, in a log like that of tasks: `seq` is 0 while the entry
+ * is written and then 1 + its number in the log (release).
+ */
+enum { LAYOUT_REFUSALS = 256 };		/* a power of two */
+
+struct probe_refusal {
+	_Atomic uint64_t seq;
+	uint64_t	device, inode;	/* those of its probe_file */
+	uint64_t	at;
+	uint32_t	pid;
+	uint32_t	event;		/* probe_point.event */
+	uint16_t	why;		/* enum code_why of elf/code/code.h */
+	uint16_t	returns;	/* enum code_return, if `why` is CODE_GOOD */
+	uint32_t	pad;
+};
+
 /* What programs report of themselves. It lies in the data region: nothing here is trusted. */
 struct program_tables {
 	_Atomic uint64_t next_task;	/* number of the next entry of the log */
@@ -758,6 +819,8 @@ struct program_tables {
 	_Atomic uint32_t waiters_end;	/* no waiter from here on */
 	/* dso_contents() of DSOs without sites, near number % LAYOUT_SITELESS (sites/dso.c) */
 	_Atomic uint64_t siteless[LAYOUT_SITELESS];
+	_Atomic uint64_t next_refusal;	/* number of the next entry of the log */
+	struct probe_refusal refusals[LAYOUT_REFUSALS];
 	/* By slot. A waiter has memory once its slot has been given (config_header.slots_high). */
 	struct waiter waiters[LAYOUT_MAX_SLOTS];
 };
