@@ -232,7 +232,11 @@ struct config_header {
 	 * programs without sites of a compiler get some (agent/sites/moved.c). Never set back.
 	 */
 	_Atomic uint32_t functions;
-	uint32_t	pad2;
+	/*
+	 * 1: a probe at a place was defined, so programs that begin get a task that plants probes
+	 * while they run. Never set back.
+	 */
+	_Atomic uint32_t probes;
 };
 
 /*
@@ -592,9 +596,24 @@ enum graph_flags {
 	GRAPH_SELF_TIME	= 1 << 3,
 };
 
+/* How a probe stands in its file's code. The server makes it from the file alone. */
+struct probe_plan {
+	uint64_t	from;		/* p_vaddr where the displaced instructions begin */
+	/* p_vaddr of the instruction that is probed: `at`, or behind the compiler's nop there */
+	uint64_t	address;
+	uint8_t		tactic;		/* enum code_tactic of elf/code/code.h */
+	uint8_t		why;		/* enum code_why: refused for what the file says */
+	uint8_t		len, nr;	/* bytes and number of the displaced instructions */
+	uint8_t		before;		/* how many of them are in front of the address */
+	uint8_t		offsets[8];	/* where each begins, from `from` on */
+	uint8_t		returns;	/* enum code_return */
+	uint8_t		pad[2];
+	uint8_t		bytes[40];	/* of the file, from `from` on: `len`, and at least 5 */
+};
+
 /*
- * A probe at one place of a file: an event's probe that is needed now, because some instance has
- * the event enabled or has a trigger at it. A place without one has the program's own bytes.
+ * A probe at one place of a file. It is in the table while it is needed: some instance has its
+ * event enabled or has a trigger at it. A place without one has the program's own bytes.
  */
 struct probe_point {
 	uint64_t	at;		/* p_vaddr in the file, without the load bias */
@@ -602,7 +621,8 @@ struct probe_point {
 	uint64_t	counter;
 	uint32_t	event;		/* the entry of event_entry[] whose plan a hit runs */
 	uint32_t	flags;		/* enum probe_point_flags */
-	config_ref	code;		/* struct fetch_code (plane/fetch.h), which makes the record */
+	config_ref	code;		/* struct fetch_code (plane/fetch.h): makes the record */
+	struct probe_plan plan;
 };
 
 enum probe_point_flags {
@@ -610,17 +630,19 @@ enum probe_point_flags {
 };
 
 /*
- * A process finds a file among its own by device and inode, and if none is the same, by its
- * identity. The points are sorted by `at`; those of one place are in the order of definition.
+ * A process finds a file among its own by its identity and size, or without an identity by device
+ * and inode. The points are sorted by `at`; those of one place are in the order of definition.
  */
 struct probe_file {
 	uint64_t	device, inode;	/* as stat() of the server has them; inode 0: not known */
-	uint8_t		id[24];		/* as dso_entry.id */
+	uint64_t	size;		/* bytes from the first to the last mapped one */
+	uint8_t		id[24];		/* the build-id */
 	uint32_t	id_len;		/* 0: none */
 	uint32_t	nr;
 	struct probe_point points[];
 };
 
+/* A file keeps its number while it has points; 0 in between: none has this number. */
 struct probe_table {
 	uint32_t	nr;
 	uint32_t	pad;
@@ -638,15 +660,18 @@ struct site_control {
 	_Atomic config_ref graph;	/* struct graph_config, 0: all its fields are 0 */
 	/*
 	 * struct probe_table: all probes that are to be planted now, 0: none. Stored before
-	 * `command` is raised. Table, files and codes that are no longer named are freed when all
-	 * processes have answered that command or have ended.
+	 * `command` is raised. A table, files and codes that it no longer names are freed when all
+	 * processes have answered that command or have ended, and no hit sees them (R5).
 	 */
 	_Atomic config_ref probes;
 	uint32_t	pad2[10];
 	struct site_set	sets[LAYOUT_MAX_DSOS];	/* by the DSO's number */
 };
 
-enum { SITE_SKIPS = 12 };
+enum {
+	SITE_SKIPS	= 12,
+	PROBE_REFUSALS	= 8,
+};
 
 /*
  * A process has carried out `command`. By index in the process table. `command` is stored last,
@@ -661,9 +686,15 @@ struct site_answer {
 	uint32_t	skipped[SITE_SKIPS];
 	uint32_t	nr_on;
 	int32_t		err;		/* the last error, -errno */
-	uint32_t	nr_probes;	/* probe points that are planted */
-	/* Points in its files that cannot be planted: each is in program_tables.refusals once */
-	uint32_t	nr_refused;
+	/* 1: it plants probes. So it answers, though it may have no sites. */
+	uint32_t	plants;
+	uint32_t	nr_probes;		/* points that are planted */
+	uint32_t	nr_probes_refused;	/* points in its files that cannot be planted */
+	struct site_refused {
+		uint64_t	at;
+		uint32_t	file;		/* number in the probe_table */
+		uint32_t	why;		/* enum code_why */
+	} probe_refused[PROBE_REFUSALS];	/* the first ones */
 	/* The DSOs with sites that the process has now: a bit each, by number */
 	_Atomic uint64_t dsos[LAYOUT_MAX_DSOS / 64];
 };
@@ -789,23 +820,6 @@ struct waiter {
 	struct section_mark mark;
 };
 
-/*
- * A probe point that a process cannot plant, in a log like that of tasks: `seq` is 0 while the entry
- * is written and then 1 + its number in the log (release).
- */
-enum { LAYOUT_REFUSALS = 256 };		/* a power of two */
-
-struct probe_refusal {
-	_Atomic uint64_t seq;
-	uint64_t	device, inode;	/* those of its probe_file */
-	uint64_t	at;
-	uint32_t	pid;
-	uint32_t	event;		/* probe_point.event */
-	uint16_t	why;		/* enum code_why of elf/code/code.h */
-	uint16_t	returns;	/* enum code_return, if `why` is CODE_GOOD */
-	uint32_t	pad;
-};
-
 /* What programs report of themselves. It lies in the data region: nothing here is trusted. */
 struct program_tables {
 	_Atomic uint64_t next_task;	/* number of the next entry of the log */
@@ -819,8 +833,6 @@ struct program_tables {
 	_Atomic uint32_t waiters_end;	/* no waiter from here on */
 	/* dso_contents() of DSOs without sites, near number % LAYOUT_SITELESS (sites/dso.c) */
 	_Atomic uint64_t siteless[LAYOUT_SITELESS];
-	_Atomic uint64_t next_refusal;	/* number of the next entry of the log */
-	struct probe_refusal refusals[LAYOUT_REFUSALS];
 	/* By slot. A waiter has memory once its slot has been given (config_header.slots_high). */
 	struct waiter waiters[LAYOUT_MAX_SLOTS];
 };

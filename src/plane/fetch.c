@@ -130,7 +130,8 @@ static uint32_t fetch_room(const struct fetch *f)
 	return left < FETCH_TEXT_MAX ? left : FETCH_TEXT_MAX;
 }
 
-static void fetch_bytes(struct fetch *f, const struct fetch_op *op, const char *text, uint32_t most)
+static void fetch_bytes(struct fetch *f, const struct fetch_op *op, const char *text,
+			uint32_t most)
 {
 	const uint32_t room = fetch_room(f);
 	char *to = f->record + f->end;
@@ -143,7 +144,7 @@ static void fetch_bytes(struct fetch *f, const struct fetch_op *op, const char *
 	fetch_take_text(f, op, room ? len + 1 : 0);
 }
 
-/* Finds the 0 among the bytes that were loaded. Returns the bytes with it, or 0: it is not there. */
+/* Finds the 0 among the loaded bytes. Returns the bytes with it, or 0: it is not there. */
 static uint32_t fetch_end(const char *text, uint32_t len)
 {
 	for (uint32_t i = 0; i < len; i++)

@@ -2,7 +2,7 @@
 /*
  * fetch.h - the record of a probe at an instruction, made from the registers at the hit
  *
- *     probe_arg (model/dynamic/probe.h) -> fetch_code    model/dynamic/fetch_compile.c, the server
+ *     probe_arg (model/dynamic/probe.h) -> fetch_code    by the server
  *     registers, memory of the program  -> record        fetch_run(), the hit
  *
  * The record is the kernel's, byte for byte: the common fields, the addresses of the place, the
@@ -12,6 +12,9 @@
  *
  * Code is one block of the config region: the header, the ops, then the bytes of constant texts. It
  * runs once through all ops, with one value.
+ *
+ * The server frees code when all processes have answered that they no longer plant its point. A hit
+ * that runs it is inside hit_enter(), or has a copy.
  */
 #ifndef TRACEFUSE_PLANE_FETCH_H
 #define TRACEFUSE_PLANE_FETCH_H

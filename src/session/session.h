@@ -163,6 +163,8 @@ void session_pids_follow(struct session *s, uint32_t instance, uint32_t sets);
 void session_follow(struct session *s, bool on);
 /* From now on programs without sites of a compiler make some. NULL: nothing happens. */
 void session_functions_asked(struct session *s);
+/* From now on programs that begin can plant probes while they run. NULL: nothing happens. */
+void session_probes_defined(struct session *s);
 
 /* R4. The id does not change while the server lives. */
 int session_saved_add(struct session *s, const char *path, const char *text,

@@ -242,6 +242,8 @@ static int add_place(struct probe_place *p)
 	int err = line ? dynamic_add(&p->probe.dyn, line) : -ENOMEM;
 
 	free(line);
+	if (!err && p->probe.dyn.event->model->of_programs)
+		session_probes_defined(p->probe.dyn.event->model->session);
 	return err;
 }
 

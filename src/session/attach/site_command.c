@@ -39,6 +39,13 @@ void session_functions_asked(struct session *s)
 		atomic_store_explicit(&s->header->functions, 1, memory_order_relaxed);
 }
 
+void session_probes_defined(struct session *s)
+{
+	/* Relaxed: a program that begins just now may miss it. */
+	if (s)
+		atomic_store_explicit(&s->header->probes, 1, memory_order_relaxed);
+}
+
 uint32_t attach_command(struct session *s)
 {
 	struct site_control *c = session_config(s, s->header->sites, sizeof(*c));
@@ -80,7 +87,7 @@ static bool has_sites(const struct site_answer *a)
 	return false;
 }
 
-/* A process without sites has nothing to answer. */
+/* A process without sites and probes has nothing to answer. */
 enum answered { ANSWERED_NEVER, ANSWERED_OLDER, ANSWERED };
 
 static enum answered answer_of(const struct session *s, const struct program_tables *t,
@@ -92,7 +99,7 @@ static enum answered answer_of(const struct session *s, const struct program_tab
 
 	if (a->pid != (uint32_t)s->processes[index].pid)
 		return ANSWERED_NEVER;
-	if (!has_sites(a))
+	if (!a->plants && !has_sites(a))
 		return ANSWERED;
 	if (command - last > LONG_AGO / 2 && last - command > LONG_AGO / 2)
 		return ANSWERED_NEVER;	/* it may be waiting for the server: READY */
@@ -172,11 +179,14 @@ void attach_answers(struct session *s, void (*fn)(void *arg, const struct attach
 			.nr_on = a->nr_on,
 			.err = a->err,
 			.slow = p->slow,
+			.nr_probes = a->nr_probes,
+			.nr_probes_refused = a->nr_probes_refused,
 		};
 
 		if (!p->pid || a->pid != (uint32_t)p->pid)
 			continue;
 		memcpy(copy.skipped, a->skipped, sizeof(copy.skipped));
+		memcpy(copy.probe_refused, a->probe_refused, sizeof(copy.probe_refused));
 		for (unsigned int k = 0; k < LAYOUT_MAX_DSOS / 64; k++)
 			/* Relaxed: the server looks again soon. */
 			copy.dsos[k] = atomic_load_explicit(&a->dsos[k], memory_order_relaxed);
