@@ -52,6 +52,7 @@
 #include <sys/mman.h>
 #include "agent/sites/sites.h"
 #include "agent/sites/stub.h"
+#include "agent/sites/text.h"
 #include "agent/syscall.h"
 
 enum { PAGE = 4096, SITE = 5, MOST = 16, CALL = 0xe8, JUMP = 0xe9, RETURN = 0xc3 };
@@ -79,15 +80,6 @@ bool patch_live(void)
 {
 	return !agent_syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE,
 			      0, 0);
-}
-
-/* Every processor that runs a thread of ours has executed a serializing instruction. */
-static void serialize(void)
-{
-	/* A child of fork() has not registered yet. */
-	if (agent_syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) &&
-	    patch_live())
-		agent_syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
 }
 
 /* ---- Memory ---- */
@@ -410,7 +402,7 @@ static void step(struct site_dso *d, int nr)
 			store_head(at, form[0], form[1]);
 		}
 	}
-	serialize();
+	text_serialize();
 }
 
 static void write_all(struct site_dso *d)
@@ -508,7 +500,7 @@ long patch_switch(struct site_dso *d, bool (*wants)(void *arg, size_t index), vo
 	}
 	if (!writable)
 		return 0;
-	serialize();
+	text_serialize();
 	texts_close(d, d->nr_texts);
 	return nr;
 }
@@ -532,7 +524,7 @@ void patch_release(struct site_dso *d)
 	if (!d->prepared || !d->sleds || texts_open(d))
 		return;
 	sleds_off(d, 0, UINTPTR_MAX);
-	serialize();
+	text_serialize();
 	texts_close(d, d->nr_texts);
 }
 
