@@ -139,6 +139,7 @@ enum op_kind {
 	/* Each changes the top of the stack */
 	OP_LOG2,   /* ilog2(roundup_pow_of_two(v)) */
 	OP_BUCKET, /* v - v % imm */
+	OP_EXPONENTIAL, /* exponential_bucket(imm, v) */
 	OP_USECS,  /* (v + 500) / 1000 */
 	OP_NEG,
 	/* Each pops two values and pushes one */

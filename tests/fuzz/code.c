@@ -189,7 +189,7 @@ static bool ref_known(struct source *s, unsigned int kind, uint32_t *ref)
 static void make_value(struct source *s)
 {
 	static const uint8_t twos[] = { OP_ADD, OP_SUB, OP_MUL, OP_DIV },
-			     ones[] = { OP_LOG2, OP_BUCKET, OP_USECS, OP_NEG };
+			     ones[] = { OP_LOG2, OP_BUCKET, OP_EXPONENTIAL, OP_USECS, OP_NEG };
 	uint32_t ref;
 
 	emit(s, load(s))->off = field(s);
@@ -199,7 +199,7 @@ static void make_value(struct source *s)
 		emit(s, twos[next(s, 4)]);
 		break;
 	case 1:
-		emit(s, ones[next(s, 4)])->imm = next(s, 256);
+		emit(s, ones[next(s, 5)])->imm = next(s, 256);
 		break;
 	case 2:
 		if (ref_known(s, NUMBERS, &ref)) {

@@ -89,13 +89,13 @@ static bool look(struct recording *rec)
 static const char *key_modifier(struct random *r, const struct field *f)
 {
 	static const char *const of_numbers[] = { "", "", "", ".hex", ".log2", ".buckets=7",
-						  ".sym" };
+						  ".exp=3", ".sym" };
 
 	if (f->kind != FIELD_OTHER)
 		return "";
 	if (!strcmp(f->name, "common_pid") && one_in(r, 4))
 		return ".execname";
-	return of_numbers[random_below(r, 7)];
+	return of_numbers[random_below(r, 8)];
 }
 
 static const struct field *random_field(struct random *r, struct event *e)

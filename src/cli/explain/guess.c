@@ -17,7 +17,7 @@ enum { WORD_MAX = 64, WORDS_MAX = 64, GUESSES_MAX = 200 };
 static const char *const keywords[] =
 	{
 		"hist", "key", "keys", "val", "vals", "values", "sort", "size",
-		"name", "clock", "pause", "continue", "clear", "nohitcount", NULL,
+		"name", "clock", "pct", "pause", "continue", "clear", "nohitcount", NULL,
 },
 			 *const handlers[] =
 				 {
@@ -40,7 +40,7 @@ static const char *const keywords[] =
 },
 			 *const modifiers[] = {
 				 "hex",	       "sym",	    "sym-offset", "execname", "syscall",
-				 "log2", "buckets", "usecs", "percent", "graph",
+				 "log2", "buckets", "exp", "usecs", "percent", "graph",
 				 "stacktrace", "ascending", "descending", "function", NULL,
 };
 

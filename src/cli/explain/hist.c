@@ -4,12 +4,13 @@
 #include <string.h>
 
 #include "cli/explain/explain.h"
+#include "model/hist/percentiles.h"
 #include "model/text_memory.h"
 
 /* The parts between the colons, by their kind. */
 struct hist_parts {
 	struct explain_parts keys, vals, sort, vars, actions;
-	char		*size, *name, *clock;
+	char		*size, *name, *clock, *percents;
 	bool		pause, cont, clear, no_hitcount;
 	struct explain_parts unknown;
 };
@@ -57,6 +58,8 @@ static void sort_assignment(struct hist_parts *h, const char *part)
 		h->name = strdup(value);
 	else if ((value = explain_hist_value_of(part, "clock")))
 		h->clock = strdup(value);
+	else if ((value = explain_hist_value_of(part, "pct")) && percentiles_is_list(value))
+		h->percents = strdup(value);
 	else
 		explain_split(part, ',', &h->vars);
 }
@@ -90,6 +93,7 @@ static void free_parts(struct hist_parts *h)
 	free(h->size);
 	free(h->name);
 	free(h->clock);
+	free(h->percents);
 }
 
 /* Makes "a, b and c", each value in words. */
@@ -379,6 +383,9 @@ static void say_rest(struct explain *e, const struct hist_parts *h)
 		explain_say(e, "name",
 			    "shared with all triggers named %s: one histogram of several events",
 			    h->name);
+	if (h->percents)
+		explain_say(e, "pct", "below the table, the percentiles %s of the last key%s",
+			    h->percents, " that has ranges, else of the last number");
 	if (h->clock)
 		explain_say(e, "clock", "sets trace_clock to %s while times are used", h->clock);
 	if (h->pause)

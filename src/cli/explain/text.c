@@ -202,6 +202,9 @@ static void print_modifier(FILE *out, const char *modifier)
 
 	if (!strncmp(modifier, "buckets=", 8))
 		fprintf(out, " in steps of %s", modifier + 8);
+	else if (!strncmp(modifier, "exp=", 4))
+		fprintf(out, " in %llu ranges from a power of two to the next",
+			1ull << (strtoull(modifier + 4, NULL, 0) & 63));
 	else if (!strncmp(modifier, "bucket=", 7))
 		fprintf(out, " in steps of %s", modifier + 7);
 	else

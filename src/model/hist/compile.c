@@ -84,6 +84,9 @@ static void emit_value(struct compiler *c, const struct hist_field *f)
 		hist_compile_emit(c, OP_LOAD_REF)->arg = f->var_ref_idx;
 	} else if (f->flags & HIST_EXPR) {
 		emit_expr(c, f);
+	} else if (f->flags & HIST_EXP) {
+		emit_value(c, f->operands[0]);
+		hist_compile_emit(c, OP_EXPONENTIAL)->imm = f->scale;
 	} else if (f->flags & (HIST_LOG2 | HIST_BUCKET)) {
 		emit_value(c, f->operands[0]);
 		hist_compile_emit(c, f->flags & HIST_LOG2 ? OP_LOG2 : OP_BUCKET)->imm = f->buckets;
@@ -121,8 +124,8 @@ static enum string_kind string_kind(const struct field *field)
 static bool is_plain(const struct hist_field *f)
 {
 	return f->field &&
-	       !(f->flags & (HIST_CPU | HIST_STRING | HIST_STACKTRACE | HIST_LOG2 | HIST_BUCKET |
-			     HIST_EXPR | HIST_VAR_REF | HIST_CONST | HIST_TIMESTAMP));
+	       !(f->flags & (HIST_CPU | HIST_STRING | HIST_STACKTRACE | HIST_RANGES | HIST_EXPR |
+			      HIST_VAR_REF | HIST_CONST | HIST_TIMESTAMP));
 }
 
 static struct op *emit_plain(struct compiler *c, enum op_kind kind, const struct hist_field *f)

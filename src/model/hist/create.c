@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/hist/hist.h"
+#include "model/hist/percentiles.h"
 
 static const char too_many_vars[] = "Too many variables defined";
 
@@ -30,8 +30,8 @@ static int add_hitcount(struct hist_data *hd)
 static bool unfit(const struct hist_field *f)
 {
 	if (f->flags & HIST_VAR)
-		return f->flags & (HIST_GRAPH | HIST_PERCENT | HIST_BUCKET | HIST_LOG2);
-	return f->flags & (HIST_BUCKET | HIST_LOG2 | HIST_SYM | HIST_SYM_OFFSET | HIST_SYSCALL |
+		return f->flags & (HIST_GRAPH | HIST_PERCENT | HIST_RANGES);
+	return f->flags & (HIST_RANGES | HIST_SYM | HIST_SYM_OFFSET | HIST_SYSCALL |
 			   HIST_STACKTRACE);
 }
 
@@ -358,6 +358,8 @@ int hist_data_create(struct event_file *f, const struct hist_command_text *cmd, 
 		err = create_fields(hd, cmd);
 	if (!err)
 		err = create_sort_keys(hd, cmd);
+	if (!err)
+		err = percentiles_check(hd, cmd);
 	if (err) {
 		hist_data_destroy(hd);
 		return err;

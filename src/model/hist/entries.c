@@ -8,6 +8,7 @@
 
 #include "model/hist/entries.h"
 #include "model/symbols.h"
+#include "plane/exponential.h"
 #include "session/array.h"
 
 unsigned int hist_nr_sums(const struct hist_data *hd)
@@ -57,11 +58,12 @@ uint64_t hist_entry_u64(const struct hist_entry *e, const struct hist_field *f)
 /* Compares as the kernel does: by the size and sign of the event's field. */
 static int compare_number(const struct hist_field *f, uint64_t a, uint64_t b)
 {
-	unsigned int size = f->field && !(f->flags & HIST_CPU) ? f->field->size : f->size;
+	unsigned int size = f->flags & HIST_EXP ? 8 :
+			    f->field && !(f->flags & HIST_CPU) ? f->field->size : f->size;
 	bool is_signed = f->field && !(f->flags & HIST_CPU) ? f->field->is_signed : f->is_signed;
 	unsigned int shift = size < 8 ? 64 - 8 * size : 0;
 
-	if (is_signed) {
+	if (is_signed && !(f->flags & HIST_EXP)) {
 		int64_t x = (int64_t)(a << shift) >> shift, y = (int64_t)(b << shift) >> shift;
 
 		return x < y ? -1 : x > y;
@@ -71,8 +73,8 @@ static int compare_number(const struct hist_field *f, uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-static int compare_key(const struct hist_field *f, const struct hist_entry *a,
-		       const struct hist_entry *b)
+int hist_entries_compare_key(const struct hist_field *f, const struct hist_entry *a,
+			     const struct hist_entry *b)
 {
 	if (f->flags & HIST_STACKTRACE)
 		return 0;
@@ -87,7 +89,7 @@ static int compare_by(const struct hist_data *hd, unsigned int idx, const struct
 {
 	if (idx < hist_nr_sums(hd))
 		return a->sums[idx] < b->sums[idx] ? -1 : a->sums[idx] > b->sums[idx];
-	return compare_key(hd->fields[idx + hd->n_vars], a, b);
+	return hist_entries_compare_key(hd->fields[idx + hd->n_vars], a, b);
 }
 
 static int hist_entries_compare(const void *pa, const void *pb)
@@ -103,12 +105,25 @@ static int hist_entries_compare(const void *pa, const void *pb)
 	}
 	/* Equal entries, for which the kernel has any order, are sorted by key. */
 	for (unsigned int i = hd->n_vals; i < hd->n_fields; i++) {
-		int c = compare_key(hd->fields[i], a, b);
+		int c = hist_entries_compare_key(hd->fields[i], a, b);
 
 		if (c)
 			return c;
 	}
 	return memcmp(a->key, b->key, hd->key_size);
+}
+
+void hist_key_range(const struct hist_field *f, uint64_t v, uint64_t *low, uint64_t *high)
+{
+	*low = *high = v;
+	if (f->flags & HIST_EXP) {
+		exponential_range(f->scale, v, low, high);
+	} else if (f->flags & HIST_LOG2) {
+		*high = v < 64 ? 1ull << v : UINT64_MAX;
+		*low = v ? *high / 2 + 1 : 0;
+	} else if (f->flags & HIST_BUCKET) {
+		*high = v + f->buckets - 1;
+	}
 }
 
 /* Prints an address as %pS (with_offset) and %ps do. */

@@ -37,6 +37,11 @@ void hist_totals(const struct hist_data *hd, uint64_t *hits, uint64_t *drops);
 void hist_entries_free(struct hist_entries *all);
 /* The number in a key field. */
 uint64_t hist_entry_u64(const struct hist_entry *e, const struct hist_field *f);
+/* By the value of a key, as sort= has it. */
+int hist_entries_compare_key(const struct hist_field *f, const struct hist_entry *a,
+			     const struct hist_entry *b);
+/* The smallest and the largest value of the event that are counted as this value of a key. */
+void hist_key_range(const struct hist_field *f, uint64_t v, uint64_t *low, uint64_t *high);
 /* The task's name that .execname shows. */
 void hist_entry_comm(const struct hist_entry *e, char comm[LAYOUT_COMM_LEN + 1]);
 /* Reads a block of an elt; elt 0: of the map. False: it is empty, and data is all 0. */
@@ -44,6 +49,9 @@ bool hist_block_read(const struct hist_data *hd, uint32_t elt, unsigned int bloc
 		     char data[HIST_BLOCK_MAX]);
 /* An address as %pS (with_offset) and %ps print it. The caller frees it. NULL: out of memory. */
 char *hist_symbol_text(struct model *m, uint64_t addr, bool with_offset);
+
+/* show.c: "NAME: VALUE" of a key, as the file `hist` has it. */
+void hist_show_key(const struct hist_entry *e, const struct hist_field *f, FILE *out);
 
 /* A word of the data that hist_block_read() has read. */
 static inline uint64_t hist_block_word(const char *data, unsigned int off)

@@ -8,6 +8,7 @@
 
 #include "model/hist/hist.h"
 #include "model/text.h"
+#include "plane/exponential.h"
 
 static const struct {
 	const char	*text;		/* as the command has it; sym-offset was rewritten */
@@ -21,6 +22,7 @@ static const struct {
 	{ "syscall",	HIST_SYSCALL,		"syscall" },
 	{ "log2",	HIST_LOG2,		"log2" },
 	{ NULL,		HIST_BUCKET,		"buckets" },
+	{ NULL,		HIST_EXP,		"exp" },
 	{ "usecs",	HIST_USECS,		"usecs" },
 	{ NULL,		HIST_PERCENT,		"percent" },
 	{ NULL,		HIST_GRAPH,		"graph" },
@@ -41,7 +43,7 @@ const char *hist_field_name(const struct hist_field *f)
 {
 	if (f->field)
 		return f->field->name;
-	if (f->flags & (HIST_LOG2 | HIST_BUCKET | HIST_ALIAS))
+	if (f->flags & (HIST_RANGES | HIST_ALIAS))
 		return f->operands[0] ? hist_field_name(f->operands[0]) : "";
 	if (f->flags & HIST_CPU)
 		return "common_cpu";
@@ -111,7 +113,7 @@ static bool set_event_field(struct hist_field *f)
 
 static bool set_operand(struct hist_data *hd, struct hist_field *f)
 {
-	f->operands[0] = hist_field_create(hd, f->field, f->flags & ~(HIST_LOG2 | HIST_BUCKET));
+	f->operands[0] = hist_field_create(hd, f->field, f->flags & ~(unsigned int)HIST_RANGES);
 	return f->operands[0] && set_kind(f, f->operands[0]->type, f->operands[0]->size);
 }
 
@@ -125,7 +127,7 @@ static bool set_shape(struct hist_data *hd, struct hist_field *f)
 		f->content = HIST_STACK;
 		return set_kind(f, "unsigned long[]", HIST_STACK_DEPTH * 8);
 	}
-	if (f->flags & (HIST_LOG2 | HIST_BUCKET))
+	if (f->flags & HIST_RANGES)
 		return set_operand(hd, f);
 	if (f->flags & HIST_TIMESTAMP)
 		return set_kind(f, "u64", 8);
@@ -170,11 +172,22 @@ static int parse_buckets(const struct hist_command_text *cmd, const char *s, uns
 	return 0;
 }
 
+static int parse_scale(const struct hist_command_text *cmd, const char *s, unsigned int *flags,
+		       uint64_t *scale)
+{
+	if (text_to_u64(s, 0, scale) || *scale > EXPONENTIAL_SCALE_MAX)
+		return bad_modifier(cmd, s);
+	*flags |= HIST_EXP;
+	return 0;
+}
+
 static int parse_modifier(const struct hist_command_text *cmd, const char *name, const char *s,
-			  unsigned int *flags, uint64_t *buckets)
+			  unsigned int *flags, uint64_t *number)
 {
 	if (!strncmp(s, "bucket", 6))
-		return parse_buckets(cmd, s, flags, buckets);
+		return parse_buckets(cmd, s, flags, number);
+	if (!strncmp(s, "exp=", 4))
+		return parse_scale(cmd, s + 4, flags, number);
 	if (!strncmp(s, "percent", 7) || !strncmp(s, "graph", 5)) {
 		if (*flags & (HIST_VAR | HIST_KEY))
 			return bad_modifier(cmd, s);
@@ -253,7 +266,7 @@ static struct hist_field *hist_field_parse_plain(struct hist_data *hd,
 {
 	const struct field *field = NULL;
 	struct hist_field *f;
-	uint64_t buckets = 0;
+	uint64_t number = 0;
 	char *copy, *modifier, *name;
 	bool stack;
 
@@ -262,7 +275,7 @@ static struct hist_field *hist_field_parse_plain(struct hist_data *hd,
 	if (!copy)
 		return NULL;
 	name = strsep(&modifier, ".");
-	*err = modifier ? parse_modifier(cmd, name, modifier, &flags, &buckets) : 0;
+	*err = modifier ? parse_modifier(cmd, name, modifier, &flags, &number) : 0;
 	stack = modifier && !strcmp(modifier, "stacktrace");
 	if (!*err)
 		*err = hist_field_find(hd, cmd, name, &flags, &field);
@@ -273,8 +286,10 @@ static struct hist_field *hist_field_parse_plain(struct hist_data *hd,
 		return NULL;
 	*err = -ENOMEM;		/* Also the kernel's answer for a field of odd size */
 	f = hist_field_create(hd, field, flags);
-	if (f)
-		f->buckets = buckets;
+	if (f && flags & HIST_EXP)
+		f->scale = (unsigned int)number;
+	else if (f)
+		f->buckets = number;
 	return f;
 }
 

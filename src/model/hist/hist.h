@@ -74,6 +74,9 @@ enum hist_flags {
 	HIST_CONST	= 1 << 18,
 	HIST_PERCENT	= 1 << 19,
 	HIST_GRAPH	= 1 << 20,
+	HIST_EXP	= 1 << 21,	/* not in Linux 6.12 */
+	/* The value of an entry stands for several values of the event */
+	HIST_RANGES	= HIST_LOG2 | HIST_BUCKET | HIST_EXP,
 	/* For hist_field_parse(), with HIST_VAR: a reference remains a reference */
 	HIST_FIELD_OF_ACTION = 1u << 31,
 };
@@ -102,6 +105,7 @@ struct hist_field {
 	bool		is_signed;
 	char		*type;
 	uint64_t	buckets;
+	unsigned int	scale;		/* with HIST_EXP */
 	uint64_t	constant;
 	struct hist_field *operands[2];
 	enum hist_operator operator;	/* for an expression */
@@ -162,6 +166,7 @@ struct hist_sort_key {
 /* The parts of the command. */
 struct hist_attrs {
 	char		*keys, *vals, *sort, *name, *clock;
+	char		*percents;	/* of pct= */
 	bool		pause, cont, clear, no_hitcount, ts_in_usecs;
 	unsigned int	map_bits;	/* 0: not given */
 	char		*assignments[HIST_VARS_MAX];

@@ -9,17 +9,20 @@
  *                        "tracked":   [ { "handler", "variable", "value", "saved": { ... } } ... ]
  *                                     } ... ],
  *         "snapshot": { "handler", "variable", "value", "keys" } or null,
+ *         "percentiles": [ { "keys", "field", "values": [ { "percent", "low", "high" } ... ] }
+ *                            ... ],
  *         "totals": { "hits", "entries", "dropped" } } ... ]
  *
- * "raw" is the value in the event, "text" is what `hist` prints for it. Numbers are JSON numbers:
- * addresses take more than 53 bits.
+ * "percentiles" is there with pct=. "raw" is the value in the event, with .exp the number of its
+ * range, which "low" and "high" then have; "text" is what `hist` prints for it. Numbers are JSON
+ * numbers: addresses take more than 53 bits.
  */
 #include <stdlib.h>
 #include <errno.h>
 #include <string.h>
 
-#include "model/hist/entries.h"
 #include "model/hist/json.h"
+#include "model/hist/percentiles.h"
 #include "model/text_memory.h"
 
 static void print_string(const char *s, size_t size, FILE *out)
@@ -64,6 +67,8 @@ static void hist_json_field(const struct hist_field *f, FILE *out)
 	}
 	if (f->flags & HIST_BUCKET)
 		fprintf(out, ", \"buckets\": %llu", (unsigned long long)f->buckets);
+	if (f->flags & HIST_EXP)
+		fprintf(out, ", \"scale\": %u", f->scale);
 }
 
 /* ---- keys ---- */
@@ -100,7 +105,7 @@ static void print_stack(const struct hist_entry *e, const struct hist_field *f, 
 /* The text of a number, by the field's modifier. */
 static void print_number_text(const struct hist_entry *e, const struct hist_field *f, FILE *out)
 {
-	uint64_t v = hist_entry_u64(e, f);
+	uint64_t v = hist_entry_u64(e, f), low, high;
 	char text[64], comm[LAYOUT_COMM_LEN + 1];
 	const char *syscall;
 
@@ -117,11 +122,24 @@ static void print_number_text(const struct hist_entry *e, const struct hist_fiel
 		snprintf(text, sizeof(text), "%s", syscall ? syscall : "unknown_syscall");
 	} else if (f->flags & HIST_LOG2) {
 		snprintf(text, sizeof(text), "~ 2^%llu", (unsigned long long)v);
-	} else if (f->flags & HIST_BUCKET) {
-		snprintf(text, sizeof(text), "~ %llu-%llu", (unsigned long long)v,
-			 (unsigned long long)(v + f->buckets - 1));
+	} else if (f->flags & HIST_RANGES) {
+		hist_key_range(f, v, &low, &high);
+		snprintf(text, sizeof(text), "~ %llu-%llu", (unsigned long long)low,
+			 (unsigned long long)high);
 	}
 	print_string(text, sizeof(text), out);
+}
+
+/* Only where the number itself is not one of the event. */
+static void print_bounds(const struct hist_entry *e, const struct hist_field *f, FILE *out)
+{
+	uint64_t low, high;
+
+	if (!(f->flags & HIST_EXP))
+		return;
+	hist_key_range(f, hist_entry_u64(e, f), &low, &high);
+	fprintf(out, ", \"low\": %llu, \"high\": %llu", (unsigned long long)low,
+		(unsigned long long)high);
 }
 
 static void hist_json_key(const struct hist_entry *e, const struct hist_field *f, FILE *out)
@@ -135,6 +153,7 @@ static void hist_json_key(const struct hist_entry *e, const struct hist_field *f
 		print_string(e->key + f->offset, f->size, out);
 	else
 		print_number(f, hist_entry_u64(e, f), out);
+	print_bounds(e, f, out);
 	fputs(", \"text\": ", out);
 	if (f->flags & HIST_STACKTRACE)
 		print_stack(e, f, true, out);
@@ -318,6 +337,68 @@ static int print_trigger_text(struct trigger *t, FILE *out)
 	return 0;
 }
 
+/* ---- percentiles ---- */
+
+struct group_list {
+	FILE		*out;
+	const char	*separator;
+};
+
+static void print_percentile(const struct percentiles_group *g, uint32_t percentile, FILE *out)
+{
+	uint64_t low, high;
+
+	hist_key_range(g->key, hist_entry_u64(percentiles_entry(g, percentile), g->key), &low,
+		       &high);
+	fprintf(out, "{\"percent\": %g, \"low\": ", (double)percentile / PERCENTILE_UNIT);
+	print_number(g->key, low, out);
+	fputs(", \"high\": ", out);
+	print_number(g->key, high, out);
+	fputc('}', out);
+}
+
+static void print_group(const struct percentiles_group *g, void *arg)
+{
+	const struct hist_data *hd = g->entries[0]->hd;
+	struct group_list *list = arg;
+	const char *separator = "";
+	FILE *out = list->out;
+	uint32_t p;
+
+	fprintf(out, "%s\n   {\"keys\": [", list->separator);
+	for (unsigned int i = hd->n_vals; i < hd->n_fields; i++) {
+		if (hd->fields[i] == g->key)
+			continue;
+		fputs(separator, out);
+		hist_json_key(g->entries[0], hd->fields[i], out);
+		separator = ", ";
+	}
+	fputs("], ", out);
+	hist_json_name("field", hist_field_name(g->key), out);
+	fputs(", \"values\": [", out);
+	for (unsigned int i = 0; percentiles_get(hd, i, &p); i++) {
+		fputs(i ? ", " : "", out);
+		print_percentile(g, p, out);
+	}
+	fputs("]}", out);
+	list->separator = ",";
+}
+
+static int hist_json_percentiles(const struct hist_entries *all, FILE *out)
+{
+	struct group_list list = { .out = out, .separator = "" };
+	int err;
+
+	if (!all->hd->attrs.percents)
+		return 0;
+	fputs(",\n  \"percentiles\": [", out);
+	err = percentiles_each(all, print_group, &list);
+	fputs("]", out);
+	return err;
+}
+
+/* ---- the whole ---- */
+
 static int hist_json_one(struct trigger *t, FILE *out)
 {
 	struct hist_data *hd = hist_of(t);
@@ -335,6 +416,8 @@ static int hist_json_one(struct trigger *t, FILE *out)
 	}
 	fputs("],\n  \"snapshot\": ", out);
 	hist_json_snapshot(hd, out);
+	if (!err)
+		err = hist_json_percentiles(&all, out);
 	fprintf(out, ",\n  \"totals\": {\"hits\": %llu, \"entries\": %u, \"dropped\": %llu}}",
 		(unsigned long long)all.hits, all.nr, (unsigned long long)all.drops);
 	hist_entries_free(&all);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "model/errlog.h"
-#include "model/hist/hist.h"
+#include "model/hist/percentiles.h"
 #include "model/text.h"
 
 /* Only the first error of a command counts. */
@@ -78,6 +78,7 @@ void hist_attrs_free(struct hist_attrs *a)
 	free(a->sort);
 	free(a->name);
 	free(a->clock);
+	free(a->percents);
 	*a = (struct hist_attrs){ 0 };
 }
 
@@ -122,6 +123,8 @@ static int parse_assignment(const struct hist_command_text *cmd, char *s, struct
 		return text_set(&a->clock, text_strip(s + strlen("clock=")));
 	if ((value = behind(s, "size=")))
 		return parse_size(value, &a->map_bits);
+	if ((value = behind(s, "pct=")) && percentiles_is_list(value))
+		return text_set(&a->percents, value);
 	if (a->n_assignments == HIST_VARS_MAX)
 		return hist_refuse(cmd, "Too many variables defined", s);
 	return text_set(&a->assignments[a->n_assignments++], s);

@@ -22,6 +22,8 @@ static void hist_print_field(const struct hist_field *f, FILE *out)
 		fprintf(out, ".%s", modifier);
 	if (f->buckets)
 		fprintf(out, "=%llu", (unsigned long long)f->buckets);
+	if (f->flags & HIST_EXP)
+		fprintf(out, "=%u", f->scale);
 }
 
 static void hist_print_key(const struct hist_field *f, FILE *out)
@@ -130,6 +132,8 @@ void hist_trigger_print(struct trigger *t, FILE *out)
 	print_vars(hd, out);
 	print_sort(hd, out);
 	fprintf(out, ":size=%u", 1u << hd->map_bits);
+	if (hd->attrs.percents)
+		fprintf(out, ":pct=%s", hd->attrs.percents);
 	if (hd->enable_timestamps)
 		fprintf(out, ":clock=%s", hd->attrs.clock);
 	if (hd->attrs.no_hitcount)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/hist/entries.h"
+#include "model/hist/percentiles.h"
 
 /* The largest sum of a val, and the sum of all, for .graph and .percent. */
 struct val_total {
@@ -54,10 +54,10 @@ static void print_execname(const struct hist_entry *e, const struct hist_field *
 		(unsigned long long)hist_entry_u64(e, f));
 }
 
-static void hist_show_key(const struct hist_entry *e, const struct hist_field *f, FILE *out)
+void hist_show_key(const struct hist_entry *e, const struct hist_field *f, FILE *out)
 {
 	const char *name = hist_field_name(f), *syscall;
-	uint64_t v = hist_entry_u64(e, f);
+	uint64_t v = hist_entry_u64(e, f), low, high;
 
 	if (f->flags & HIST_HEX) {
 		fprintf(out, "%s: %llx", name, (unsigned long long)v);
@@ -73,9 +73,10 @@ static void hist_show_key(const struct hist_entry *e, const struct hist_field *f
 		print_stack(e, f, out);
 	} else if (f->flags & HIST_LOG2) {
 		fprintf(out, "%s: ~ 2^%-2llu", name, (unsigned long long)v);
-	} else if (f->flags & HIST_BUCKET) {
-		fprintf(out, "%s: ~ %llu-%llu", name, (unsigned long long)v,
-			(unsigned long long)(v + f->buckets - 1));
+	} else if (f->flags & HIST_RANGES) {
+		hist_key_range(f, v, &low, &high);
+		fprintf(out, "%s: ~ %llu-%llu", name, (unsigned long long)low,
+			(unsigned long long)high);
 	} else if (f->flags & HIST_STRING) {
 		fprintf(out, "%s: %-50.*s", name, (int)f->size, e->key + f->offset);
 	} else {
@@ -270,6 +271,8 @@ static int hist_show_one(struct trigger *t, unsigned int n, FILE *out)
 		(unsigned long long)all.hits, all.nr, (unsigned long long)all.drops);
 	if (hd->event->model->hist_legacy)
 		fputs("    Duplicates: 0\n", out);
+	if (!err)
+		err = percentiles_print(&all, out);
 	hist_entries_free(&all);
 	return err;
 }

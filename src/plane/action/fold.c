@@ -7,6 +7,7 @@
  * A function that carries out an op returns whether the code goes on.
  */
 #include "plane/action/fold.h"
+#include "plane/exponential.h"
 
 /* The binary logarithm of `v`, rounded up to a power of two. */
 static inline uint64_t log2_up(uint64_t v)
@@ -366,6 +367,8 @@ static inline __attribute__((always_inline)) bool step_value(struct fold *f, con
 		return push(f, log2_up(fold_pop(f)));
 	case OP_BUCKET:
 		return push(f, bucket(op, fold_pop(f)));
+	case OP_EXPONENTIAL:
+		return push(f, exponential_bucket((unsigned int)op->imm, fold_pop(f)));
 	case OP_USECS:
 		return push(f, (fold_pop(f) + 500) / 1000);
 	case OP_NEG:

@@ -54,6 +54,8 @@ static void modifiers_print_as_the_kernel_prints_them(void **state)
 		{ "hist:keys=u64.hex", "{ u64: 1044 } hitcount:          1\n" },
 		{ "hist:keys=u64.log2", "{ u64: ~ 2^13 } hitcount:          1\n" },
 		{ "hist:keys=u64.buckets=100", "{ u64: ~ 4100-4199 } hitcount:          1\n" },
+		{ "hist:keys=u64.exp=3", "{ u64: ~ 4097-4466 } hitcount:          1\n" },
+		{ "hist:keys=u64.exp=0", "{ u64: ~ 4097-8192 } hitcount:          1\n" },
 		{ "hist:keys=u64.sym",
 		  "{ u64: [1044] first_function                                "
 		  "} hitcount:          1\n" },
@@ -106,6 +108,51 @@ static void percents_and_graphs_are_of_all_entries(void **state)
 			       "####################\n");
 }
 
+static void percentiles_are_the_ranges_that_have_them(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(command(f->all, "hist:keys=u64.exp=3:sort=u64:pct=50,99.0,99.9"), 0);
+	for (unsigned int i = 1; i <= 1000; i++)
+		hit_all(f, 1, i <= 500 ? 100 : i <= 990 ? 1000 : 50000);
+	assert_prints(hist_print(top_file(f->all), out),
+		      "# event histogram\n#\n# trigger info: "
+		      "hist:keys=u64.exp=3:vals=hitcount:sort=u64.exp=3:size=2048:pct=50,99.0,99.9 "
+		      "[active]\n#\n\n"
+		      "{ u64: ~ 99-107 } hitcount:        500\n"
+		      "{ u64: ~ 940-1024 } hitcount:        490\n"
+		      "{ u64: ~ 46341-50535 } hitcount:         10\n"
+		      "\nTotals:\n    Hits: 1000\n    Entries: 3\n    Dropped: 0\n"
+		      "\nPercentiles of u64, in ranges of 9.1 %:\n"
+		      "    50%: ~ 99-107 99%: ~ 940-1024 99.9%: ~ 46341-50535\n");
+}
+
+/* A percentile for each value of the other keys, whatever the order of the entries. */
+static void percentiles_are_of_each_group(void **state)
+{
+	struct fixture *f = *state;
+	char *text;
+
+	assert_int_equal(command(f->all, "hist:keys=u64,s32:pct=50,100"), 0);
+	for (int i = 1; i <= 5; i++)
+		hit_all(f, 2, 100 - (uint64_t)i);
+	hit_all(f, 1, 7);
+	text = printed(hist_print(top_file(f->all), out));
+	assert_non_null(strstr(text, "\nPercentiles of s32:\n"
+				     "    { u64:          7 } 50%: 1 100%: 1\n"));
+	free(text);
+	assert_int_equal(command(f->all, "!hist:keys=u64,s32"), 0);
+	assert_int_equal(command(f->all, "hist:keys=u64.buckets=1,s32:pct=50,100"), 0);
+	for (int i = 1; i <= 5; i++)
+		hit_all(f, 2, 100 - (uint64_t)i);
+	hit_all(f, 1, 7);
+	text = printed(hist_print(top_file(f->all), out));
+	assert_non_null(strstr(text, "\nPercentiles of u64, in ranges of 1:\n"
+				     "    { s32:          1 } 50%: ~ 7-7 100%: ~ 7-7\n"
+				     "    { s32:          2 } 50%: ~ 97-97 100%: ~ 99-99\n"));
+	free(text);
+}
+
 static void stacks_are_symbols_line_by_line(void **state)
 {
 	struct fixture *f = *state;
@@ -156,6 +203,10 @@ int main(void)
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(percents_and_graphs_are_of_all_entries,
 						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(percentiles_are_the_ranges_that_have_them,
+						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(percentiles_are_of_each_group, fixture_setup,
+						fixture_teardown),
 		cmocka_unit_test_setup_teardown(stacks_are_symbols_line_by_line, fixture_setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(several_hists_are_printed_one_after_the_other,
