@@ -74,7 +74,7 @@ static double lasting(struct mount_point *m, const char *path)
 	return !e || stays(e) ? FOR_EVER : 0;
 }
 
-static int attributes(struct mount_point *m, const char *path, struct stat *out)
+static int attributes(struct mount_point *m, const char *path, struct stat *out, bool *raw)
 {
 	struct tree_stat st = { 0 };
 	int ret = tree_stat(m->srv->tree, path, &st);
@@ -88,6 +88,8 @@ static int attributes(struct mount_point *m, const char *path, struct stat *out)
 	out->st_uid = geteuid();
 	out->st_gid = getegid();
 	out->st_blksize = 4096;
+	if (raw)
+		*raw = st.raw;
 	return 0;
 }
 
@@ -95,19 +97,22 @@ static void reply_entry(fuse_req_t req, const char *path)
 {
 	struct fuse_entry_param e = { 0 };
 	struct mount_point *m = mount_of(req);
-	int ret = attributes(m, path, &e.attr);
+	bool raw = false;
+	int ret = attributes(m, path, &e.attr, &raw);
 	struct node *n;
 
 	if (ret < 0) {
 		fuse_reply_err(req, -ret);
 		return;
 	}
-	n = node_get(m, path);
+	n = raw ? node_get_raw(path) : node_get(m, path);
 	if (!n) {
 		fuse_reply_err(req, ENOMEM);
 		return;
 	}
 	e.ino = (fuse_ino_t)(uintptr_t)n;
+	if (raw)
+		e.attr.st_size = RAW_SIZE;
 	e.entry_timeout = e.attr_timeout = lasting(m, path);
 	if (fuse_reply_entry(req, &e))
 		node_put(m, n, 1);
@@ -144,7 +149,7 @@ void fuse_on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct mount_point *m = mount_of(req);
 	struct stat st;
-	int ret = attributes(m, node_of(m, ino)->path, &st);
+	int ret = attributes(m, node_of(m, ino)->path, &st, NULL);
 
 	(void)fi;
 	if (ret < 0) {
@@ -177,7 +182,7 @@ void fuse_on_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_s
 	struct stat now;
 
 	if ((to_set & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) &&
-	    attributes(m, node_of(m, ino)->path, &now) >= 0 &&
+	    attributes(m, node_of(m, ino)->path, &now, NULL) >= 0 &&
 	    wants_other_rights(&now, attr, to_set))
 		fuse_reply_err(req, EPERM);
 	else

@@ -40,6 +40,15 @@ static void fuse_on_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *
 		fuse_reply_err(req, -ret);
 		return;
 	}
+	if (tree_raw_size(f->file)) {
+		f->pages = raw_pages_create();
+		if (!f->pages) {
+			tree_release(f->file);
+			free(f);
+			fuse_reply_err(req, ENOMEM);
+			return;
+		}
+	}
 	f->only_read = (flags & O_ACCMODE) == O_RDONLY;
 	f->ino = ino;
 	f->reader = fuse_req_ctx(req)->pid;
@@ -59,8 +68,11 @@ off_t open_file_size(fuse_req_t req, fuse_ino_t ino)
 	struct open_file *f;
 
 	list_each(f, &mount_of(req)->files, node)
-		if (f->ino == ino && f->reader == who && f->only_read && f->end >= 0 &&
-		    !tree_is_pipe(f->file))
+		if (f->ino != ino)
+			continue;
+		else if (f->pages)
+			return RAW_SIZE;
+		else if (f->reader == who && f->only_read && f->end >= 0 && !tree_is_pipe(f->file))
 			return f->end + FOLLOW_AHEAD;
 	return 0;
 }
@@ -73,17 +85,16 @@ static void wait_interrupted(fuse_req_t req, void *data)
 	((struct read_wait *)data)->interrupted = true;	/* F3 */
 }
 
-static void wait_for_events(struct mount_point *m, fuse_req_t req, struct open_file *f, size_t size)
+static void wait_for_events(struct mount_point *m, const struct read_wait *read)
 {
-	struct read_wait *w = calloc(1, sizeof(*w));
+	struct read_wait *w = malloc(sizeof(*w));
+	fuse_req_t req = read->req;
 
 	if (!w) {
 		fuse_reply_err(req, ENOMEM);
 		return;
 	}
-	w->req = req;
-	w->file = f;
-	w->size = size;
+	*w = *read;
 	list_add_tail(&w->node, &m->waits);
 	fuse_req_interrupt_func(req, wait_interrupted, w);
 }
@@ -111,21 +122,32 @@ static void read_from_start(struct mount_point *m, struct open_file *f, fuse_ino
 	f->file = fresh;
 }
 
+static ssize_t read_file(const struct read_wait *r, char *buf)
+{
+	if (!r->file->pages)
+		return tree_read(r->file->file, buf, r->size, r->off);
+	return r->page_cache ? raw_read_whole(r->file, buf, r->size, r->off)
+			     : raw_read(r->file, buf, r->size, r->off);
+}
+
 static void fuse_on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 			    struct fuse_file_info *fi)
 {
 	struct open_file *f = fuse_file_of(fi);
+	/* Only the page cache reads without a lock owner. */
+	const struct read_wait read = { .req = req, .file = f, .size = size, .off = off,
+					.page_cache = f->pages && !fi->lock_owner };
 	char *buf = malloc(size);
 	ssize_t ret;
 
-	if (off == 0 && f->was_read)
+	if (off == 0 && f->was_read && !f->pages)
 		read_from_start(mount_of(req), f, ino);
 	f->was_read = true;
-	ret = buf ? tree_read(f->file, buf, size, off) : -ENOMEM;
+	ret = buf ? read_file(&read, buf) : -ENOMEM;
 	f->end = ret == 0 ? off : -1;
 	/* Each read brings the flags of that moment, so fcntl(F_SETFL) has an effect. */
 	if (ret == -EAGAIN && !(fi->flags & O_NONBLOCK))
-		wait_for_events(mount_of(req), req, f, size);
+		wait_for_events(mount_of(req), &read);
 	else
 		reply_read(req, buf, ret);
 	free(buf);
@@ -134,7 +156,7 @@ static void fuse_on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 bool read_wait_retry(struct read_wait *w)
 {
 	char *buf = malloc(w->size);
-	ssize_t ret = buf ? tree_read(w->file->file, buf, w->size, 0) : -ENOMEM;
+	ssize_t ret = buf ? read_file(w, buf) : -ENOMEM;
 
 	if (ret == -EAGAIN && w->interrupted)
 		ret = -EINTR;
@@ -193,6 +215,7 @@ void open_file_destroy(struct open_file *f)
 {
 	forget_poller(f);
 	list_del(&f->node);
+	raw_pages_destroy(f->pages);
 	tree_release(f->file);
 	free(f);
 }
@@ -231,7 +254,19 @@ bool open_file_wake(struct open_file *f)
 	return false;
 }
 
+/*
+ * splice asks for no page that it does not use, and it waits for each answer, so that a signal
+ * interrupts it (P1).
+ */
+static void fuse_on_init(void *mount, struct fuse_conn_info *conn)
+{
+	(void)mount;
+	conn->max_readahead = 0;
+	conn->want &= ~FUSE_CAP_ASYNC_READ;
+}
+
 const struct fuse_lowlevel_ops fuse_ops = {
+	.init = fuse_on_init,
 	.lookup = fuse_on_lookup,
 	.forget = fuse_on_forget,
 	.forget_multi = fuse_on_forget_multi,

@@ -47,6 +47,21 @@ struct node *node_get(struct mount_point *m, const char *path)
 	return n;
 }
 
+struct node *node_get_raw(const char *path)
+{
+	struct node *n = calloc(1, sizeof(*n));
+
+	if (n)
+		n->path = strdup(path);
+	if (!n || !n->path) {
+		free(n);
+		return NULL;
+	}
+	n->raw = true;
+	n->lookups = 1;
+	return n;
+}
+
 static void node_free(void *node)
 {
 	struct node *n = node;
@@ -62,7 +77,8 @@ void node_put(struct mount_point *m, struct node *n, uint64_t lookups)
 	n->lookups -= lookups < n->lookups ? lookups : n->lookups;
 	if (n->lookups)
 		return;
-	tdelete(n, &m->nodes, compare_nodes);
+	if (!n->raw)
+		tdelete(n, &m->nodes, compare_nodes);
 	node_free(n);
 }
 

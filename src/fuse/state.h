@@ -6,6 +6,7 @@
  *   node.c          the number by which the kernel knows a path
  *   dir.c           lookup, attributes, directories, mkdir and rmdir
  *   file.c          open, read, write, poll, release
+ *   raw.c           trace_pipe_raw, by offset, so that splice(2) may read it
  *
  * These files use libfuse's low-level interface: a reader of trace_pipe may have to wait without
  * blocking a thread, and a signal must be able to interrupt it.
@@ -20,6 +21,7 @@
 
 struct node {
 	char		*path;		/* the key in mount_point.nodes */
+	bool		raw;		/* P2: not in mount_point.nodes */
 	uint64_t	lookups;	/* the kernel's references */
 };
 
@@ -36,9 +38,15 @@ struct mount_point {
 	struct list_head files;		/* struct open_file */
 };
 
+struct raw_pages;
+
+/* The size of an open trace_pipe_raw (P1). */
+#define RAW_SIZE ((off_t)1 << 62)
+
 struct open_file {
 	struct list_head node;		/* in mount_point.files */
 	struct tree_file *file;
+	struct raw_pages *pages;	/* of trace_pipe_raw; NULL: another file */
 	bool		only_read;
 	bool		was_read;
 	fuse_ino_t	ino;
@@ -47,12 +55,14 @@ struct open_file {
 	struct fuse_pollhandle *poll;	/* of the process that polls; NULL: none does */
 };
 
-/* A read of an empty pipe that has no answer yet. */
+/* A read; one of an empty pipe is put aside until there is an answer. */
 struct read_wait {
 	struct list_head node;
 	fuse_req_t	req;
 	struct open_file *file;
 	size_t		size;
+	off_t		off;
+	bool		page_cache;	/* for splice(2): trace_pipe_raw only */
 	/* Set inside libfuse's dispatch; the loop then answers the read */
 	bool		interrupted;
 };
@@ -62,6 +72,8 @@ extern const struct fuse_lowlevel_ops fuse_ops;
 struct node *node_of(struct mount_point *m, fuse_ino_t ino);
 /* Counts one lookup; NULL: out of memory. */
 struct node *node_get(struct mount_point *m, const char *path);
+/* Another node of the path, which no other lookup gets (P2). */
+struct node *node_get_raw(const char *path);
 void node_put(struct mount_point *m, struct node *n, uint64_t lookups);
 void nodes_destroy(struct mount_point *m);
 
@@ -86,6 +98,14 @@ void fuse_on_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name);
 void fuse_on_unlink(fuse_req_t req, fuse_ino_t parent, const char *name);
 void fuse_on_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 		       struct fuse_file_info *fi);
+
+/* raw.c */
+struct raw_pages *raw_pages_create(void);
+void raw_pages_destroy(struct raw_pages *p);
+/* What a read(2) gets: the rest of a sub-buffer; -EAGAIN: there is none yet. */
+ssize_t raw_read(struct open_file *f, char *buf, size_t size, off_t off);
+/* What the page cache gets: all `size` bytes, or -EAGAIN. */
+ssize_t raw_read_whole(struct open_file *f, char *buf, size_t size, off_t off);
 
 /* file.c */
 /* The size that a reader as in F5 has to see; 0: the caller is no such reader. */

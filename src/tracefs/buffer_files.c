@@ -256,10 +256,12 @@ static ssize_t read_raw_of(struct tree_file *f, int snapshot, char *buf, size_t 
 	int rc;
 
 	if (f->pending_off >= f->pending_len) {
-		if (!f->pending)
-			f->pending = malloc(subbuf);
-		if (!f->pending)
+		/* buffer_subbuf_size_kb may have changed since. */
+		char *page = realloc(f->pending, subbuf);
+
+		if (!page)
 			return -ENOMEM;
+		f->pending = page;
 		rc = buffer ? ring_consume_page(f->consumer, buffer, f->pending, subbuf) : 0;
 		if (rc <= 0)
 			return rc ? rc : snapshot ? 0 : -EAGAIN;
@@ -511,7 +513,8 @@ const struct file_kind cpu_kinds[] = { BUFFER_SIZE,
 				       .mode = 0440,
 				       .open = open_snapshot_raw,
 				       .read = read_snapshot_raw,
-				       .release = release_raw },
+				       .release = release_raw,
+				       .raw = true },
 				      { .name = "stats", .mode = 0440, .print = print_stats },
 				      TRACE,
 				      TRACE_PIPE,
@@ -520,7 +523,8 @@ const struct file_kind cpu_kinds[] = { BUFFER_SIZE,
 				       .open = open_raw,
 				       .read = read_raw,
 				       .release = release_raw,
-				       .pipe = true },
+				       .pipe = true,
+				       .raw = true },
 				      { .name = "trace_raw",
 				       .mode = 0440,
 				       .open = open_trace_raw,

@@ -249,6 +249,7 @@ int tree_stat(struct tree *t, const char *path, struct tree_stat *out)
 	if (p.type == PLACE_FILE) {
 		out->mode = S_IFREG | (p.extra ? p.extra->mode : p.kind->mode);
 		out->nlink = 1;
+		out->raw = p.kind && p.kind->raw;
 	}
 	return 0;
 }
@@ -616,4 +617,16 @@ unsigned int tree_poll(struct tree_file *f)
 		return POLLIN;
 	b = instance_buffer(inst, 0);
 	return b && ring_readable(f->tree->model->session, b, f->at.cpu, percent) ? POLLIN : 0;
+}
+
+size_t tree_raw_size(const struct tree_file *f)
+{
+	return f->at.kind && f->at.kind->raw ? f->at.inst->subbuf_size : 0;
+}
+
+bool tree_raw_full(const struct tree_file *f)
+{
+	data_ref b = instance_buffer(f->at.inst, tree_is_pipe(f) ? 0 : 1);
+
+	return b && ring_unread(f->tree->model->session, b, f->at.cpu) >= tree_raw_size(f);
 }

@@ -25,6 +25,7 @@ struct tree_stat {
 	mode_t		mode;		/* S_IFDIR | 0750, S_IFREG | 0640 / 0440 / 0220 */
 	uint64_t	ino;
 	unsigned int	nlink;
+	bool		raw;		/* its content is sub-buffers: tree_raw_size() */
 };
 
 struct tree *tree_create(struct model *m);
@@ -64,6 +65,14 @@ int tree_release(struct tree_file *f);
 unsigned int tree_poll(struct tree_file *f);
 /* Whether reads of the file may have to wait for events. */
 bool tree_is_pipe(const struct tree_file *f);
+
+/*
+ * The size of a sub-buffer, if each read of the file takes one (trace_pipe_raw, snapshot_raw). 0:
+ * another file.
+ */
+size_t tree_raw_size(const struct tree_file *f);
+/* Whether the next sub-buffer would be full, or nearly, with what there is now. */
+bool tree_raw_full(const struct tree_file *f);
 
 /* A source may add files at the root (replay control); see sources/. */
 struct tree_extra {

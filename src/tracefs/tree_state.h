@@ -48,6 +48,7 @@ struct file_kind {
 	void		(*release)(struct tree_file *f);
 	bool		outlives;	/* can be read after its event is removed */
 	bool		pipe;
+	bool		raw;		/* each read takes a sub-buffer */
 	/* A reader at its end that reads again gets the new text (tail -f). */
 	bool		follows;
 	/* It can be opened but is not listed, because the kernel has no such file. */

@@ -417,6 +417,14 @@ static void add_level(struct ring_view *v, void *arg)
 	sum->total += (uint64_t)(v->nr_pages - 1) * v->subbuf_size;
 }
 
+uint64_t ring_unread(struct session *s, data_ref buffer, int cpu)
+{
+	struct fill_level level = { 0 };
+
+	ring_each(s, buffer, cpu, add_level, &level);
+	return level.used;
+}
+
 bool ring_readable(struct session *s, data_ref buffer, int cpu, unsigned int percent)
 {
 	struct fill_level level = { 0 };
