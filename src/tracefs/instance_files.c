@@ -444,6 +444,18 @@ static int print_available_events(struct tree_file *f, FILE *out)
 	return 0;
 }
 
+static int print_event_filters(struct tree_file *f, FILE *out)
+{
+	event_filters_print(f->at.inst, out);
+	return 0;
+}
+
+static int print_event_triggers(struct tree_file *f, FILE *out)
+{
+	event_triggers_print(f->at.inst, out);
+	return 0;
+}
+
 static int print_cmdlines(struct tree_file *f, FILE *out)
 {
 	cmdlines_print(f->tree->model->cmdlines, out);
@@ -551,5 +563,10 @@ const struct file_kind top_kinds[] = {
 	{ .name = "saved_cmdlines_size", .mode = 0640, .print = print_cmdlines_size,
 	  .write = write_cmdlines_size },
 	{ .name = "saved_tgids", .mode = 0440, .print = print_tgids },
+	/* Of Linux 7.0: not listed, as 6.12 has no such files. */
+	{ .name = "show_event_filters", .mode = 0440, .print = print_event_filters,
+	  .hidden = true },
+	{ .name = "show_event_triggers", .mode = 0440, .print = print_event_triggers,
+	  .hidden = true },
 	{ 0 }
 };

@@ -109,5 +109,9 @@ void system_print_filter(FILE *out);
 int event_file_trigger_write(struct event_file *f, const char *text);
 void event_file_trigger_truncate(struct event_file *f);
 void event_file_trigger_print(struct event_file *f, FILE *out);
+/* The same, each with "SYSTEM:EVENT\t" in front; nothing if there is none. */
+void event_file_trigger_print_named(struct event_file *f, FILE *out);
+/* "SYSTEM:EVENT\tFILTER\n", or nothing. */
+void event_file_print_filter_named(const struct event_file *f, FILE *out);
 
 #endif

@@ -234,3 +234,27 @@ int event_set_enable(struct instance *inst, const struct system *sys, bool on)
 
 	return switch_events(inst, &p, on);
 }
+
+void event_filters_print(struct instance *inst, FILE *out)
+{
+	struct event *e = NULL;
+	struct event_file *f;
+
+	while ((e = event_next(inst, e))) {
+		f = event_file_find(inst, e);
+		if (f)
+			event_file_print_filter_named(f, out);
+	}
+}
+
+void event_triggers_print(struct instance *inst, FILE *out)
+{
+	struct event *e = NULL;
+	struct event_file *f;
+
+	while ((e = event_next(inst, e))) {
+		f = event_file_find(inst, e);
+		if (f)
+			event_file_trigger_print_named(f, out);
+	}
+}

@@ -23,6 +23,9 @@ int event_set_word(struct instance *inst, const char *word);
 void event_set_clear(struct instance *inst);
 void event_set_print(struct instance *inst, FILE *out);
 void event_available_print(struct instance *inst, FILE *out);
+/* show_event_filters, show_event_triggers: files of Linux 7.0 */
+void event_filters_print(struct instance *inst, FILE *out);
+void event_triggers_print(struct instance *inst, FILE *out);
 
 /* events/SYSTEM/enable, events/enable (sys NULL): '0', '1', 'X' or '?' (no events). */
 char event_set_enabled(struct instance *inst, const struct system *sys);

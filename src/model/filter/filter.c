@@ -208,6 +208,13 @@ void event_file_print_filter(struct event_file *f, FILE *out)
 		fprintf(out, "%s\n", f->filter->text);
 }
 
+void event_file_print_filter_named(const struct event_file *f, FILE *out)
+{
+	if (f->filter)
+		fprintf(out, "%s:%s\t%s\n", f->event->system->name, f->event->name,
+			f->filter->text);
+}
+
 /* Sets the filter of one event of a system. Whatever the error is, the system's error is logged. */
 static int set_in_system(struct event_file *f, const char *text)
 {

@@ -337,6 +337,19 @@ static bool has_visible(const struct event_file *f)
 	return false;
 }
 
+void event_file_trigger_print_named(struct event_file *f, FILE *out)
+{
+	struct trigger *t;
+
+	list_each(t, &f->triggers, node) {
+		if (!t->cmd->print)
+			continue;
+		fprintf(out, "%s:%s\t", f->event->system->name, f->event->name);
+		t->cmd->print(t, out);
+		fputc('\n', out);
+	}
+}
+
 void event_file_trigger_print(struct event_file *f, FILE *out)
 {
 	struct trigger *t;

@@ -220,6 +220,19 @@ static void a_hist_has_json_that_is_not_listed(void **state)
 	assert_false(lists(w, "events/test/first", "hist.json"));
 }
 
+static void filters_and_triggers_of_all_events_are_in_one_file(void **state)
+{
+	struct fixture *w = *state;
+
+	assert_file(w, "show_event_filters", "");
+	assert_file(w, "show_event_triggers", "");
+	assert_becomes(w, "events/test/first/filter", "common_pid > 3\n", "common_pid > 3\n");
+	assert_becomes(w, "events/test/first/trigger", "traceoff:1\n", "traceoff:count=1\n");
+	assert_file(w, "show_event_filters", "test:first\tcommon_pid > 3\n");
+	assert_file(w, "show_event_triggers", "test:first\ttraceoff:count=1\n");
+	assert_false(lists(w, "", "show_event_filters"));
+}
+
 static void a_promised_line_that_never_comes_is_given_at_the_end(void **state)
 {
 	struct fixture *w = *state;
@@ -287,6 +300,7 @@ int main(void)
 		TEST(a_line_that_ends_in_a_backslash_waits_for_the_next),
 		TEST(joined_lines_keep_words_apart),
 		TEST(a_hist_has_json_that_is_not_listed),
+		TEST(filters_and_triggers_of_all_events_are_in_one_file),
 		TEST(a_promised_line_that_never_comes_is_given_at_the_end),
 		TEST(a_command_as_long_as_a_page_is_refused),
 		TEST(a_source_adds_a_file),
