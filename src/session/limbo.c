@@ -141,6 +141,7 @@ size_t session_reclaim(struct session *s)
 	 */
 	ring_leases_serve(s);
 	attach_restore(s);
+	attach_settle(s);
 	if (!l->nr || !limbo_barrier(s))
 		return l->nr;
 	oldest = oldest_epoch(s);

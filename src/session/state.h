@@ -37,6 +37,9 @@ struct process {
 	bool		waits;		/* it waits for attach_go() */
 	uint32_t	waits_for;	/* the number of the request that waits */
 	bool		described;	/* process_describe() was called */
+	bool		settled;	/* it is described, and epoll reports its end */
+	/* Its connection has ended, and nobody has looked yet whether the process has left */
+	bool		perhaps_left;
 	bool		known;		/* it existed before it connected: follow.c */
 	/* It did not answer a command for sites in time: the server no longer waits for it */
 	bool		slow;
@@ -86,6 +89,9 @@ struct session {
 	int64_t		stepped;	/* milliseconds: when attach_step() last did its work */
 	/* Milliseconds: no connection is accepted until then; 0: all are */
 	int64_t		paused_until;
+	/* Milliseconds: when attach_settle() has work to do; 0: it has none */
+	int64_t		settle_at;
+	unsigned int	nr_perhaps_left;	/* processes of which that is true */
 	int		poll_fd;	/* an epoll with the socket, connections and pidfds */
 	struct attach_hooks hooks;
 	/* ATTACH_PACKET bytes: the packet that is being read */
@@ -144,20 +150,20 @@ void slot_recycle(struct session *s, uint32_t index);
 int process_add(struct session *s, pid_t pid, int pidfd, int conn);
 /* Notes which image the process says it runs. */
 void process_runs(struct session *s, unsigned int index, uint64_t image);
-/* Reads about it in /proc, which takes a while: mostly after its first answer. */
+/* Reads about it in /proc, which takes a while: mostly some time after its first answer. */
 void process_describe(struct session *s, unsigned int index);
 void process_remove(struct session *s, unsigned int index);
 bool process_alive(const struct process *p);
 /* Takes over those of the old server, after session_open() */
 void processes_restore(struct session *s);
-/* Its start time when it connected */
+/* Its start time; describes it if that was not done yet */
 uint64_t process_began(struct session *s, unsigned int index);
 
 /* follow.c: new processes join the sets of pids of their creators */
 /* The process left, or executes another program */
 void follow_remember(struct session *s, pid_t pid, uint64_t start_time);
 /* Whether the process is attached, or was */
-bool follow_knows(const struct session *s, pid_t pid, uint64_t start_time);
+bool follow_knows(struct session *s, pid_t pid, uint64_t start_time);
 void follow_child(struct session *s, pid_t pid);	/* the process joins */
 
 /* instance_book.c */
@@ -186,6 +192,10 @@ unsigned int threads_finish(struct session *s, unsigned int index);
 int attach_listen(struct session *s);
 /* Accepts connections again when the pause is over. */
 void attach_restore(struct session *s);
+/* What a process needs only if it lives longer than a few milliseconds (server.c). */
+void attach_settle(struct session *s);
+/* Decides now which processes have left: before somebody counts or lists them. */
+void attach_settle_left(struct session *s);
 /*
  * epoll reports the descriptor to attach_serve(). It belongs to a process (1 + index), 0: it is the
  * socket.

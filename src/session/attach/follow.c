@@ -54,13 +54,11 @@ static bool is_it(const struct process_entry *e, pid_t pid, uint64_t start_time)
 	return e->pid == (uint32_t)pid && e->start_time == start_time;
 }
 
-bool follow_knows(const struct session *s, pid_t pid, uint64_t start_time)
+bool follow_knows(struct session *s, pid_t pid, uint64_t start_time)
 {
-	const struct process_entry *e =
-		(const struct process_entry *)(s->config.base + s->header->processes);
-
 	for (unsigned int i = 0; i < s->processes_end; i++)
-		if (s->processes[i].known && is_it(&e[i], pid, start_time))
+		if (s->processes[i].known && s->processes[i].pid == pid &&
+		    process_began(s, i) == start_time)
 			return true;
 	for (unsigned int i = 0; i < FOLLOW_GONE; i++)
 		if (is_it(&s->gone[i], pid, start_time))

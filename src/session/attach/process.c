@@ -19,13 +19,24 @@ static struct process_entry *entry_of(struct session *s, unsigned int index)
 	return (struct process_entry *)(s->config.base + s->header->processes) + index;
 }
 
-/* The first free entry, or -EUSERS. */
-static int entry_find(struct session *s)
+static unsigned int entry_first_free(const struct session *s)
 {
 	unsigned int i = 0;
 
 	while (i < s->processes_end && s->processes[i].pid)
 		i++;
+	return i;
+}
+
+/* The first free entry, or -EUSERS. */
+static int entry_find(struct session *s)
+{
+	unsigned int i = entry_first_free(s);
+
+	if (i == LAYOUT_MAX_PROCESSES) {
+		attach_settle_left(s);
+		i = entry_first_free(s);
+	}
 	if (i == LAYOUT_MAX_PROCESSES)
 		return -EUSERS;
 	if (i == s->processes_end)
@@ -39,8 +50,6 @@ int process_add(struct session *s, pid_t pid, int pidfd, int conn)
 	    err = index < 0 ? index : attach_watch(s, (unsigned int)index + 1, conn);
 	struct process_entry *e;
 
-	if (!err && pidfd >= 0)
-		err = attach_watch(s, (unsigned int)index + 1, pidfd);
 	if (err)
 		return err;
 	s->processes[index] = (struct process){
@@ -61,6 +70,15 @@ void process_runs(struct session *s, unsigned int index, uint64_t image)
 	s->processes[index].image = entry_of(s, index)->image = image;
 }
 
+bool process_alive(const struct process *p)
+{
+	struct pollfd fd = { .fd = p->pidfd, .events = POLLIN };
+
+	if (p->pidfd < 0)
+		return true;	/* unknown: its slots stay as they are */
+	return poll(&fd, 1, 0) <= 0;
+}
+
 void process_describe(struct session *s, unsigned int index)
 {
 	struct process *p = &s->processes[index];
@@ -70,6 +88,8 @@ void process_describe(struct session *s, unsigned int index)
 		return;
 	p->described = true;
 	began = process_stat(p->pid).start_time;
+	if (!process_alive(p))
+		began = 0;	/* perhaps it was that of another process with the same pid */
 	p->known |= follow_knows(s, p->pid, began);
 	entry_of(s, index)->start_time = began;
 }
@@ -78,6 +98,7 @@ void process_remove(struct session *s, unsigned int index)
 {
 	struct process *p = &s->processes[index];
 
+	s->nr_perhaps_left -= p->perhaps_left;
 	slots_take_back(s, index + 1);
 	entry_of(s, index)->pid = 0;
 	if (p->pidfd >= 0)
@@ -89,16 +110,8 @@ void process_remove(struct session *s, unsigned int index)
 
 uint64_t process_began(struct session *s, unsigned int index)
 {
+	process_describe(s, index);
 	return entry_of(s, index)->start_time;
-}
-
-bool process_alive(const struct process *p)
-{
-	struct pollfd fd = { .fd = p->pidfd, .events = POLLIN };
-
-	if (p->pidfd < 0)
-		return true;	/* unknown: its slots stay as they are */
-	return poll(&fd, 1, 0) <= 0;
 }
 
 /* A pidfd of the process that an entry names, or -1 if it is gone. */
@@ -130,7 +143,7 @@ void processes_restore(struct session *s)
 		}
 		s->processes[i] = (struct process){
 			.pid = (pid_t)e->pid, .pidfd = fd, .conn = -1, .image = e->image,
-			.known = true,
+			.known = true, .settled = true,
 		};
 		process_describe(s, i);
 		s->processes_end = i + 1;

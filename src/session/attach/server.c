@@ -2,8 +2,18 @@
 /*
  * server.c - the server's side of the attach socket: connections and the ends of processes (R5,
  * R20)
+ *
+ * A shell starts programs that live for a millisecond, often on the server's processor: then they
+ * wait for all that the server does. So it does little at once.
+ *
+ * S1  At the start it answers. It reads /proc about the process, and lets epoll report the end of
+ *     the process, only SETTLE_MS later, or when somebody needs it.
+ * S2  When a connection ends, the process may have ended, executed another program, or closed its
+ *     descriptors. The server closes its end, and decides SETTLE_MS later, or before somebody
+ *     counts processes or needs their slots. By then most of them are dead, and /proc is not read.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +39,7 @@ enum {
 	 */
 	SPARE		= 24,
 	PAUSE_MS	= 50,	/* how long nothing is accepted after accept() failed */
+	SETTLE_MS	= 20,	/* S1, S2 */
 };
 
 #ifndef SO_PEERPIDFD
@@ -134,13 +145,6 @@ static int peer_pidfd(int conn, pid_t pid)	/* -errno */
 	return fd;
 }
 
-/* Describes the process of the connection `conn`, if it is still there; index -1: does nothing. */
-static void describe_peer(struct session *s, int index, int conn)
-{
-	if (index >= 0 && s->processes[index].conn == conn)
-		process_describe(s, (unsigned int)index);
-}
-
 /* Whether few descriptors are left. `fd` is the newest one. */
 static bool descriptors_scarce(int fd)
 {
@@ -161,6 +165,12 @@ void attach_send(int conn, const void *answer, size_t size)
 {
 	if (message_send(conn, answer, size, -1, MSG_DONTWAIT) < 0 && errno != EAGAIN)
 		shutdown(conn, SHUT_RDWR);
+}
+
+static void settle_later(struct session *s)
+{
+	if (!s->settle_at)
+		s->settle_at = session_now_ms() + SETTLE_MS;
 }
 
 /* Returns the index of the new process, or -errno. */
@@ -186,6 +196,8 @@ static int process_join(struct session *s, int conn, pid_t pid)
 	index = process_add(s, pid, pidfd, conn);
 	if (index < 0)
 		close(pidfd);
+	else
+		settle_later(s);
 	return index;
 }
 
@@ -266,8 +278,58 @@ static void connection_ended(struct session *s, unsigned int index)
 	attach_unwatch(s, p->conn);
 	p->conn = -1;
 	p->waits = false;
-	if (p->gone || !p->nr_slots || !process_maps(s, p->pid))
+	if (p->gone || !p->nr_slots) {
 		process_end(s, index);
+		return;
+	}
+	s->nr_perhaps_left += !p->perhaps_left;
+	p->perhaps_left = true;
+	settle_later(s);
+}
+
+/* ---- S1, S2 ---- */
+
+static void settle_left(struct session *s, unsigned int index)
+{
+	struct process *p = &s->processes[index];
+
+	if (!p->perhaps_left)
+		return;
+	p->perhaps_left = false;
+	s->nr_perhaps_left--;
+	if (!process_alive(p) || !process_maps(s, p->pid))
+		process_end(s, index);
+}
+
+void attach_settle_left(struct session *s)
+{
+	for (unsigned int i = 0; s->nr_perhaps_left && i < s->processes_end; i++)
+		settle_left(s, i);
+}
+
+/* Not settled, if epoll refuses the pidfd now. */
+static bool settle_lasting(struct session *s, unsigned int index)
+{
+	struct process *p = &s->processes[index];
+
+	process_describe(s, index);
+	p->settled = p->pidfd < 0 || !attach_watch(s, index + 1, p->pidfd);
+	return p->settled;
+}
+
+void attach_settle(struct session *s)
+{
+	bool all = true;
+
+	if (!s->settle_at || session_now_ms() < s->settle_at)
+		return;
+	s->settle_at = 0;
+	attach_settle_left(s);
+	for (unsigned int i = 0; i < s->processes_end; i++)
+		if (s->processes[i].pid && !s->processes[i].settled)
+			all &= settle_lasting(s, i);
+	if (!all)
+		settle_later(s);
 }
 
 /* Only ATTACH_CHILD may pass a descriptor, and it has to be an end of a connection. */
@@ -281,7 +343,7 @@ static void accept_passed(struct session *s, size_t size, int fd)
 	    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) || type != SOCK_SEQPACKET)
 		close(fd);
 	else
-		describe_peer(s, accept_one(s, fd, true), fd);
+		accept_one(s, fd, true);
 }
 
 /* In attach_step(), whether the next packet needs a hook. It then stays in the socket. */
@@ -323,19 +385,27 @@ static void connection_read(struct session *s, unsigned int index)
 	}
 }
 
-/* A new process waits for its first answer, and in most cases it has asked by now. */
+/* Asked first: an accept4() that finds nothing makes a socket and drops it. */
+static bool any_connects(const struct session *s)
+{
+	struct pollfd fd = { .fd = s->listen_fd, .events = POLLIN };
+
+	return poll(&fd, 1, 0) > 0;
+}
+
+/* A new process waits for its first answer, and in many cases it has asked by now. */
 static void accept_all(struct session *s)
 {
 	int conn, index;
 
-	while ((conn = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-		index = accept_one(s, conn, false);
+	do {
+		conn = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		index = conn < 0 ? -1 : accept_one(s, conn, false);
 		if (index >= 0)
 			connection_read(s, (unsigned int)index);
-		describe_peer(s, index, conn);
-		if (index >= 0 && s->processes[index].conn == conn)
-			connection_read(s, (unsigned int)index);
-	}
+	} while (conn >= 0 && any_connects(s));
+	if (conn >= 0)
+		return;
 	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
 		accept_pause(s);
 }
@@ -368,6 +438,7 @@ void attach_serve(struct session *s)
 	for (int i = 0; i < n; i++)
 		ready_serve(s, ev[i].data.u64);
 	ring_leases_serve(s);		/* a program that has just attached waits for its lease */
+	attach_settle(s);
 	s->serving = false;
 }
 
@@ -413,6 +484,7 @@ unsigned int attach_check_threads(struct session *s)
 {
 	unsigned int nr = 0;
 
+	attach_settle_left(s);
 	for (unsigned int i = 0; i < s->processes_end; i++)
 		if (s->processes[i].pid && process_alive(&s->processes[i]))
 			nr += threads_finish(s, i);
@@ -436,6 +508,7 @@ unsigned int attach_processes(struct session *s,
 {
 	unsigned int nr = 0;
 
+	attach_settle_left(s);
 	for (unsigned int i = 0; i < s->processes_end; i++) {
 		const struct process *p = &s->processes[i];
 		unsigned int slots = 0;

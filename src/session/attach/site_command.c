@@ -150,6 +150,7 @@ void attach_behind(struct session *s, uint32_t command, struct attach_behind *ou
 	const struct program_tables *t = tables_of(s);
 
 	*out = (struct attach_behind){ 0 };
+	attach_settle_left(s);
 	for (unsigned int i = 0; t && i < s->processes_end; i++)
 		if (s->processes[i].pid)
 			look_at(s, t, i, command, out);
@@ -169,6 +170,7 @@ void attach_answers(struct session *s, void (*fn)(void *arg, const struct attach
 {
 	const struct program_tables *t = tables_of(s);
 
+	attach_settle_left(s);
 	for (unsigned int i = 0; t && i < s->processes_end; i++) {
 		const struct process *p = &s->processes[i];
 		const struct site_answer *a = &t->sites[i];

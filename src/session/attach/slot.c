@@ -128,10 +128,22 @@ static int slot_prepare(struct session *s, uint32_t index, uint32_t process)
 	return 0;
 }
 
+static unsigned int slots_free(const struct session *s)
+{
+	unsigned int nr = 0;
+
+	for (uint32_t i = 0; i < slots_end(s); i++)
+		nr += s->slot_process[i] == SLOT_FREE;
+	return nr;
+}
+
 unsigned int slots_give(struct session *s, uint32_t process, unsigned int nr, uint32_t *out)
 {
 	unsigned int given = 0;
 
+	/* Processes that have left may have some with memory. */
+	if (s->nr_perhaps_left && slots_free(s) < nr)
+		attach_settle_left(s);
 	for (uint32_t i = 0; i < s->nr_slots && given < nr; i++) {
 		if (s->slot_process[i] != SLOT_FREE)
 			continue;

@@ -248,6 +248,82 @@ static void exec_leaves_the_session(void **state)
 	close(ready[1]);
 }
 
+/* A shell's programs: their slots are used again, though nobody has looked whether they live. */
+static void programs_in_turn_use_the_same_slots(void **state)
+{
+	for (int i = 0; i < 30; i++) {
+		const pid_t pid = fork();
+		int status = 1;
+
+		if (!pid) {
+			struct attachment *a;
+
+			_exit(attach_open("s", &a) || !attach_slot(a));
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+	serve_stop();
+	assert_in_range(session_header(session)->slots_high, 1, 8);
+	assert_int_equal(served(), 0);
+}
+
+static const struct process_entry *first_process(void)
+{
+	return plane_config(session_plane(session), session_header(session)->processes);
+}
+
+/* The next server recognises the process by that. */
+static void a_process_that_stays_is_described(void **state)
+{
+	struct attachment *a;
+
+	assert_int_equal(attach_open("s", &a), 0);
+	serve_stop();
+	for (int i = 0; i < 10000 && !first_process()->start_time; i++) {
+		usleep(1000);
+		session_reclaim(session);
+	}
+	assert_int_equal(first_process()->pid, getpid());
+	assert_true(first_process()->start_time != 0);
+	attach_close(a);
+}
+
+/* The connection of a process that has died is open in its child. */
+static void an_end_that_no_connection_tells_is_noticed(void **state)
+{
+	struct pollfd p = { .events = POLLIN };
+	int ready[2], go[2], status = 1;
+	pid_t pid;
+	char c;
+
+	assert_int_equal(pipe(ready) | pipe(go), 0);
+	pid = fork();
+	if (!pid) {
+		struct attachment *a;
+
+		if (attach_open("s", &a) || !attach_slot(a))
+			_exit(1);
+		if (!fork()) {
+			close(go[1]);
+			_exit(read(go[0], &c, 1) != 1);
+		}
+		_exit(write(ready[1], "x", 1) != 1);
+	}
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	serve_stop();
+	p.fd = attach_fd(session);
+	for (int i = 0; i < 10000 && first_process()->pid; i++) {
+		session_reclaim(session);
+		if (poll(&p, 1, 1) > 0)
+			attach_serve(session);
+	}
+	assert_int_equal(first_process()->pid, 0);
+	close(ready[0]), close(ready[1]), close(go[0]), close(go[1]);
+}
+
 static void a_server_that_does_not_answer_is_waited_for_shortly(void **state)
 {
 	struct timespec t0, t1;
@@ -345,6 +421,9 @@ int main(void)
 		ATTACH_TEST(a_killed_process_is_noticed),
 		ATTACH_TEST(the_end_of_the_connection_alone_means_nothing),
 		ATTACH_TEST(exec_leaves_the_session),
+		ATTACH_TEST(programs_in_turn_use_the_same_slots),
+		ATTACH_TEST(a_process_that_stays_is_described),
+		ATTACH_TEST(an_end_that_no_connection_tells_is_noticed),
 		ATTACH_TEST(a_server_that_does_not_answer_is_waited_for_shortly),
 		ATTACH_TEST(no_server_no_session),
 		ATTACH_TEST(a_new_server_finds_living_processes),
