@@ -44,7 +44,7 @@ _tracefuse() {
 	esac
 	case $command in
 	run) options="--function --graph --boot --session --mount --force --setup --cat --save --event --output --compress --providers \
-		--kernel --kernel-names --merge-delay --keep-going --hist-legacy --quiet" ;;
+		--kernel --kernel-names --merge-delay --all --keep-going --hist-legacy --quiet" ;;
 	live) options="--boot --session --mount --force --setup --cat --save --event --output --compress \
 		--merge-delay --keep-going --hist-legacy --quiet" ;;
 	mount) options="--boot --session --force" ;;

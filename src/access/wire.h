@@ -36,7 +36,8 @@ enum wire_op {
 	WIRE_END,		/*                         -> 0; the session ends */
 	/*
 	 * "functions" or ""       -> 0; programs that attach wait at the barrier while this client
-	 * lives, and have functions even without a compiler's sites
+	 * lives, and have functions even without a compiler's sites. Lines behind "functions": also
+	 * those of libraries with such file names
 	 */
 	WIRE_BARRIER,
 	WIRE_WAITS,		/* when a program waits -> its number */

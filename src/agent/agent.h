@@ -300,6 +300,9 @@ struct agent_self {
 	uint64_t	signals;	/* the mask before the slow path */
 	uint8_t		first;		/* in the slow path */
 	uint8_t		leaving;	/* rounds of destructors so far */
+	/* What thread_lock() and sites_lock() have found: what is called under them is no hit. */
+	uint8_t		was_busy;
+	uint8_t		stopped;
 	struct agent_region alternate;	/* agent_alternate() */
 	/* agent_here.lost of the process in which losses.threads has counted this thread. */
 	uint32_t	lost;

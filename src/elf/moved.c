@@ -159,9 +159,30 @@ static struct site moved_site(struct code_file *f, const struct code_function *f
 	return s;
 }
 
+/* Whether the linker writes into its code, perhaps after a jump has been stored there. */
+static bool is_relocated(const struct image *im)
+{
+	for (unsigned int i = 0; i < im->nr_shdrs; i++) {
+		const Elf64_Shdr *s = &im->shdrs[i];
+		const unsigned char *b;
+		size_t size;
+		Elf64_Dyn d;
+
+		b = s->sh_type == SHT_DYNAMIC ? image_section(im, s, &size) : NULL;
+		for (size_t at = 0; b && at + sizeof(d) <= size; at += sizeof(d)) {
+			memcpy(&d, b + at, sizeof(d));
+			if (d.d_tag == DT_TEXTREL ||
+			    (d.d_tag == DT_FLAGS && (d.d_un.d_val & DF_TEXTREL)))
+				return true;
+		}
+	}
+	return false;
+}
+
 size_t moved_sites(struct code_file *f, struct site *out)
 {
 	const bool nameless = any_nameless(f), unwinder = nameless && has_unwinder(f->image);
+	const bool relocated = is_relocated(f->image);
 	size_t nr = 0;
 
 	for (size_t i = 0; nameless && i < f->nr_functions; i++)
@@ -172,6 +193,8 @@ size_t moved_sites(struct code_file *f, struct site *out)
 		if (fn->why != CODE_GOOD)
 			continue;
 		out[nr] = moved_site(f, fn, unwinder);
+		if (relocated)
+			out[nr].skip = SITE_RELOCATED;
 		out[nr].number = (uint32_t)nr;
 		nr++;
 	}

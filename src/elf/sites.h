@@ -54,6 +54,7 @@ enum site_skip {
 	/* Its first instructions cannot be moved, or jumps may lead to the inside of them. */
 	SITE_UNMOVED,
 	SITE_RETURNLESS,	/* only in answers, as SITE_GRAPHLESS: site.unreturned */
+	SITE_RELOCATED,		/* the linker writes into the code of its file (DT_TEXTREL) */
 	SITE_NR_SKIPS
 };
 

@@ -512,6 +512,7 @@ const char *site_skip_text(enum site_skip why)
 		[SITE_UNMOVED] = "their first instructions cannot be moved safely",
 		[SITE_RETURNLESS] =
 			"not in the graph, because they return twice or look at their caller",
+		[SITE_RELOCATED] = "in code that the dynamic linker relocates",
 	};
 
 	return why < SITE_NR_SKIPS ? texts[why] : "";

@@ -650,6 +650,18 @@ struct probe_table {
 };
 
 /*
+ * The libraries whose functions somebody has asked for: patterns of file names, with * and ?, each
+ * ended by 0. A ! in front: all other names. The server appends to the text and never changes what
+ * is there.
+ */
+enum { SITE_LIBRARIES = 4092 };
+
+struct site_libraries {
+	_Atomic uint32_t size;		/* bytes of text; stored last, with release */
+	char		text[SITE_LIBRARIES];
+};
+
+/*
  * The server changes words, raises `command` and wakes the programs that wait for it (a shared
  * futex). When no word names a group any more, its number is given to another group after all
  * living processes have answered, or have ended.
@@ -666,10 +678,11 @@ struct site_control {
 	_Atomic config_ref probes;
 	uint32_t	pad2[10];
 	struct site_set	sets[LAYOUT_MAX_DSOS];	/* by the DSO's number */
+	struct site_libraries libraries;
 };
 
 enum {
-	SITE_SKIPS	= 12,
+	SITE_SKIPS	= 20,
 	PROBE_REFUSALS	= 8,
 };
 

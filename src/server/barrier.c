@@ -49,12 +49,33 @@ bool barrier_ready(void *arg, const struct attach_peer *peer)
 	return true;
 }
 
+/* what: "functions", and on lines behind it the libraries whose functions are wanted, too. */
+static int functions_ask(struct server *srv, const char *what)
+{
+	char *text = strdup(what), *rest = text, *line;
+	int err = text ? 0 : -ENOMEM;
+
+	line = text ? strsep(&rest, "\n") : NULL;
+	if (!line || strcmp(line, "functions")) {
+		free(text);
+		return err;
+	}
+	session_functions_asked(srv->session);
+	while (!err && (line = strsep(&rest, "\n")))
+		err = *line ? session_libraries_asked(srv->session, line) : 0;
+	free(text);
+	return err;
+}
+
 int barrier_begin(struct server *srv, struct client *c, const char *what)
 {
+	int err;
+
 	if (!srv->programs)
 		return -EOPNOTSUPP;
-	if (!strcmp(what, "functions"))
-		session_functions_asked(srv->session);
+	err = functions_ask(srv, what);
+	if (err)
+		return err;
 	if (!c->has_barrier)
 		srv->nr_barriers++;
 	c->has_barrier = true;

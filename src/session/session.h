@@ -165,6 +165,11 @@ void session_follow(struct session *s, bool on);
 void session_functions_asked(struct session *s);
 /* From now on programs that begin can plant probes while they run. NULL: nothing happens. */
 void session_probes_defined(struct session *s);
+/*
+ * Somebody has asked for the functions of the libraries with such a file name: a pattern as behind
+ * :mod:. For good, as above. 0; -ENOSPC: too many patterns; -EINVAL: it is too long for one
+ */
+int session_libraries_asked(struct session *s, const char *pattern);
 
 /* R4. The id does not change while the server lives. */
 int session_saved_add(struct session *s, const char *path, const char *text,

@@ -704,16 +704,11 @@ uint32_t patch_hit_late(struct site_dso *d, uintptr_t after, uintptr_t *slot)
 	return hit_at(d, after, slot, true);
 }
 
-uint32_t patch_hit_slow(struct site_call *c)
+static uint32_t hit_slowly(struct agent_thread *t, struct site_call *c,
+			   const struct site_table *table, uintptr_t ip, uint32_t word)
 {
-	struct agent_thread *t = agent_thread();
-	const struct site_table *table = c->dso->table;
-	uintptr_t ip = c->after - 5;
-	uint32_t word = table ? site_word(table, ip) : 0;
 	struct graph_piece *piece;
 
-	if (!t || t->busy || !word)
-		return PATCH_PASS;
 	c->parent = graph_true(c->slot);
 	if (c->done == PATCH_SLOW)
 		sites_hit_slow(ip, c->parent, site_call_frame(c));
@@ -724,4 +719,20 @@ uint32_t patch_hit_slow(struct site_call *c)
 	if (!piece)
 		return PATCH_PASS;
 	return hook(t, piece, c->slot, word, ip + table->delta, c->late);
+}
+
+uint32_t patch_hit_slow(struct site_call *c)
+{
+	struct agent_thread *t = agent_thread();
+	const struct site_table *table = c->dso->table;
+	uintptr_t ip = c->after - 5;
+	uint32_t word = table ? site_word(table, ip) : 0, how;
+
+	if (!t || t->busy || !word)
+		return PATCH_PASS;
+	/* It calls functions of libc, which may have sites. */
+	t->busy = 1;
+	how = hit_slowly(t, c, table, ip, word);
+	t->busy = 0;
+	return how;
 }

@@ -22,6 +22,7 @@
 #include "agent/syscall.h"
 #include "elf/image.h"
 #include "elf/moved.h"
+#include "session/preload.h"
 
 enum { PAGE = 4096, SPARE = 16, SITELESS_PLACES = 4,
        /* bytes of a stub and moved code, about */
@@ -146,12 +147,61 @@ static bool functions_asked(void)
 	return atomic_load_explicit(&plane_header(&agent.plane)->functions, memory_order_relaxed);
 }
 
+/* Whether the name is one of the pattern, which knows * and ?. */
+static bool name_matches(const char *p, const char *name)
+{
+	const char *behind_star = NULL, *star = name;
+
+	for (;;) {
+		if (*p == '*') {
+			behind_star = ++p;
+			star = name;
+		} else if (*p == *name && !*p) {
+			return true;
+		} else if (*name && (*p == '?' || *p == *name)) {
+			p++;
+			name++;
+		} else if (behind_star && *star) {
+			p = behind_star;
+			name = ++star;
+		} else {
+			return false;
+		}
+	}
+}
+
+/* Whether somebody asks for the functions of a library with this file name. */
+static bool library_is_asked(const char *path)
+{
+	const struct site_libraries *l = &sites_control()->libraries;
+	/* Acquire: the text is there. Pairs with the release in session_libraries_asked(). */
+	const uint32_t size = atomic_load_explicit(&l->size, memory_order_acquire);
+	const char *slash = strrchr(path, '/');
+
+	if (!slash || preload_is_agent(path, strlen(path)))
+		return false;
+	for (uint32_t at = 0; at < size && at < SITE_LIBRARIES;
+	     at += (uint32_t)strlen(l->text + at) + 1) {
+		const bool not = l->text[at] == '!';
+
+		if (name_matches(l->text + at + not, slash + 1) != not)
+			return true;
+	}
+	return false;
+}
+
+/* Whether it gets sites if the compiler has made none. path "": the program. */
+static bool is_asked(const char *path)
+{
+	return *path ? library_is_asked(path) : functions_asked();
+}
+
 static int has_sites(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	const bool is_program = !*info->dlpi_name, has_file = strchr(info->dlpi_name, '/');
 
 	/* Every object has its program headers in the part that is loaded first. */
-	if (is_program && functions_asked())
+	if (is_asked(info->dlpi_name))
 		return true;
 	return (is_program || has_file) && !is_siteless(dso_contents((uintptr_t)info->dlpi_phdr));
 }
@@ -205,7 +255,7 @@ static bool moved_find(struct known *k, const struct file *f)
 	size_t size;
 	long memory;
 
-	if (!functions_asked() || !image_open(&im, f->bytes, f->size))
+	if (!is_asked(k->path) || !image_open(&im, f->bytes, f->size))
 		return false;
 	size = code_room(&im);
 	memory = size ? agent_syscall(SYS_mmap, 0, size, PROT_READ | PROT_WRITE,
@@ -228,7 +278,7 @@ static bool find_in(struct known *k, const struct file *f, uint64_t contents)
 		return false;
 	if (!room) {
 		siteless_note(contents);
-		return k->program && k->alone && moved_find(k, f);
+		return k->alone && moved_find(k, f);
 	}
 	sites_ask_memory();
 	if (k->program)
@@ -293,7 +343,7 @@ struct known *known_find(const void *ld, uintptr_t bias, const char *path, bool 
 	if (!ld || (*path && !strchr(path, '/')) || sites_quiet())
 		return NULL;
 	contents = dso_contents((uintptr_t)ld);
-	if ((is_siteless(contents) && !(found.program && functions_asked())) ||
+	if ((is_siteless(contents) && !is_asked(path)) ||
 	    !file_map(*path ? path : "/proc/self/exe", &f))
 		return NULL;
 	if (find_in(&found, &f, contents))

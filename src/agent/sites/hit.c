@@ -110,7 +110,7 @@ void sites_hit_slow(uintptr_t ip, uintptr_t parent, const void *frame)
 	struct function_record r;
 	uint32_t entry;
 
-	if (!t || t->busy)
+	if (!t)
 		return;
 	table = table_of(t, ip);
 	entry = entry_of(table, ip);

@@ -74,7 +74,8 @@ const struct site_table *site_table_find(uintptr_t ip);
 
 /*
  * The function whose site is at ip was called from parent. True: sites_hit_slow() is to be called,
- * with all registers saved. frame: for a stack walk that begins in the function.
+ * with all registers saved and the thread marked busy. frame: for a stack walk that begins in the
+ * function.
  */
 bool sites_hit(uintptr_t ip, uintptr_t parent);
 void sites_hit_slow(uintptr_t ip, uintptr_t parent, const void *frame);

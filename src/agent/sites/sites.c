@@ -25,21 +25,46 @@ extern char __libc_single_threaded __attribute__((weak));
 
 /* ---- The lock ---- */
 
+enum { WAS_FIRST = 1, WAS_BUSY = 2 };
+
+/* Functions of libc may have sites, too: what the agent calls under the lock is no hit. */
+static void hits_stop(void)
+{
+	struct agent_thread *t = agent_self.thread;
+
+	agent_self.stopped = agent_self.first ? WAS_FIRST : 0;
+	agent_self.first = 1;
+	if (!t)
+		return;
+	agent_self.stopped |= t->busy ? WAS_BUSY : 0;
+	t->busy = 1;
+}
+
+static void hits_go_on(void)
+{
+	const uint8_t was = agent_self.stopped;
+
+	agent_self.first = was & WAS_FIRST;
+	if (agent_self.thread)
+		agent_self.thread->busy = (was & WAS_BUSY) != 0;
+}
+
 void sites_lock(void)
 {
 	uint32_t free = 0;
 
 	/* Pairs with the release in sites_unlock(). */
-	if (atomic_compare_exchange_strong_explicit(&agent.here->sites_lock, &free, 1,
-						    memory_order_acquire, memory_order_relaxed))
-		return;
-	/* Pairs with the same. */
-	while (atomic_exchange_explicit(&agent.here->sites_lock, 2, memory_order_acquire))
-		agent_syscall(SYS_futex, &agent.here->sites_lock, FUTEX_WAIT_PRIVATE, 2, 0);
+	if (!atomic_compare_exchange_strong_explicit(&agent.here->sites_lock, &free, 1,
+						     memory_order_acquire, memory_order_relaxed))
+		/* Pairs with the same. */
+		while (atomic_exchange_explicit(&agent.here->sites_lock, 2, memory_order_acquire))
+			agent_syscall(SYS_futex, &agent.here->sites_lock, FUTEX_WAIT_PRIVATE, 2, 0);
+	hits_stop();
 }
 
 void sites_unlock(void)
 {
+	hits_go_on();
 	/* Pairs with the acquires in sites_lock(). */
 	if (atomic_exchange_explicit(&agent.here->sites_lock, 0, memory_order_release) == 2)
 		agent_syscall(SYS_futex, &agent.here->sites_lock, FUTEX_WAKE_PRIVATE, 1);

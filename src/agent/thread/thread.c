@@ -360,6 +360,9 @@ bool thread_lock(void)
 	}
 	agent_self.signals = old;
 	agent_self.first = 1;
+	agent_self.was_busy = agent_self.thread ? agent_self.thread->busy : 0;
+	if (agent_self.thread)
+		agent_self.thread->busy = 1;
 	return true;
 }
 
@@ -367,6 +370,8 @@ void thread_unlock(void)
 {
 	request_rest();
 	agent_self.first = 0;
+	if (agent_self.thread)
+		agent_self.thread->busy = agent_self.was_busy;
 	lock_give(&agent.here->lock);
 	signals_restore(agent_self.signals);
 }

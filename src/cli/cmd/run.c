@@ -23,6 +23,7 @@ enum {
 	OPT_MERGE_DELAY,
 	OPT_FUNCTION,
 	OPT_GRAPH,
+	OPT_ALL,
 	OPT_KEEP_GOING
 };
 
@@ -34,6 +35,7 @@ static const struct option long_options[] = {
 	{ "merge-delay", required_argument, NULL, OPT_MERGE_DELAY },
 	{ "function", optional_argument, NULL, OPT_FUNCTION },
 	{ "graph", optional_argument, NULL, OPT_GRAPH },
+	{ "all", no_argument, NULL, OPT_ALL },
 	{ "keep-going", no_argument, NULL, OPT_KEEP_GOING },
 	{ "quiet", no_argument, NULL, 'q' },
 	{ NULL, 0, NULL, 0 },
@@ -59,6 +61,9 @@ static int parse_option(struct run *r, int opt, char **argv)
 	case OPT_GRAPH:
 		if (run_functions_add(r, opt == OPT_GRAPH, optarg))
 			return message_error("out of memory");
+		break;
+	case OPT_ALL:
+		r->functions.all = true;
 		break;
 	case OPT_KEEP_GOING:
 		r->keep_going = true;
@@ -232,6 +237,8 @@ const struct command command_run = {
 "                              (repeatable): 'parse_*'; print the trace at the end\n"
 "  --graph[=FUNCTION]          the same with the calls below and how long each takes;\n"
 "                              or only that function and all below it (repeatable)\n"
+"  --all                       the functions of all its libraries, too; of one:\n"
+"                              --function='*:mod:libz.so*'\n"
 "  --setup FILE                shell lines for the tracing directory, run before\n"
 "                              the program begins (repeatable)\n"
 "  --keep-going                start the program even if something of -e, --setup,\n"

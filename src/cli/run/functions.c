@@ -16,6 +16,7 @@
 #include "cli/client.h"
 #include "server/nearest.h"
 #include "cli/run/run.h"
+#include "model/text_memory.h"
 #include "session/array.h"
 
 struct run_pattern {
@@ -52,6 +53,64 @@ bool run_functions_asked(const struct run *r)
 bool run_functions_wait(const struct run *r)
 {
 	return run_functions_asked(r) && (r->functions.nr || !r->functions.traced);
+}
+
+/* ---- before a program begins ---- */
+
+/* Whether a setup may choose functions, or a tracer of them. */
+static bool script_asks(const char *script)
+{
+	static const char *const files[] = {
+		"current_tracer", "set_ftrace_", "set_graph_", "function_profile", "events/ftrace",
+		"ftrace:function",
+	};
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
+		if (strstr(script, files[i]))
+			return true;
+	return false;
+}
+
+/* Prints the libraries in a text: what is behind each :mod: */
+static void print_libraries(const char *text, FILE *out)
+{
+	static const char mod[] = ":mod:";
+
+	for (const char *at = strstr(text, mod); at; at = strstr(at, mod)) {
+		size_t len = strcspn(at += strlen(mod), " \t\n\"'>;|&:");
+
+		/* A variable of the script says nothing. */
+		if (len && !memchr(at, '$', len))
+			fprintf(out, "\n%.*s", (int)len, at);
+	}
+}
+
+char *run_functions_barrier(const struct run *r)
+{
+	bool asked = run_functions_asked(r) || r->functions.all;
+	char *text = NULL;
+	size_t size;
+	FILE *out;
+
+	for (unsigned int i = 0; i < r->asked.setups.nr; i++)
+		asked |= script_asks(r->scripts[i]);
+	if (!asked)
+		return strdup("");
+	out = text_memory_open(&text, &size);
+	if (!out)
+		return NULL;
+	fputs("functions", out);
+	if (r->functions.all)
+		fputs("\n*", out);
+	for (unsigned int i = 0; i < r->functions.nr; i++)
+		print_libraries(r->functions.patterns[i].pattern, out);
+	for (unsigned int i = 0; i < r->asked.setups.nr; i++)
+		print_libraries(r->scripts[i], out);
+	if (fclose(out)) {
+		free(text);
+		return NULL;
+	}
+	return text;
 }
 
 /* Whether each pattern has matched a function. Then similar names are no longer needed. */

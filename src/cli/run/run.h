@@ -49,6 +49,7 @@ struct run_pattern;
 /* --function[=GLOB], --graph[=FUNCTION] */
 struct run_functions {
 	bool		function, graph;	/* the option was given */
+	bool		all;		/* --all: those of all libraries, too */
 	struct run_pattern *patterns;
 	unsigned int	nr;
 	bool		seen;		/* a program had functions */
@@ -188,6 +189,12 @@ void run_wanted_files(struct run *r);
 /* pattern: the text behind the =; NULL: none. 0, -ENOMEM */
 int run_functions_add(struct run *r, bool graph, const char *pattern);
 bool run_functions_asked(const struct run *r);
+/*
+ * The text of WIRE_BARRIER, from the options and the scripts: whether functions are asked for, and
+ * those of which libraries. Programs look at that before a setup runs. The caller frees it. NULL:
+ * out of memory.
+ */
+char *run_functions_barrier(const struct run *r);
 /* Whether the next program that waits needs work. */
 bool run_functions_wait(const struct run *r);
 /* Call it for each program that waits. */

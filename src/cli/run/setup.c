@@ -160,11 +160,12 @@ void run_setup(struct run *r)
 
 static int barrier_open(struct run *r)
 {
-	int ret = client_reach(r->name, &r->barrier);
+	char *text = run_functions_barrier(r);
+	int ret = text ? client_reach(r->name, &r->barrier) : -ENOMEM;
 
 	if (!ret)
-		ret = access_request(r->barrier, WIRE_BARRIER,
-				     run_functions_asked(r) ? "functions" : "", -1, NULL);
+		ret = access_request(r->barrier, WIRE_BARRIER, text, -1, NULL);
+	free(text);
 	return ret ? ret : access_ask(r->barrier, WIRE_WAITS);
 }
 

@@ -43,6 +43,9 @@ static uint8_t returns_by_name(const char *name)
 {
 	if (!strncmp(name, "_Unwind_", 8))
 		return CODE_RETURN_UNWINDS;
+	/* Its callers expect all registers but one to stay. */
+	if (!strncmp(name, "_dl_tlsdesc_", 12))
+		return CODE_RETURN_FLAGS;
 	for (size_t i = 0; i < sizeof(by_name) / sizeof(by_name[0]); i++)
 		if (!strcmp(name, by_name[i].name))
 			return by_name[i].returns;

@@ -209,12 +209,22 @@ static int mod_wait(struct ftrace_edit *e, const char *function, const char *cut
 	return err ? err : ftrace_save_mods(e->fi, which);
 }
 
+/* Programs that begin later make places for the functions of a library that is named. */
+static int library_ask(const struct ftrace_edit *e, const char *function, const char *pattern)
+{
+	if (!pattern || !*pattern || *function == '!' || list_of(e->file) != FTRACE_FILTER)
+		return 0;
+	return session_libraries_asked(e->ft->model->session, pattern);
+}
+
 static int mod_word(struct ftrace_edit *e, const char *function, char *module)
 {
 	char *copy = strdup(function), *pattern = module ? strdup(module) : NULL;
 	int n = -ENOMEM;
 
 	if (copy && (pattern || !module))
+		n = library_ask(e, function, pattern);
+	if (!n)
 		n = ftrace_hash_match(e->ft, e->hash, copy, module);
 	/* For a missing name of a module the kernel's answer is ENOMEM. */
 	if (!n)

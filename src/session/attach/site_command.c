@@ -6,6 +6,7 @@
  * Answers lie in the data region, by the index of the process. A process that has attached again
  * has several entries and answers in the newest one.
  */
+#include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <string.h>
@@ -44,6 +45,58 @@ void session_probes_defined(struct session *s)
 	/* Relaxed: a program that begins just now may miss it. */
 	if (s)
 		atomic_store_explicit(&s->header->probes, 1, memory_order_relaxed);
+}
+
+/* The place for a pattern; its end: it is not there yet. */
+static uint32_t library_find(const struct site_libraries *l, uint32_t size, const char *pattern)
+{
+	uint32_t at = 0;
+
+	while (at < size && strcmp(l->text + at, pattern))
+		at += (uint32_t)strlen(l->text + at) + 1;
+	return at;
+}
+
+/* Programs know * and ? only. A class of characters becomes a ?, which matches more. */
+static bool library_pattern(const char *pattern, char out[256])
+{
+	size_t len = 0;
+
+	for (const char *c = pattern; *c; c++) {
+		const char *end = *c == '[' ? strchr(c + 1, ']') : NULL;
+
+		if (len == 255)
+			return false;
+		out[len++] = end ? '?' : *c;
+		c = end ? end : c;
+	}
+	out[len] = '\0';
+	return len;
+}
+
+int session_libraries_asked(struct session *s, const char *pattern)
+{
+	struct site_control *c = s ? session_config(s, s->header->sites, sizeof(*c)) : NULL;
+	struct site_libraries *l;
+	uint32_t size, at;
+	char text[256];
+
+	if (!c)
+		return 0;
+	if (!library_pattern(pattern, text))
+		return -EINVAL;
+	l = &c->libraries;
+	/* Relaxed: only the server stores it. */
+	size = atomic_load_explicit(&l->size, memory_order_relaxed);
+	at = library_find(l, size, text);
+	if (at < size)
+		return 0;
+	if (strlen(text) >= sizeof(l->text) - size)
+		return -ENOSPC;
+	memcpy(l->text + size, text, strlen(text) + 1);
+	/* Release: pairs with the acquire in library_is_asked() of agent/sites/dso.c. */
+	atomic_store_explicit(&l->size, size + (uint32_t)strlen(text) + 1, memory_order_release);
+	return 0;
 }
 
 uint32_t attach_command(struct session *s)
