@@ -143,23 +143,12 @@ void elf_file_close(struct elf_file *f)
 /* Whether its build-id is the one that is wanted; *found: it has a build-id. */
 static bool has_id(const struct image *im, const struct elf_want *want, bool *found)
 {
-	*found = false;
-	for (unsigned int i = 0; i < im->nr_phdrs && !*found; i++) {
-		const Elf64_Phdr *p = &im->phdrs[i];
-		const void *notes, *id;
-		size_t len;
+	size_t len;
+	const uint8_t *id = elf_build_id(im, &len);
 
-		if (p->p_type != PT_NOTE || p->p_filesz > ELF_SEGMENT_MAX)
-			continue;
-		notes = image_bytes(im, p->p_offset, p->p_filesz);
-		id = notes ? image_note(notes, p->p_filesz, p->p_align, "GNU", NT_GNU_BUILD_ID,
-					&len) : NULL;
-		/* As in the program, which has no room for a longer id. */
-		*found = id && len <= ID_MAX;
-		if (*found && len == want->id_len && !memcmp(id, want->id, len))
-			return true;
-	}
-	return false;
+	/* As in the program, which has no room for a longer id. */
+	*found = id && len <= ID_MAX;
+	return *found && len == want->id_len && !memcmp(id, want->id, len);
 }
 
 /* For a file without a build-id: whether it spans the same addresses. */
@@ -181,27 +170,6 @@ int elf_file_open(const char *path, const struct elf_want *want, struct elf_file
 
 	if (!err && want && !has_id(&out->image, want, &found) &&
 	    (found || !has_span(&out->image, want))) {
-		elf_file_close(out);
-		err = -ESTALE;
-	}
-	return err;
-}
-
-int elf_file_open_debug(const struct elf_want *want, struct elf_file *out)
-{
-	char path[128] = "/usr/lib/debug/.build-id/";
-	size_t at = strlen(path);
-	bool found;
-	int err;
-
-	if (want->id_len < 2 || want->id_len > ID_MAX)
-		return -ENOENT;
-	for (uint32_t i = 0; i < want->id_len; i++)
-		at += (size_t)snprintf(path + at, sizeof(path) - at, i == 1 ? "/%02x" : "%02x",
-				       want->id[i]);
-	snprintf(path + at, sizeof(path) - at, ".debug");
-	err = file_open(path, out);
-	if (!err && !has_id(&out->image, want, &found)) {
 		elf_file_close(out);
 		err = -ESTALE;
 	}

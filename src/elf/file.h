@@ -3,6 +3,7 @@
  * file.h - what the server reads from the file of a DSO: its identity, its symbols, its sites
  *
  *     path -> file.c: the bytes that are asked for -> image.h -> symbols.c, sites.c, names.c
+ *             debug_file.c: the file that has what was stripped from it
  *
  * The path came from a traced program, so the file may contain anything. It is read by pread() and
  * never mapped, so truncating it does no harm. Each byte is read at most once, so checked bytes do
@@ -41,9 +42,19 @@ struct elf_file {
 
 /* want NULL: any file. -EINVAL: it is no ELF file; -ESTALE: it is not the DSO that is wanted. */
 int elf_file_open(const char *path, const struct elf_want *want, struct elf_file *out);
-/* Opens the debug file of the DSO's build-id. */
-int elf_file_open_debug(const struct elf_want *want, struct elf_file *out);
 void elf_file_close(struct elf_file *f);
+
+/* ---- debug_file.c ---- */
+
+/*
+ * Opens the file that has the symbols and the debug information of a stripped file. 0; -ENOENT: no
+ * such file is installed.
+ */
+int elf_file_open_debug(const struct elf_file *f, struct elf_file *out);
+/* The build-id; NULL: it has none. */
+const uint8_t *elf_build_id(const struct image *im, size_t *len);
+/* Where distributions install the debug file of a build-id. False: it is no such id. */
+bool elf_debug_path(const uint8_t *id, size_t len, char *out, size_t size);
 
 /* ---- symbols.c ---- */
 
@@ -63,19 +74,25 @@ struct elf_symbols {
 };
 
 /*
- * Reads the symbols of the file. If it has only those of .dynsym, and there is a debug file of its
- * build-id, reads the debug file's. 0, also if there are no symbols; -ESTALE: it is not the DSO
- * that is wanted; -ENOENT; -EINVAL: no ELF file; -ENOMEM. The caller frees with
- * elf_symbols_free(). want NULL: any file; a debug file is not looked for then.
+ * Reads the symbols of the file. If it has only those of .dynsym, and its debug file is installed,
+ * reads the debug file's. 0, also if there are no symbols; -ESTALE: it is not the DSO that is
+ * wanted; -ENOENT; -EINVAL: no ELF file; -ENOMEM. The caller frees with elf_symbols_free(). want
+ * NULL: any file.
  */
 int elf_symbols_read(const char *path, const struct elf_want *want, struct elf_symbols *out);
-int elf_symbols_of(struct elf_file *f, const struct elf_want *want, struct elf_symbols *out);
+int elf_symbols_of(struct elf_file *f, struct elf_symbols *out);
 void elf_symbols_free(struct elf_symbols *s);
+/* A function of a file. */
+struct elf_function {
+	uint64_t	address;	/* as the file's symbols have it */
+	uint64_t	offset;		/* in the file */
+};
+
 /*
- * The offset in the file of the code that a symbol of the file names. 0; -ENOENT: there is no such
- * symbol of a function; -EINVAL: no ELF file; -ENOMEM ...
+ * The function that a symbol of the file names. 0; -ENOENT: there is no such symbol of a function;
+ * -EINVAL: no ELF file; -ENOMEM ...
  */
-int elf_symbol_offset(const char *path, const char *name, uint64_t *offset);
+int elf_function_find(const char *path, const char *name, struct elf_function *out);
 /* Sorts the symbols. */
 void elf_symbols_sort(struct elf_symbols *s);
 

@@ -44,13 +44,13 @@ static int find_moved(struct elf_sites *out, struct image *im)
 	return 0;
 }
 
-static int read_all(struct elf_sites *out, struct elf_file *f, const struct elf_want *want,
+static int read_all(struct elf_sites *out, struct elf_file *f,
 		    int (*find)(struct elf_sites *out, struct image *im))
 {
 	int err = find(out, &f->image);
 
 	if (!err && out->nr)
-		err = elf_symbols_of(f, want, &out->symbols);
+		err = elf_symbols_of(f, &out->symbols);
 	if (!err && out->nr)
 		err = elf_names_make(&f->image, out->v, out->nr, &out->symbols);
 	return err ? err : f->err;
@@ -65,7 +65,7 @@ static int read_with(const char *path, const struct elf_want *want, struct elf_s
 	*out = (struct elf_sites){ 0 };
 	if (err)
 		return err;
-	err = read_all(out, &f, want, find);
+	err = read_all(out, &f, find);
 	elf_file_close(&f);
 	if (err)
 		elf_sites_free(out);

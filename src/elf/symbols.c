@@ -151,16 +151,16 @@ static int read_tables(struct reader *r, const struct image *im, uint32_t type, 
 	return 0;
 }
 
-static int read_debug(struct reader *r, const struct elf_want *want, bool *has)
+static int read_debug(struct reader *r, const struct elf_file *f, bool *has)
 {
-	struct elf_file f;
+	struct elf_file debug;
 	int err;
 
 	*has = false;
-	if (elf_file_open_debug(want, &f))
+	if (elf_file_open_debug(f, &debug))
 		return 0;
-	err = read_tables(r, &f.image, SHT_SYMTAB, has);
-	elf_file_close(&f);
+	err = read_tables(r, &debug.image, SHT_SYMTAB, has);
+	elf_file_close(&debug);
 	return err;
 }
 
@@ -190,13 +190,13 @@ static int compare(const void *a, const void *b, void *names)
 	return rank ? rank : strcmp((char *)names + x->name, (char *)names + y->name);
 }
 
-static int read_all(struct reader *r, struct elf_file *f, const struct elf_want *want)
+static int read_all(struct reader *r, struct elf_file *f)
 {
 	bool has;
 	int err = read_tables(r, &f->image, SHT_SYMTAB, &has);
 
-	if (!err && !has && want)
-		err = read_debug(r, want, &has);
+	if (!err && !has)
+		err = read_debug(r, f, &has);
 	if (!err && !has)
 		err = read_tables(r, &f->image, SHT_DYNSYM, &has);
 	return err;
@@ -238,13 +238,13 @@ static bool is_program(const struct image *im)
 
 /* ---- the whole file ---- */
 
-int elf_symbols_of(struct elf_file *f, const struct elf_want *want, struct elf_symbols *out)
+int elf_symbols_of(struct elf_file *f, struct elf_symbols *out)
 {
 	struct reader r = { .out = out };
 	int err;
 
 	*out = (struct elf_symbols){ 0 };
-	err = read_all(&r, f, want);
+	err = read_all(&r, f);
 	if (err) {
 		elf_symbols_free(out);
 		return err;
@@ -269,7 +269,7 @@ int elf_symbols_read(const char *path, const struct elf_want *want, struct elf_s
 	*out = (struct elf_symbols){ 0 };
 	if (err)
 		return err;
-	err = elf_symbols_of(&f, want, out);
+	err = elf_symbols_of(&f, out);
 	elf_file_close(&f);
 	return err;
 }
@@ -306,7 +306,7 @@ static bool address_offset(const struct image *im, uint64_t at, uint64_t *offset
 	return false;
 }
 
-int elf_symbol_offset(const char *path, const char *name, uint64_t *offset)
+int elf_function_find(const char *path, const char *name, struct elf_function *out)
 {
 	const struct elf_symbol *found;
 	struct elf_symbols symbols;
@@ -315,11 +315,13 @@ int elf_symbol_offset(const char *path, const char *name, uint64_t *offset)
 
 	if (err)
 		return err;
-	err = elf_symbols_of(&f, NULL, &symbols);
+	err = elf_symbols_of(&f, &symbols);
 	if (!err) {
 		found = elf_find_function(&symbols, name);
-		if (!found || !address_offset(&f.image, found->value, offset))
+		if (!found || !address_offset(&f.image, found->value, &out->offset))
 			err = -ENOENT;
+		else
+			out->address = found->value;
 		elf_symbols_free(&symbols);
 	}
 	elf_file_close(&f);

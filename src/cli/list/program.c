@@ -80,7 +80,7 @@ static int listed_open(struct listed_file *f, const char *path)
 	if (err)
 		return err;
 	image_functions(&f->file.image);
-	err = elf_symbols_of(&f->file, NULL, &f->symbols);
+	err = elf_symbols_of(&f->file, &f->symbols);
 	err = err ? err : sites_read(f);
 	err = err ? err : code_read(f);
 	err = err ? err : f->file.err;

@@ -128,16 +128,17 @@ static int cut_return(struct probe_place *p, const struct probe_log *log,
 static int find_symbol(struct probe_place *p, const struct place_word *w)
 {
 	char *plus = strchr(w->where, '+');
+	struct elf_function function;
 	uint64_t more = 0;
 	int err = plus ? text_to_u64(plus + 1, 0, &more) : 0;
 
 	if (plus)
 		*plus = '\0';
-	if (err || elf_symbol_offset(p->path, w->where, &p->offset))
+	if (err || elf_function_find(p->path, w->where, &function))
 		return -ECANCELED;
 	if (!more && !p->is_return)
 		p->probe.flags |= PROBE_ENTRY;
-	p->offset += more;
+	p->offset = function.offset + more;
 	return 0;
 }
 
