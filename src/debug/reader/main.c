@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * main.c - tracefuse-dwarf PATH: answers questions about functions (prototype.h has the answer)
+ *
+ * Each question is a line with the address of a function. The first line of the output is "ready",
+ * or "none" if neither the file nor an installed debug file has debug information.
+ */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <elfutils/libdwelf.h>
+
+#include "debug/reader/reader.h"
+#include "elf/file.h"
+
+enum { SECONDS = 20, FILES = 32 };
+
+#define MEMORY	(1ull << 30)
+
+static unsigned long budget;
+
+bool reader_may(void)
+{
+	if (budget)
+		budget--;
+	return budget;
+}
+
+/* ---- Limits ---- */
+
+static void limit(int what, rlim_t to)
+{
+	struct rlimit l;
+
+	if (getrlimit(what, &l))
+		return;
+	if (l.rlim_max < to)
+		to = l.rlim_max;
+	setrlimit(what, &(struct rlimit){ to, to });
+}
+
+static void limits_set(void)
+{
+	limit(RLIMIT_CORE, 0);
+	limit(RLIMIT_CPU, SECONDS);
+	limit(RLIMIT_DATA, MEMORY);
+	limit(RLIMIT_NOFILE, FILES);
+	limit(RLIMIT_FSIZE, 0);
+}
+
+/* ---- The file ---- */
+
+static bool has_debug(const struct image *im)
+{
+	for (unsigned int i = 0; im->names && i < im->nr_shdrs; i++) {
+		const char *name = image_string(im, im->names, im->shdrs[i].sh_name);
+
+		if (im->shdrs[i].sh_type != SHT_NOBITS &&
+		    (!strcmp(name, ".debug_info") || !strcmp(name, ".zdebug_info")))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The other file that the debug information may name (dwz) is opened by libdw at once. So a name
+ * that is no regular file is refused: to open a device may do something.
+ */
+static bool other_is_file(Dwarf *dw, int fd)
+{
+	char link[64], dir[PATH_MAX], path[2 * PATH_MAX];
+	const char *name;
+	const void *id;
+	struct stat st;
+	ssize_t n;
+
+	if (dwelf_dwarf_gnu_debugaltlink(dw, &name, &id) <= 0)
+		return true;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, dir, sizeof(dir) - 1);
+	if (n < 0)
+		return false;
+	dir[n] = '\0';
+	*(strrchr(dir, '/') ?: dir) = '\0';
+	snprintf(path, sizeof(path), "%s%s%s", *name == '/' ? "" : dir, *name == '/' ? "" : "/",
+		 name);
+	return stat(path, &st) || S_ISREG(st.st_mode);
+}
+
+static Dwarf *dwarf_of(int fd)
+{
+	Dwarf *dw = dwarf_begin(fd, DWARF_C_READ);
+
+	return dw && other_is_file(dw, fd) ? dw : NULL;
+}
+
+/* The file itself, or its debug file. */
+static Dwarf *open_file(const char *path)
+{
+	struct elf_file file, debug;
+
+	if (elf_file_open(path, NULL, &file))
+		return NULL;
+	if (has_debug(&file.image))
+		return dwarf_of(file.fd);
+	if (elf_file_open_debug(&file, &debug) || !has_debug(&debug.image))
+		return NULL;
+	return dwarf_of(debug.fd);
+}
+
+/* ---- Answers ---- */
+
+/* Prints a word of a line. Tabs and newlines would end it. */
+static void print_word(const char *text, size_t max)
+{
+	for (size_t i = 0; text[i] && i < max - 1; i++)
+		putchar((unsigned char)text[i] < ' ' ? '?' : text[i]);
+}
+
+static void print_value(const char *what, Dwarf_Die *type, const char *place)
+{
+	uint32_t size;
+	enum prototype_kind kind = reader_kind(type, &size);
+
+	printf("%s\t%c\t%u\t%s\t", what, (int)kind, size, place);
+}
+
+static void print_result(Dwarf_Die *function, struct reader_places *places)
+{
+	char text[PROTOTYPE_TEXT], place[32] = "";
+	Dwarf_Die type;
+	const bool has = reader_type(function, &type);
+
+	if (has)
+		reader_place_result(places, &type, place);
+	print_value("result", has ? &type : NULL, place);
+	reader_declare(has ? &type : NULL, "", text);
+	print_word(text, sizeof(text));
+	putchar('\n');
+}
+
+static void print_parameter(Dwarf_Die *die, struct reader_places *places)
+{
+	char text[PROTOTYPE_TEXT], place[32] = "";
+	Dwarf_Die type;
+	const bool has = reader_type(die, &type);
+
+	if (has)
+		reader_place(places, &type, place);
+	print_value("parameter", has ? &type : NULL, place);
+	print_word(reader_name(die), PROTOTYPE_NAME);
+	putchar('\t');
+	reader_declare(has ? &type : NULL, reader_name(die), text);
+	print_word(text, sizeof(text));
+	putchar('\n');
+}
+
+/* Where the parameters are: in the entry, or in the one that it is an instance of. */
+static bool has_parameters(Dwarf_Die *function)
+{
+	Dwarf_Die die;
+
+	for (int err = dwarf_child(function, &die); !err && reader_may();
+	     err = dwarf_siblingof(&die, &die))
+		if (dwarf_tag(&die) == DW_TAG_formal_parameter)
+			return true;
+	return false;
+}
+
+static Dwarf_Die declaration_of(Dwarf_Die *function)
+{
+	static const unsigned int links[] = { DW_AT_abstract_origin, DW_AT_specification };
+	Dwarf_Die at = *function;
+
+	for (unsigned int i = 0; i < 2 && !has_parameters(&at); i++) {
+		Dwarf_Attribute attribute;
+		Dwarf_Die next;
+
+		if (dwarf_attr(&at, links[i], &attribute) && dwarf_formref_die(&attribute, &next))
+			at = next;
+	}
+	return has_parameters(&at) ? at : *function;
+}
+
+static bool has_varargs(Dwarf_Die *function)
+{
+	Dwarf_Die die;
+
+	for (int err = dwarf_child(function, &die); !err && reader_may();
+	     err = dwarf_siblingof(&die, &die))
+		if (dwarf_tag(&die) == DW_TAG_unspecified_parameters)
+			return true;
+	return false;
+}
+
+static bool has_flag(Dwarf_Die *function, unsigned int name)
+{
+	Dwarf_Attribute attribute;
+	bool flag;
+
+	return !dwarf_formflag(dwarf_attr_integrate(function, name, &attribute), &flag) && flag;
+}
+
+static bool is_c(Dwarf_Die *function)
+{
+	Dwarf_Die unit;
+
+	if (!dwarf_diecu(function, &unit, NULL, NULL))
+		return false;
+	switch (dwarf_srclang(&unit)) {
+	case DW_LANG_C:
+	case DW_LANG_C89:
+	case DW_LANG_C99:
+	case DW_LANG_C11:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The compiler says so where it knows all callers of a function and has changed its parameters. */
+static bool is_changed(Dwarf_Die *function)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word how;
+
+	return !dwarf_formudata(dwarf_attr(function, DW_AT_calling_convention, &attribute), &how) &&
+	       how == DW_CC_nocall;
+}
+
+/* In DWARF 5 file 0 is that of the unit, which libdw takes for none. */
+static const char *file_of(Dwarf_Die *function)
+{
+	const char *file = dwarf_decl_file(function);
+	Dwarf_Attribute attribute;
+	Dwarf_Word nr;
+	Dwarf_Die unit;
+
+	if (!file && !dwarf_formudata(dwarf_attr_integrate(function, DW_AT_decl_file, &attribute),
+				      &nr) && !nr && dwarf_diecu(function, &unit, NULL, NULL))
+		file = dwarf_diename(&unit);
+	return file ?: "";
+}
+
+static void print_function(Dwarf_Die *function, Dwarf_Die *parameters)
+{
+	int line = 0;
+
+	if (dwarf_decl_line(function, &line))
+		line = 0;
+	fputs("function\t", stdout);
+	print_word(*reader_name(function) ? reader_name(function) : "?", PROTOTYPE_NAME);
+	putchar('\t');
+	print_word(file_of(function), PROTOTYPE_TEXT);
+	printf("\t%d\t-%s%s%s\n", line > 0 ? line : 0, has_varargs(parameters) ? "v" : "",
+	       is_c(function) && !has_flag(function, DW_AT_prototyped) &&
+	       has_parameters(parameters) ? "k" : "", is_changed(function) ? "c" : "");
+}
+
+static void print_prototype(Dwarf_Die *function)
+{
+	Dwarf_Die parameters = declaration_of(function), die;
+	struct reader_places places = { 0 };
+	unsigned int nr = 0;
+
+	print_function(function, &parameters);
+	print_result(function, &places);
+	for (int err = dwarf_child(&parameters, &die); !err && reader_may();
+	     err = dwarf_siblingof(&die, &die))
+		if (dwarf_tag(&die) == DW_TAG_formal_parameter && nr++ < PROTOTYPE_PARAMETERS)
+			print_parameter(&die, &places);
+	puts("end");
+}
+
+static void print_answer(Dwarf *dw, const char *question)
+{
+	Dwarf_Die function;
+
+	budget = READER_BUDGET;
+	if (reader_find(dw, strtoull(question, NULL, 16), &function))
+		print_prototype(&function);
+	else
+		puts("none");
+	fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+	char question[64];
+	Dwarf *dw;
+
+	limits_set();
+	dw = argc == 2 ? open_file(argv[1]) : NULL;
+	puts(dw ? "ready" : "none");
+	fflush(stdout);
+	while (dw && fgets(question, sizeof(question), stdin))
+		print_answer(dw, question);
+	return dw ? 0 : 1;
+}
