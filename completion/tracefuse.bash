@@ -64,7 +64,7 @@ _tracefuse() {
 	run)
 		# Behind the options: a command and its own arguments.
 		mapfile -t COMPREPLY < <(compgen -c -f -- "$word") ;;
-	list)
+	list | explain)
 		mapfile -t COMPREPLY < <(compgen -c -f -W "$(_tracefuse_sessions)" -- "$word") ;;
 	ls | cat | write | append)
 		compopt -o nospace

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* explain.c - `tracefuse explain`: explains a trigger, filter or definition in plain English */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "cli/client.h"
 #include "cli/explain/explain.h"
+#include "cli/list/list.h"
 #include "cli/options.h"
 #include "session/session.h"
 
 struct request {
 	const char	*session, *recording;
+	char		program[PATH_MAX];	/* "": none; else text is a function of it */
 	char		*system, *event;	/* NULL: not given */
 	char		*text;
 };
@@ -109,6 +112,16 @@ static void take_shell_line(struct request *r)
 	}
 }
 
+/* Whether the command is PROGRAM FUNCTION. A session may have the name of a program on $PATH. */
+static bool names_function(struct request *r, const char *program)
+{
+	if (list_kind(program, r->program) == LISTED_PROGRAM &&
+	    !strpbrk(r->text, strchr(program, '/') ? " =" : " =:"))
+		return true;
+	*r->program = '\0';
+	return false;
+}
+
 static int explain_parse_arguments(struct request *r, int argc, char **argv)
 {
 	int status = options_parse(&command_explain, argc, argv, &r->session, NULL, NULL);
@@ -121,6 +134,8 @@ static int explain_parse_arguments(struct request *r, int argc, char **argv)
 		return command_usage(&command_explain,
 				     "too many arguments: is the command in quotes?");
 	r->text = join_lines(argv[argc - 1] + strspn(argv[argc - 1], " \t\n"));
+	if (r->text && !r->session && argc - optind == 2 && names_function(r, argv[optind]))
+		return COMMAND_DONE;
 	for (int i = optind; i < argc - 1; i++) {
 		if (!r->recording && is_recording(argv[i]))
 			r->recording = argv[i];
@@ -249,12 +264,12 @@ static int explain_run(int argc, char **argv)
 	struct explain e = { .out = stdout };
 	int status = explain_parse_arguments(&r, argc, argv);
 
-	if (!status)
+	if (!status && !*r.program)
 		status = open_scope(&r, &e.scope);
 	e.system = r.system;
 	e.event = r.event;
 	if (!status)
-		status = answer(&e, r.text);
+		status = *r.program ? explain_function(&e, r.program, r.text) : answer(&e, r.text);
 	explain_scope_destroy(e.scope);
 	free(r.system);
 	free(r.event);
@@ -264,10 +279,11 @@ static int explain_run(int argc, char **argv)
 
 const struct command command_explain = {
 	.name = "explain",
-	.summary = "say in plain English what a trigger does, or what is wrong with it",
+	.summary = "say what a trigger does or what is wrong with it; explain a function",
 	.run = explain_run,
 	.help =
 "usage: tracefuse explain [-s SESSION | SESSION | RECORDING] [SYSTEM:EVENT] COMMAND\n"
+"       tracefuse explain PROGRAM FUNCTION\n"
 "\n"
 "COMMAND is what you write to the files trigger, filter, synthetic_events or\n"
 "dynamic_events: 'hist:keys=next_pid', 'traceoff:3 if prio < 100', 'lat u64 ns'. It\n"
@@ -276,6 +292,12 @@ const struct command command_explain = {
 "tries the command in a copy, so nothing changes. Then it knows where variables come\n"
 "from. For a wrong command it prints the error as error_log has it, with the caret,\n"
 "and the nearest right spelling. Without a session it explains the text alone.\n"
+"\n"
+"PROGRAM is a program or a library: a file, or a name on $PATH. With its debug\n"
+"information explain prints the prototype of FUNCTION, how it can be probed, and the\n"
+"lines for uprobe_events that fetch its arguments and its result. It says which of\n"
+"them cannot be fetched, and why. Without debug information it says which file would\n"
+"have it.\n"
 "\n"
 "  -s, --session NAME  the session; without it $TRACEFUSE_SESSION, else the only\n"
 "                      one there is, else none\n"

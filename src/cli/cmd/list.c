@@ -40,10 +40,6 @@ bool list_wants(const struct list *l, const char *kind, const char *name)
 
 /* ---- What an argument means ---- */
 
-enum listed {
-	LISTED_NOTHING, LISTED_PROGRAM, LISTED_SCRIPT, LISTED_RECORDING, LISTED_SESSION
-};
-
 static enum listed listed_file_kind(const char *path)
 {
 	char magic[SELFMAG] = "";
@@ -69,8 +65,7 @@ static int is_session(void *arg, const char *name, const char *dir, bool alive)
 	return !strcmp(name, arg);
 }
 
-/* path gets the file that a name on $PATH means. */
-static enum listed listed_kind(const char *name, char path[PATH_MAX])
+enum listed list_kind(const char *name, char *path)
 {
 	enum listed is = listed_file_kind(name);
 	struct run_check *c;
@@ -109,7 +104,7 @@ static int list_what(struct list *l, const char *what)
 {
 	char path[PATH_MAX];
 
-	switch (listed_kind(what, path)) {
+	switch (list_kind(what, path)) {
 	case LISTED_PROGRAM:
 		return list_program(l, path);
 	case LISTED_SCRIPT:
@@ -129,7 +124,7 @@ static bool is_pattern(const char *text)
 {
 	char path[PATH_MAX];
 
-	return strpbrk(text, "*?[:") && listed_kind(text, path) == LISTED_NOTHING;
+	return strpbrk(text, "*?[:") && list_kind(text, path) == LISTED_NOTHING;
 }
 
 static int list_parse(struct list *l, int argc, char **argv, const char **session)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * explain.h - explains a trigger, a filter or the definition of an event in plain English
+ * explain.h - explains a trigger, a filter, the definition of an event or a function
  *
  *     text.c             taking commands apart, and words for values
  *     hist.c             hist:...
  *     trigger.c          the other triggers, filters
  *     define.c           synthetic events, event probes
+ *     function.c         a function of a program: its prototype, probes for it
  *     scope.c            a session of our own with somebody's events, to try commands in
  *     guess.c            what a wrong command might have been
  *
@@ -82,6 +83,8 @@ void explain_synth(struct explain *e, const char *text);
 void explain_probe(struct explain *e, const char *text);
 void explain_place(struct explain *e, const char *text);
 void explain_removal(struct explain *e, const char *text);
+/* Explains a function of the program in the file. Returns an exit status. */
+int explain_function(struct explain *e, const char *path, const char *name);
 /* Explains a filter; the caller frees the text. */
 char *explain_condition(const char *filter);
 

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "elf/code/code.h"
 #include "elf/sites.h"
@@ -36,6 +37,16 @@ bool list_wants(const struct list *l, const char *kind, const char *name);
 int list_program(struct list *l, const char *path);
 int list_session(struct list *l, struct access *a);
 int list_recording(struct list *l, const char *path);
+
+/* Prints how the function at an address of the file can be probed, without a newline. */
+void list_print_function(const char *path, uint64_t address, FILE *out);
+
+enum listed {
+	LISTED_NOTHING, LISTED_PROGRAM, LISTED_SCRIPT, LISTED_RECORDING, LISTED_SESSION
+};
+
+/* What an argument names. path gets the file that a name on $PATH means: it has PATH_MAX bytes. */
+enum listed list_kind(const char *name, char *path);
 
 /* ---- probed.c ---- */
 
@@ -60,6 +71,8 @@ struct list_item {
 void list_plan(const struct code_file *file, struct list_item *item);
 void list_count(struct list_counts *c, const struct list_item *item);
 void list_print(const struct list *l, const struct list_item *item);
+/* Prints the answer alone, without a newline. */
+void list_answer(const struct list_item *item, FILE *out);
 void list_print_counts(const char *what, const struct list_counts *c);
 
 #endif

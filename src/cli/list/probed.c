@@ -115,18 +115,18 @@ static void print_arguments(const struct code_note *n)
 
 /* ---- Printing ---- */
 
-static void print_answer(const struct list_item *item)
+void list_answer(const struct list_item *item, FILE *out)
 {
 	const struct site *s = item->site;
 
 	if (s && s->skip == SITE_GOOD)
-		printf("site: %s\n", site_kinds[s->kind]);
+		fprintf(out, "site: %s", site_kinds[s->kind]);
 	else if (s)
-		printf("refused: %s\n", site_skip_text((enum site_skip)s->skip));
+		fprintf(out, "refused: %s", site_skip_text((enum site_skip)s->skip));
 	else if (item->plan.tactic == CODE_REFUSED)
-		printf("refused: %s\n", code_why_text((enum code_why)item->plan.why));
+		fprintf(out, "refused: %s", code_why_text((enum code_why)item->plan.why));
 	else
-		printf("%s\n", code_tactic_text((enum code_tactic)item->plan.tactic));
+		fputs(code_tactic_text((enum code_tactic)item->plan.tactic), out);
 }
 
 static void print_details(const struct list_item *item)
@@ -154,7 +154,8 @@ void list_print(const struct list *l, const struct list_item *item)
 	const int used = printf("%s:%s", item->kind, item->name);
 
 	printf("%*s", used < NAME_WIDTH ? NAME_WIDTH - used : 1, "");
-	print_answer(item);
+	list_answer(item, stdout);
+	putchar('\n');
 	if (l->details)
 		print_details(item);
 }

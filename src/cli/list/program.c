@@ -231,3 +231,35 @@ int list_program(struct list *l, const char *path)
 	listed_close(&f);
 	return err;
 }
+
+/* ---- One function ---- */
+
+static const struct code_function *function_at(const struct listed_file *f, uint64_t address)
+{
+	for (size_t i = 0; i < f->code.nr_functions; i++)
+		if (f->code.functions[i].start == address)
+			return &f->code.functions[i];
+	return NULL;
+}
+
+void list_print_function(const char *path, uint64_t address, FILE *out)
+{
+	const struct code_function none = { .start = address, .why = CODE_NO_FDE };
+	struct list_item item = { .kind = "function", .fn = &none };
+	struct listed_file f;
+	size_t next = 0;
+
+	if (listed_open(&f, path)) {
+		fputs("not known", out);
+		return;
+	}
+	if (f.memory && function_at(&f, address))
+		item.fn = function_at(&f, address);
+	item.site = site_of(&f, item.fn, &next);
+	list_plan(f.memory ? &f.code : NULL, &item);
+	list_answer(&item, out);
+	if (item.fn->returns != CODE_RETURN_GOOD)
+		fprintf(out, "; its return is not caught: %s",
+			code_return_text((enum code_return)item.fn->returns));
+	listed_close(&f);
+}
