@@ -21,13 +21,15 @@ struct probe_place {
 	/* The probe has a recorded event: what the place names was on the traced machine */
 	bool			recorded;
 	/* kprobe */
-	char			*symbol;	/* [MODULE:]FUNCTION; NULL: an address */
+	/* [MODULE:]FUNCTION; NULL: an address. A uprobe: the function that the command named */
+	char			*symbol;
 	unsigned int		max_active;	/* of a return probe; 0: it waits for a module */
 	uint64_t		address;	/* of the session; 0: not known */
 	/* uprobe */
 	char			*path;
 	uint64_t		device, inode;	/* of the file; 0: not known */
 	uint64_t		counter;	/* offset of the reference counter; 0: none */
+	uint64_t		entry;		/* address of `symbol`, as the file has it */
 	/* Of both: behind the symbol, or in the file */
 	uint64_t		offset;
 };

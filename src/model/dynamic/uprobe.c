@@ -3,8 +3,8 @@
  * uprobe.c - p|r[:[GROUP/][NAME]] PATH:OFFSET[%return][(COUNTER)] [ARGUMENTS]
  *
  * The kernel knows offsets only. tracefuse takes a function's name instead, too: PATH:SYMBOL[+OFF].
- * At the entry of such a function $argN stands for the register or the word of the stack that the
- * calling convention has for it. The probe is listed with its offset and these registers.
+ * At the entry of such a function $argN stands for a register or a word of the stack
+ * (uprobe_args.c). The probe is listed with its offset and these registers.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 
 #include "elf/file.h"
 #include "model/dynamic/place.h"
+#include "model/dynamic/uprobe_args.h"
 #include "model/errlog.h"
 #include "model/text.h"
 
@@ -138,6 +139,10 @@ static int find_symbol(struct probe_place *p, const struct place_word *w)
 		return -ECANCELED;
 	if (!more && !p->is_return)
 		p->probe.flags |= PROBE_ENTRY;
+	p->entry = function.address;
+	p->symbol = strdup(w->where);
+	if (!p->symbol)
+		return -ENOMEM;
 	p->offset = function.offset + more;
 	return 0;
 }
@@ -215,60 +220,6 @@ static int uprobe_parse(struct probe_place *p, struct probe_log *log)
 	return err;
 }
 
-/* ---- $argN ---- */
-
-/* What the calling convention has for argument number n, from 1 on, at the function's entry. */
-static void print_argument(unsigned long n, FILE *out)
-{
-	static const char *const registers[] = { "di", "si", "dx", "cx", "r8", "r9" };
-	const size_t nr = sizeof(registers) / sizeof(registers[0]);
-
-	if (n <= nr)
-		fprintf(out, "%%%s", registers[n - 1]);
-	else
-		/* Word 0 of the stack is the return address. */
-		fprintf(out, "$stack%lu", n - nr);
-}
-
-/* NULL: no memory. */
-static char *expand_arguments(const char *text)
-{
-	static const char mark[] = "$arg";
-	char *expanded = NULL;
-	size_t size;
-	FILE *out = open_memstream(&expanded, &size);
-
-	while (out && *text) {
-		unsigned long n = 0;
-		char *end;
-
-		if (!strncmp(text, mark, sizeof(mark) - 1) &&
-		    text_is_digit(text[sizeof(mark) - 1]))
-			n = strtoul(text + sizeof(mark) - 1, &end, 10);
-		if (n && n < 1000 && !text_is_alnum(*end)) {
-			print_argument(n, out);
-			text = end;
-		} else {
-			fputc(*text++, out);
-		}
-	}
-	return out && !fclose(out) ? expanded : NULL;
-}
-
-/* The kernel has no $argN here: only at the entry of a function that was named. */
-static int uprobe_expand(struct probe_place *p, struct probe_log *log, char **texts)
-{
-	for (unsigned int i = 2; p->probe.flags & PROBE_ENTRY && i < log->nr_words; i++) {
-		char *text = expand_arguments(texts[i]);
-
-		if (!text)
-			return -ENOMEM;
-		free(texts[i]);
-		texts[i] = text;
-	}
-	return 0;
-}
-
 /* ---- the whole ---- */
 
 static bool same_file(const struct probe_place *a, const struct probe_place *b)
@@ -308,7 +259,7 @@ static const struct place_kind uprobe_place = {
 	.kind	= &uprobe_kind,
 	.system	= "uprobes",
 	.parse	= uprobe_parse,
-	.expand	= uprobe_expand,
+	.expand	= uprobe_args_expand,
 	.conflicts = uprobe_conflicts,
 	.check	= uprobe_check,
 	.same	= uprobe_is_same,
@@ -316,7 +267,13 @@ static const struct place_kind uprobe_place = {
 
 static int uprobe_create(struct model *m, const char *command, unsigned int id)
 {
-	return place_create(m, &uprobe_place, command, id);
+	char *all = NULL;
+	int err = uprobe_args_all(m, command, &all);
+
+	if (!err)
+		err = place_create(m, &uprobe_place, all ? all : command, id);
+	free(all);
+	return err;
 }
 
 int uprobe_command(struct model *m, const char *line)
