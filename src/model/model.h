@@ -270,6 +270,11 @@ struct model {
 	 */
 	void			(*catch_up)(void *arg);
 	/*
+	 * An event was armed, or is no longer, or probes were made or removed: running programs may
+	 * have other probes to plant
+	 */
+	bool			probes_stale;
+	/*
 	 * Called at the end of a command. Returns when running programs have carried it out, or
 	 * after a limit. NULL: there are no programs
 	 */

@@ -272,6 +272,9 @@ static void fetch_store(struct fetch *f, const struct fetch_op *op)
 	case FETCH_BITS:
 		fetch_bits(f, op);
 		break;
+	case FETCH_FAULT:
+		fetch_loc(f, op, 0);
+		break;
 	case FETCH_TEXT:
 		fetch_text(f, op);
 		break;

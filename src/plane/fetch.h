@@ -72,6 +72,7 @@ enum fetch_op_kind {
 	/* Cuts bits out of `len` numbers of `size` bytes at off: `width` bits from bit `bit` on */
 	FETCH_BITS,
 	/* Texts; off: of their __data_loc */
+	FETCH_FAULT,		/* none: it cannot be read, if no other op stores it */
 	FETCH_TEXT,		/* at the address value + imm */
 	FETCH_COMM,		/* the task's name */
 	FETCH_CONSTANT,		/* imm: bytes from the code's begin, len: with the 0 */

@@ -256,10 +256,24 @@ static void check_probes(struct patient *p)
 	     i++) {
 		snprintf(text, sizeof(text), "%s is never hit.", value);
 		complain(p, text, p->programs ?
-			 "A probe of a program can be defined, but tracefuse does not plant it "
-			 "yet" :
+			 "No program of the session has a function of this name so far" :
 			 "The recording has no such event: it has the probes that were enabled "
 			 "when it was made");
+	}
+}
+
+/* The value is "SYSTEM:EVENT REASON". */
+static void check_refused_probes(struct patient *p)
+{
+	char value[256], text[320];
+
+	for (unsigned int i = 0; client_info(p->info, "probe-refused", i, value, sizeof(value));
+	     i++) {
+		const int name = (int)strcspn(value, " ");
+
+		snprintf(text, sizeof(text), "%.*s cannot be probed:%s.", name, value,
+			 value + name);
+		complain(p, text, "tracefuse list -v FILE says where a probe can be put");
 	}
 }
 
@@ -602,6 +616,8 @@ static int examine(struct access *a)
 	check_replay(&p);
 	check_switch(&p);
 	check_probes(&p);
+	if (p.info)
+		check_refused_probes(&p);
 	check_pids(&p);
 	a->ops->list(a, "events", list_filtered, &p);
 	a->ops->list(a, "per_cpu", add_stats, &p);

@@ -363,6 +363,17 @@ int kprobe_command(struct model *m, const char *line)
 	return dynamic_command_of(m, line, &kprobe_kind);
 }
 
+bool kprobe_resolve(struct probe_place *p)
+{
+	struct model *m = p->probe.dyn.event->model;
+
+	if (!p->symbol || count_functions(m, p->symbol) != 1 ||
+	    !kprobe_find_function(m, p->symbol, &p->address))
+		return false;
+	p->address += p->offset;
+	return true;
+}
+
 static void kprobe_print_place(const struct probe_place *p, FILE *out)
 {
 	if (!p->symbol)

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "model/dynamic/place.h"
-#include "model/errlog.h"
 #include "model/event/format.h"
 #include "model/text_memory.h"
 
@@ -219,8 +218,7 @@ static void give_event_back(struct probe_place *p, struct model *m)
 		model_remove_event(m, p->probe.dyn.event);
 }
 
-/* The line that lists the probe, without its newline. NULL: no memory. */
-static char *place_line(const struct probe_place *p)
+char *place_line(const struct probe_place *p)
 {
 	char *text = NULL;
 	size_t size;
@@ -238,12 +236,14 @@ static char *place_line(const struct probe_place *p)
 /* Saves the probe's own line: it has the place that a symbol had then. */
 static int add_place(struct probe_place *p)
 {
+	struct model *m = p->probe.dyn.event->model;
 	char *line = place_line(p);
 	int err = line ? dynamic_add(&p->probe.dyn, line) : -ENOMEM;
 
 	free(line);
-	if (!err && p->probe.dyn.event->model->of_programs)
-		session_probes_defined(p->probe.dyn.event->model->session);
+	if (!err && m->of_programs)
+		session_probes_defined(m->session);
+	m->probes_stale = true;
 	return err;
 }
 
@@ -338,8 +338,11 @@ int place_create(struct model *m, const struct place_kind *kind, const char *com
 
 int place_remove(struct dynamic_event *d)
 {
+	struct model *m = d->event->model;
 	int err = dynamic_remove(d);
 
+	if (!err)
+		m->probes_stale = true;
 	if (!err)
 		place_free(place_of(d));
 	return err;
@@ -367,18 +370,6 @@ uint64_t place_hits(const struct probe_place *p)
 	return hits;
 }
 
-void place_armed(const struct event *e)
-{
-	const struct probe_place *p = place_of_event(e);
-	char *line = p && !p->recorded && !e->model->imported ? place_line(p) : NULL;
-
-	if (line)
-		errlog_add(e->model->top->errlog,
-			   p->probe.dyn.kind == &kprobe_kind ? "trace_kprobe" : "trace_uprobe",
-			   line, "No program is probed yet, so this event is never hit", 0);
-	free(line);
-}
-
 void place_print_idle(struct model *m, FILE *out)
 {
 	struct dynamic_event *d;
@@ -386,7 +377,8 @@ void place_print_idle(struct model *m, FILE *out)
 	list_each(d, &m->dynamic_events, node) {
 		const struct probe_place *p = place_of_event(d->event);
 
-		if (p && d->event->made == d && d->event->plan && !p->recorded)
+		if (p && d->event->made == d && d->event->plan && !p->recorded &&
+		    (!m->of_programs || (d->kind == &kprobe_kind && !p->address)))
 			fprintf(out, "probe %s:%s\n", p->probe.group, p->probe.name);
 	}
 }

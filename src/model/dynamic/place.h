@@ -20,6 +20,8 @@ struct probe_place {
 	bool			is_return;
 	/* The probe has a recorded event: what the place names was on the traced machine */
 	bool			recorded;
+	/* A program, or its file, has refused it since its event was armed: that was said */
+	bool			refused;
 	/* kprobe */
 	/* [MODULE:]FUNCTION; NULL: an address. A uprobe: the function that the command named */
 	char			*symbol;
@@ -83,17 +85,19 @@ typedef void (*place_print_fn)(const struct probe_place *p, FILE *out);
 bool place_matches(const struct probe_place *p, place_print_fn print, const char *system,
 		   const char *event, char *const *words, unsigned int nr_words);
 
+/* The line that lists the probe, without its newline. The caller frees; NULL: no memory. */
+char *place_line(const struct probe_place *p);
 /*
- * The event of a place is armed. Nothing hits a probe that a recording does not have, so in a
- * session of programs error_log gets an entry; elsewhere its text is the kernel's, and
- * `tracefuse doctor` alone says it.
+ * Prints "probe SYSTEM:NAME" for each armed event of a place that nothing hits, for doctor: a
+ * recording does not have it, or no program has its function. error_log does not have it, because
+ * its text is the kernel's.
  */
-void place_armed(const struct event *e);
-/* Prints "probe SYSTEM:NAME" for each armed event of a place that nothing hits, for doctor. */
 void place_print_idle(struct model *m, FILE *out);
 
 /* Carry out a line of the files kprobe_events and uprobe_events. */
 int kprobe_command(struct model *m, const char *line);
+/* A function that was not known when the probe was made. False: it still is not. */
+bool kprobe_resolve(struct probe_place *p);
 int uprobe_command(struct model *m, const char *line);
 /* Print the files kprobe_profile and uprobe_profile. */
 void kprobe_print_profile(struct model *m, FILE *out);

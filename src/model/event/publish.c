@@ -422,8 +422,8 @@ int event_publish(struct event *e)
 	tell_waits(e);
 	if (!new)
 		publish_need(e, false);
-	if (new && !old)
-		place_armed(e);
+	if (!new != !old)
+		e->model->probes_stale = true;
 	if (old)
 		plan_retire(s, old, old_size);
 	return published_wants(e) == wanted ? 0 : publish_makers(e);
@@ -438,6 +438,7 @@ void event_drop_plan(struct event *e, config_ref old)
 	session_publish(s, &event_entry(e)->plan, 0);
 	plan_retire(s, old, e->plan_size);
 	e->plan = 0;
+	e->model->probes_stale = true;
 	tell_waits(e);
 	publish_need(e, false);
 }

@@ -13,6 +13,7 @@
 #include "model/symbols.h"
 #include "plane/plane.h"
 #include "model/instance/options.h"
+#include "sources/program/probes.h"
 #include "sources/program/sites.h"
 #include "sources/program/programs_state.h"
 #include "tracefs/tree.h"
@@ -152,7 +153,8 @@ static struct programs *programs_new(struct model *m, struct tree *t)
 	m->top->options &= ~(1ull << OPTION_HASH_PTR);
 	m->of_programs = true;
 	list_init(&p->pending);
-	if (program_sites_create(p)) {
+	if (program_sites_create(p) || program_probes_create(p)) {
+		program_sites_destroy(p);
 		free(p);
 		return NULL;
 	}
@@ -219,6 +221,7 @@ int programs_create(struct model *m, struct tree *t, const struct programs_param
 		return err;
 	}
 	program_sites_begin(p);
+	program_probes_begin(p);
 	*out = p;
 	return 0;
 }
@@ -232,6 +235,7 @@ void programs_destroy(struct programs *p)
 	p->model->step = NULL;
 	p->model->task_lives = NULL;
 	symbols_set_loader(p->model->symbols, NULL, NULL);
+	program_probes_destroy(p);
 	program_sites_destroy(p);
 	program_pending_destroy(p);
 	program_names_destroy(p);
@@ -285,6 +289,7 @@ int programs_restored(struct programs *p)
 	if (p && !err) {
 		program_pending_apply(p);
 		program_sites_begin(p);
+		program_probes_begin(p);
 	}
 	return err;
 }
@@ -347,6 +352,7 @@ void programs_print(struct programs *p, FILE *out)
 	print_losses(p->model->session, out);
 	program_sums_print(p, out);
 	program_sites_print(p, out);
+	program_probes_print(p, out);
 	program_names_drain(p);
 	fprintf(out, "threads %u\nprocesses %u\n", program_names_threads(p),
 		program_names_processes(p));

@@ -44,6 +44,7 @@ struct programs {
 	bool		dso_read[LAYOUT_MAX_DSOS];
 
 	struct program_sites *sites;	/* sites.h */
+	struct program_probes *probes;	/* probes.h */
 
 	struct list_head pending;
 	int64_t		threads_checked;	/* time of the last check, in milliseconds */

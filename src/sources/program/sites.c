@@ -171,6 +171,8 @@ static void dso_look(struct programs *p, uint32_t nr)
 	}
 	take_the_place(p, &d);
 	program_words_update(p, nr);
+	/* A probe may wait for one of its functions. */
+	p->model->probes_stale = true;
 	elf_sites_free(&f);
 }
 

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "model/ftrace/groups.h"
+#include "sources/program/probes.h"
 #include "sources/program/sites.h"
 
 enum {
@@ -130,6 +131,7 @@ static void words_settle(struct programs *p, const struct attach_behind *b)
 		return;
 	p->sites->unsettled = false;
 	ftrace_groups_settled(p->model->ftrace);
+	program_probes_settled(p);
 }
 
 void program_words_settle(void *arg)
@@ -140,6 +142,8 @@ void program_words_settle(void *arg)
 	struct attach_behind b;
 	int64_t end;
 
+	if (program_probes_update(p))
+		raise(p);
 	if (!p->sites->unsettled || p->sites->waited)
 		return;
 	p->sites->waited = true;
@@ -153,12 +157,16 @@ void program_words_settle(void *arg)
 	if (b.late)
 		attach_give_up(s, p->sites->command);
 	words_settle(p, &b);
+	program_probes_answered(p);
 }
 
 bool program_words_tick(struct programs *p)
 {
 	struct attach_behind b;
 
+	if (program_probes_update(p))
+		raise(p);
+	program_probes_answered(p);
 	if (!p->sites->unsettled)
 		return false;
 	attach_behind(p->model->session, p->sites->command, &b);

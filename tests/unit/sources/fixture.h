@@ -60,7 +60,7 @@ static inline struct program_tables *tables(void)
 			    sizeof(struct program_tables));
 }
 
-static void serve(void)
+static inline void serve(void)
 {
 	struct pollfd p = { .fd = attach_fd(session), .events = POLLIN };
 
@@ -69,7 +69,7 @@ static void serve(void)
 }
 
 /* Connects. Call it once for each program that the test plays. */
-static void dial(void)
+static inline void dial(void)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * probed.c - files with probes: their identity and code, and a plan for each place
+ *
+ * The server plans and the program only plants: its task may open no file, and the code of a file
+ * takes long to read.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "elf/probe.h"
+#include "elf/sites.h"
+#include "session/array.h"
+#include "sources/program/probed.h"
+
+enum { PROBED_PAGE = 4096 };
+
+/* ---- open ---- */
+
+static bool probed_is(const struct probed_file *f, const struct probed_file *other)
+{
+	if (f->id_len || other->id_len)
+		return f->id_len == other->id_len && f->size == other->size &&
+		       !memcmp(f->id, other->id, f->id_len);
+	return f->device == other->device && f->inode == other->inode;
+}
+
+static int probed_identify(struct probed_file *f)
+{
+	const struct image *im = &f->file.image;
+	uint64_t high;
+	const uint8_t *id;
+	struct stat st;
+	size_t len;
+
+	if (fstat(f->file.fd, &st))
+		return -errno;
+	if (!image_span(im->phdrs, im->nr_phdrs, &f->low, &high))
+		return -EINVAL;
+	f->device = st.st_dev;
+	f->inode = st.st_ino;
+	f->low &= ~(uint64_t)(PROBED_PAGE - 1);
+	f->size = high - f->low;
+	id = elf_build_id(im, &len);
+	/* As in the program, which has no room for a longer one. */
+	if (id && len <= sizeof(f->id)) {
+		f->id_len = (uint32_t)len;
+		memcpy(f->id, id, len);
+	}
+	return 0;
+}
+
+struct opening {
+	struct list_head *list;
+	struct probed_file *found;
+};
+
+/* An elf_reader: takes the file into the list if it is not there yet. */
+static int probed_take(const char *path, const struct elf_want *want, void *opening)
+{
+	struct opening *o = opening;
+	struct probed_file *f = calloc(1, sizeof(*f)), *old;
+	int err = f ? elf_file_open(path, want, &f->file) : -ENOMEM;
+
+	if (err) {
+		free(f);
+		return err;
+	}
+	list_init(&f->node);
+	f->path = strdup(path);
+	err = f->path ? probed_identify(f) : -ENOMEM;
+	list_each(old, o->list, node)
+		if (!err && !o->found && probed_is(old, f))
+			o->found = old;
+	if (err || o->found) {
+		probed_close(f);
+		return err;
+	}
+	list_add_tail(&f->node, o->list);
+	o->found = f;
+	return 0;
+}
+
+int probed_open(struct list_head *list, const char *path, struct probed_file **out)
+{
+	struct opening o = { .list = list };
+	struct probed_file *f;
+	struct stat st;
+	int err;
+
+	if (stat(path, &st))
+		return -errno;
+	list_each(f, list, node) {
+		if (f->device == st.st_dev && f->inode == st.st_ino) {
+			*out = f;
+			return 0;
+		}
+	}
+	err = probed_take(path, NULL, &o);
+	*out = o.found;
+	return err;
+}
+
+int probed_open_dso(struct programs *p, struct list_head *list, const struct program_dso *d,
+		    struct probed_file **out)
+{
+	struct opening o = { .list = list };
+
+	if (!program_dso_read(p, d, probed_take, &o))
+		return -ENOENT;
+	*out = o.found;
+	return 0;
+}
+
+void probed_close(struct probed_file *f)
+{
+	list_del(&f->node);
+	elf_file_close(&f->file);
+	free(f->path);
+	free(f->memory);
+	free(f->sites);
+	free(f->places);
+	free(f->relative);
+	free(f);
+}
+
+/* ---- code ---- */
+
+static void read_sites(struct probed_file *f)
+{
+	const size_t room = sites_in_image(&f->file.image, NULL, 0);
+
+	f->sites = room ? calloc(room, sizeof(*f->sites)) : NULL;
+	f->nr_sites = f->sites ? sites_in_image(&f->file.image, f->sites, room) : 0;
+}
+
+static void read_code(struct probed_file *f)
+{
+	struct image *im = &f->file.image;
+	size_t size;
+
+	f->read = true;
+	if (!image_is_code(im))
+		return;
+	image_functions(im);
+	read_sites(f);
+	size = code_room(im);
+	f->memory = size ? calloc(1, size) : NULL;
+	if (f->memory && !code_open(&f->code, im, f->memory, size)) {
+		free(f->memory);
+		f->memory = NULL;
+	}
+	if (f->memory)
+		probe_plan_sites(&f->code, f->sites, f->nr_sites);
+}
+
+/* ---- places ---- */
+
+static size_t place_index(const struct probed_file *f, uint64_t at)
+{
+	size_t low = 0, high = f->nr_places;
+
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (f->places[mid].at < at)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static void unplan_place(struct probed_file *f, const struct probe_plan *p)
+{
+	const struct code_plan plan = { .tactic = p->tactic, .at = p->from, .len = p->len };
+
+	/* The plan does not say where the padding is that a hop leads to: it stays taken. */
+	if (f->memory && p->tactic != CODE_HOPPED)
+		code_own(&f->code, &plan, false);
+}
+
+static struct probed_place *place_at(struct probed_file *f, uint64_t at)
+{
+	const size_t i = place_index(f, at);
+
+	return i < f->nr_places && f->places[i].at == at ? &f->places[i] : NULL;
+}
+
+void probed_need(struct probed_file *f, uint64_t at)
+{
+	struct probed_place *p = place_at(f, at);
+
+	if (p)
+		p->needed = true;
+}
+
+static struct probed_place *new_place(struct probed_file *f, uint64_t at)
+{
+	const size_t i = place_index(f, at);
+	struct probed_place *p;
+
+	if (array_room(&f->places, f->nr_places, sizeof(*f->places)))
+		return NULL;
+	if (!f->read)
+		read_code(f);
+	p = &f->places[i];
+	memmove(p + 1, p, (f->nr_places - i) * sizeof(*p));
+	f->nr_places++;
+	*p = (struct probed_place){ .at = at, .needed = true };
+	if (f->memory)
+		probe_plan_make(&f->code, f->sites, f->nr_sites, at, false, &p->plan);
+	else
+		p->plan = (struct probe_plan){ .address = at, .why = CODE_NO_FDE };
+	return p;
+}
+
+/* A place is one, also where an entry and a return are probed. */
+static void check_return(const struct probed_file *f, uint64_t at, struct probe_plan *out)
+{
+	const struct code_function *fn = code_function_at(&f->code, at);
+
+	if (out->why != CODE_GOOD)
+		return;
+	if (!fn || (at != fn->start && at != code_entry(fn))) {
+		out->why = CODE_NOT_START;
+		return;
+	}
+	out->why = fn->why;
+	out->returns = fn->returns;
+}
+
+int probed_plan(struct probed_file *f, uint64_t at, bool is_return, struct probe_plan *out)
+{
+	const struct probed_place *p = place_at(f, at);
+
+	if (!p)
+		p = new_place(f, at);
+	if (!p)
+		return -ENOMEM;
+	*out = p->plan;
+	if (is_return)
+		check_return(f, at, out);
+	return 0;
+}
+
+void probed_forget(struct probed_file *f)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < f->nr_places; i++) {
+		struct probed_place *p = &f->places[i];
+
+		if (p->needed)
+			f->places[kept++] = *p;
+		else
+			unplan_place(f, &p->plan);
+	}
+	f->nr_places = kept;
+}
+
+bool probed_at_offset(const struct probed_file *f, uint64_t offset, bool is_code, uint64_t *at)
+{
+	for (unsigned int i = 0; i < f->file.image.nr_phdrs; i++) {
+		const Elf64_Phdr *p = &f->file.image.phdrs[i];
+
+		if (p->p_type != PT_LOAD || (is_code && !(p->p_flags & PF_X)) ||
+		    offset < p->p_offset || offset - p->p_offset >= p->p_filesz)
+			continue;
+		*at = p->p_vaddr + (offset - p->p_offset);
+		return true;
+	}
+	return false;
+}

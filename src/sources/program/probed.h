@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * probed.h - private to the source of running programs: files with probes, and where these stand
+ *
+ *     path, or a DSO of the table -> probed_file: identity, code -> probed_plan() of each place
+ *
+ * A file stays open while a probe names it. Its code is read when the first probe is planned.
+ */
+#ifndef TRACEFUSE_SOURCES_PROGRAM_PROBED_H
+#define TRACEFUSE_SOURCES_PROGRAM_PROBED_H
+
+#include "elf/code/code.h"
+#include "elf/file.h"
+#include "model/list.h"
+#include "sources/program/programs_state.h"
+
+/* A place that was planned. It keeps its bytes until probed_forget(). */
+struct probed_place {
+	uint64_t	at;
+	bool		needed;		/* by the points that are being collected */
+	struct probe_plan plan;
+};
+
+struct probed_file {
+	struct list_head node;
+	char		*path;		/* as it was first named */
+	struct elf_file	file;
+	uint64_t	device, inode;
+	uint64_t	low, size;	/* first mapped address, a page's begin; mapped bytes */
+	uint8_t		id[sizeof(((struct probe_file *)0)->id)];
+	uint32_t	id_len;
+	struct code_file code;
+	void		*memory;	/* of code; NULL: not read yet, or there is no code */
+	bool		read;
+	struct site	*sites;		/* the compiler's */
+	size_t		nr_sites;
+	struct probed_place *places;	/* by at */
+	size_t		nr_places;
+
+	/* probes.c */
+	uint32_t	number;		/* 1 + its number in the table; 0: none yet */
+	bool		needed;
+	config_ref	block;		/* struct probe_file, with its codes; 0: none */
+	size_t		block_size;
+	char		*relative;	/* a copy of it, with references from its own start */
+};
+
+/* 0, or -errno. A file that is in `list` already is not opened again. */
+int probed_open(struct list_head *list, const char *path, struct probed_file **out);
+int probed_open_dso(struct programs *p, struct list_head *list, const struct program_dso *d,
+		    struct probed_file **out);
+void probed_close(struct probed_file *f);
+
+/* Plans a probe, or one of the return of the function that begins there. 0, -ENOMEM */
+int probed_plan(struct probed_file *f, uint64_t at, bool is_return, struct probe_plan *out);
+/* The place is needed, if it was planned before. */
+void probed_need(struct probed_file *f, uint64_t at);
+/* Gives back the bytes of places that are not needed. */
+void probed_forget(struct probed_file *f);
+
+/* The p_vaddr of a byte of the file. False: it is not loaded, or not where code is. */
+bool probed_at_offset(const struct probed_file *f, uint64_t offset, bool is_code, uint64_t *at);
+
+#endif

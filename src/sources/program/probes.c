@@ -1,0 +1,580 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * probes.c - tells running programs which probes to plant: those whose events are armed
+ *
+ *     kprobe: function -> address of the session -> DSO -> file, p_vaddr
+ *     uprobe: path, offset                              -> file, p_vaddr
+ *          -> point with its plan (probed.c) and its code (fetch_compile.c)
+ *          -> one block for each file -> table -> site_control.probes
+ *
+ * A block that would have the same contents is kept. Blocks that the table no longer names are
+ * freed when all programs have obeyed.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/dynamic/fetch_compile.h"
+#include "model/errlog.h"
+#include "session/array.h"
+#include "sources/program/probed.h"
+#include "sources/program/probes.h"
+#include "sources/program/sites.h"
+
+/* A point of an event that is armed. */
+struct wanted_point {
+	struct probe_place *place;
+	struct probed_file *file;	/* NULL: it was not found */
+	uint64_t	at, counter;
+	size_t		order;		/* that of the definition */
+	struct fetch_code *code;
+	struct probe_plan plan;
+	const char	*why;		/* it cannot be planted; NULL: it can */
+};
+
+struct old_block {
+	config_ref	ref;
+	size_t		size;
+};
+
+struct program_probes {
+	struct list_head files;
+	struct probed_file *dsos[LAYOUT_MAX_DSOS];
+	struct wanted_point *points;
+	size_t		nr_points;
+	config_ref	table;
+	size_t		table_size;
+	struct old_block *old;
+	size_t		nr_old;
+};
+
+static struct site_control *probes_control(struct programs *p)
+{
+	struct session *s = p->model->session;
+
+	return session_config(s, session_header(s)->sites, sizeof(struct site_control));
+}
+
+/* ---- what cannot be probed ---- */
+
+static const char *subsystem_of(const struct probe_place *place)
+{
+	return place->probe.dyn.kind == &kprobe_kind ? "trace_kprobe" : "trace_uprobe";
+}
+
+/* Once while the event is armed. */
+static void probes_refuse(struct programs *p, struct wanted_point *w, const char *why)
+{
+	char *line, text[160];
+
+	w->why = why;
+	if (w->place->refused)
+		return;
+	w->place->refused = true;
+	snprintf(text, sizeof(text), "This place cannot be probed: %s", why);
+	line = place_line(w->place);
+	if (line)
+		errlog_add(p->model->top->errlog, subsystem_of(w->place), line, text, 0);
+	free(line);
+}
+
+/* ---- the file of a place ---- */
+
+static bool in_file(void *arg, uint64_t offset, uint64_t *at)
+{
+	return probed_at_offset(arg, offset, false, at);
+}
+
+static const char *find_in_path(struct program_probes *pr, struct wanted_point *w)
+{
+	const struct probe_place *place = w->place;
+
+	if (probed_open(&pr->files, place->path, &w->file)) {
+		w->file = NULL;
+		return "its file cannot be read";
+	}
+	if (!probed_at_offset(w->file, place->offset, true, &w->at))
+		return code_why_text(CODE_NOT_CODE);
+	if (place->counter && !probed_at_offset(w->file, place->counter, false, &w->counter))
+		return "its reference counter is not in the file";
+	return NULL;
+}
+
+static uint32_t dso_number(uint64_t address)
+{
+	return (uint32_t)((address - LAYOUT_DSO_BASE) >> LAYOUT_DSO_SHIFT);
+}
+
+static const char *find_in_dso(struct programs *p, struct wanted_point *w)
+{
+	struct program_probes *pr = p->probes;
+	const uint64_t address = w->place->address;
+	struct program_dso d;
+	uint32_t nr;
+
+	if (address < LAYOUT_DSO_BASE || dso_number(address) >= LAYOUT_MAX_DSOS)
+		return "no program has this address";
+	nr = dso_number(address);
+	if (!program_dso_copy(p, nr, &d))
+		return "no program has this address";
+	if (!pr->dsos[nr] && probed_open_dso(p, &pr->files, &d, &pr->dsos[nr]))
+		return "its file cannot be read";
+	w->file = pr->dsos[nr];
+	w->at = address - program_dso_base(&d) + d.load;
+	return NULL;
+}
+
+static bool in_session(void *arg, uint64_t address, uint64_t *at)
+{
+	const struct wanted_point *w = arg;
+	const uint64_t place = w->place->address;
+
+	*at = address - place + w->at;
+	return dso_number(address) == dso_number(place);
+}
+
+static bool in_file_of(void *arg, uint64_t offset, uint64_t *at)
+{
+	const struct wanted_point *w = arg;
+
+	return in_file(w->file, offset, at);
+}
+
+/* ---- collecting ---- */
+
+static void compile_point(struct programs *p, struct wanted_point *w)
+{
+	const struct fetch_file file = { .of_offset = in_file_of, .of_session = in_session,
+					 .arg = w };
+	unsigned int arg;
+	const char *why;
+	int err = fetch_compile(w->place, &file, &w->code, &arg, &why);
+
+	if (err == -EOPNOTSUPP)
+		probes_refuse(p, w, why);
+	else if (err)
+		p->sites->err = err;
+}
+
+/* False: the place waits for a file that no program has yet. */
+static bool find_point(struct programs *p, struct wanted_point *w)
+{
+	struct probe_place *place = w->place;
+	const char *why;
+
+	if (place->probe.dyn.kind == &kprobe_kind) {
+		if (!place->address && !kprobe_resolve(place))
+			return false;
+		why = find_in_dso(p, w);
+	} else {
+		why = find_in_path(p->probes, w);
+	}
+	if (why)
+		probes_refuse(p, w, why);
+	return true;
+}
+
+static void points_free(struct program_probes *pr)
+{
+	for (size_t i = 0; i < pr->nr_points; i++)
+		free(pr->points[i].code);
+	free(pr->points);
+	pr->points = NULL;
+	pr->nr_points = 0;
+}
+
+static void probes_collect(struct programs *p)
+{
+	struct program_probes *pr = p->probes;
+	struct dynamic_event *d;
+
+	points_free(pr);
+	list_each(d, &p->model->dynamic_events, node) {
+		struct wanted_point w = { .order = pr->nr_points };
+
+		if (d->kind != &kprobe_kind && d->kind != &uprobe_kind)
+			continue;
+		w.place = place_of(d);
+		if (!d->event->plan || w.place->recorded) {
+			w.place->refused = false;
+			continue;
+		}
+		if (!find_point(p, &w))
+			continue;
+		if (array_room(&pr->points, pr->nr_points, sizeof(w)))
+			p->sites->err = -ENOMEM;
+		else
+			pr->points[pr->nr_points++] = w;
+	}
+}
+
+static int compare_points(const void *a, const void *b)
+{
+	const struct wanted_point *x = a, *y = b;
+
+	if (x->file != y->file)
+		return x->file < y->file ? -1 : 1;
+	if (x->at != y->at)
+		return x->at < y->at ? -1 : 1;
+	return x->order < y->order ? -1 : 1;
+}
+
+/* ---- planning ---- */
+
+/* First the bytes of places that are no longer probed become free. */
+static void forget_places(struct program_probes *pr)
+{
+	struct probed_file *f;
+
+	list_each(f, &pr->files, node) {
+		f->needed = false;
+		for (size_t i = 0; i < f->nr_places; i++)
+			f->places[i].needed = false;
+	}
+	for (size_t i = 0; i < pr->nr_points; i++) {
+		struct wanted_point *w = &pr->points[i];
+
+		if (!w->file || w->why)
+			continue;
+		w->file->needed = true;
+		probed_need(w->file, w->at);
+	}
+	list_each(f, &pr->files, node)
+		probed_forget(f);
+}
+
+static void plan_point(struct programs *p, struct wanted_point *w)
+{
+	int err = probed_plan(w->file, w->at, w->place->is_return, &w->plan);
+
+	if (err)
+		p->sites->err = err;
+	else if (w->plan.why != CODE_GOOD)
+		probes_refuse(p, w, code_why_text((enum code_why)w->plan.why));
+	else if (w->place->is_return && w->plan.returns != CODE_RETURN_GOOD)
+		probes_refuse(p, w, code_return_text((enum code_return)w->plan.returns));
+	else
+		compile_point(p, w);
+}
+
+static void plan_points(struct programs *p)
+{
+	struct program_probes *pr = p->probes;
+
+	forget_places(pr);
+	for (size_t i = 0; i < pr->nr_points; i++)
+		if (pr->points[i].file && !pr->points[i].why)
+			plan_point(p, &pr->points[i]);
+	if (pr->nr_points)
+		qsort(pr->points, pr->nr_points, sizeof(*pr->points), compare_points);
+}
+
+/* ---- blocks ---- */
+
+static void retire_later(struct programs *p, config_ref ref, size_t size)
+{
+	struct program_probes *pr = p->probes;
+
+	if (!ref)
+		return;
+	if (array_room(&pr->old, pr->nr_old, sizeof(*pr->old)))
+		return;		/* it is never freed */
+	pr->old[pr->nr_old++] = (struct old_block){ ref, size };
+}
+
+static size_t round_up(size_t size)
+{
+	return (size + 7) & ~(size_t)7;
+}
+
+/* The points of the file that can be planted, from *i on; *i goes behind them. */
+static size_t block_size(const struct program_probes *pr, size_t i, uint32_t *nr)
+{
+	const struct probed_file *f = pr->points[i].file;
+	size_t codes = 0;
+
+	*nr = 0;
+	for (; i < pr->nr_points && pr->points[i].file == f; i++) {
+		if (!pr->points[i].code)
+			continue;
+		codes += round_up(pr->points[i].code->bytes);
+		(*nr)++;
+	}
+	return *nr ? sizeof(struct probe_file) + *nr * sizeof(struct probe_point) + codes : 0;
+}
+
+static void fill_file(const struct probed_file *f, uint32_t nr, struct probe_file *out)
+{
+	out->device = f->device;
+	out->inode = f->inode;
+	out->size = f->size;
+	memcpy(out->id, f->id, sizeof(out->id));
+	out->id_len = f->id_len;
+	out->nr = nr;
+}
+
+/* References count from the block's begin. */
+static void fill_block(const struct program_probes *pr, size_t i, uint32_t nr, char *block)
+{
+	struct probe_file *out = (struct probe_file *)block;
+	size_t at = sizeof(*out) + nr * sizeof(struct probe_point);
+	struct probe_point *point = out->points;
+
+	fill_file(pr->points[i].file, nr, out);
+	for (; point < out->points + nr; i++) {
+		const struct wanted_point *w = &pr->points[i];
+
+		if (!w->code)
+			continue;
+		*point++ = (struct probe_point){
+			.at = w->at,
+			.counter = w->counter,
+			.event = w->place->probe.dyn.event->id,
+			.flags = w->place->is_return ? PROBE_POINT_RETURN : 0,
+			.code = at,
+			.plan = w->plan,
+		};
+		memcpy(block + at, w->code, w->code->bytes);
+		at += round_up(w->code->bytes);
+	}
+}
+
+/* Returns whether the file's block has changed. */
+static bool drop_block(struct programs *p, struct probed_file *f)
+{
+	const bool had = f->block;
+
+	retire_later(p, f->block, f->block_size);
+	free(f->relative);
+	f->relative = NULL;
+	f->block = 0;
+	f->block_size = 0;
+	return had;
+}
+
+static bool new_block(struct programs *p, struct probed_file *f, char *relative, size_t size)
+{
+	struct session *s = p->model->session;
+	config_ref ref = session_config_alloc(s, size);
+	struct probe_file *out;
+
+	drop_block(p, f);
+	if (!ref) {
+		p->sites->err = -ENOMEM;
+		free(relative);
+		return true;
+	}
+	out = session_config(s, ref, size);
+	memcpy(out, relative, size);
+	for (uint32_t i = 0; i < out->nr; i++)
+		out->points[i].code += ref;
+	f->block = ref;
+	f->block_size = size;
+	f->relative = relative;
+	return true;
+}
+
+static bool update_file(struct programs *p, size_t i)
+{
+	struct program_probes *pr = p->probes;
+	struct probed_file *f = pr->points[i].file;
+	uint32_t nr;
+	const size_t size = block_size(pr, i, &nr);
+	char *relative;
+
+	if (!size)
+		return drop_block(p, f);
+	relative = calloc(1, size);
+	if (!relative) {
+		p->sites->err = -ENOMEM;
+		return false;
+	}
+	fill_block(pr, i, nr, relative);
+	if (f->block_size == size && !memcmp(f->relative, relative, size)) {
+		free(relative);
+		return false;
+	}
+	return new_block(p, f, relative, size);
+}
+
+static bool update_files(struct programs *p)
+{
+	struct program_probes *pr = p->probes;
+	struct probed_file *f = NULL, *next;
+	bool changed = false;
+
+	for (size_t i = 0; i < pr->nr_points; i++) {
+		if (!pr->points[i].file || pr->points[i].file == f)
+			continue;
+		f = pr->points[i].file;
+		changed |= update_file(p, i);
+	}
+	list_each_safe(f, next, &pr->files, node) {
+		if (f->needed)
+			continue;
+		changed |= drop_block(p, f);
+		for (uint32_t i = 0; i < LAYOUT_MAX_DSOS; i++)
+			if (pr->dsos[i] == f)
+				pr->dsos[i] = NULL;
+		for (size_t i = 0; i < pr->nr_points; i++)
+			if (pr->points[i].file == f)
+				pr->points[i].file = NULL;
+		probed_close(f);
+	}
+	return changed;
+}
+
+/* ---- the table ---- */
+
+/* A file without a number gets the lowest one that is free. Returns how many there are. */
+static uint32_t number_files(struct program_probes *pr)
+{
+	struct probed_file *f, *other;
+	uint32_t nr = 0;
+
+	list_each(f, &pr->files, node) {
+		bool again = f->number == 0;
+
+		while (again) {
+			f->number++;
+			again = false;
+			list_each(other, &pr->files, node)
+				again |= other != f && other->number == f->number;
+		}
+		if (f->block && f->number > nr)
+			nr = f->number;
+	}
+	return nr;
+}
+
+static void publish_table(struct programs *p)
+{
+	struct program_probes *pr = p->probes;
+	struct session *s = p->model->session;
+	const uint32_t nr = number_files(pr);
+	const size_t size = sizeof(struct probe_table) + nr * sizeof(config_ref);
+	config_ref ref = nr ? session_config_alloc(s, size) : 0;
+	struct probe_table *table = ref ? session_config(s, ref, size) : NULL;
+	struct probed_file *f;
+
+	if (nr && !table)
+		p->sites->err = -ENOMEM;
+	if (table) {
+		table->nr = nr;
+		list_each(f, &pr->files, node)
+			if (f->block)
+				table->files[f->number - 1] = f->block;
+	}
+	session_publish(s, &probes_control(p)->probes, ref);
+	retire_later(p, pr->table, pr->table_size);
+	pr->table = ref;
+	pr->table_size = ref ? size : 0;
+}
+
+bool program_probes_update(struct programs *p)
+{
+	struct model *m = p->model;
+
+	if (!m->probes_stale || m->closing || m->held)
+		return false;
+	m->probes_stale = false;
+	probes_collect(p);
+	plan_points(p);
+	if (!update_files(p))
+		return false;
+	publish_table(p);
+	return true;
+}
+
+void program_probes_settled(struct programs *p)
+{
+	struct program_probes *pr = p->probes;
+
+	for (size_t i = 0; i < pr->nr_old; i++)
+		session_config_retire(p->model->session, pr->old[i].ref, pr->old[i].size);
+	free(pr->old);
+	pr->old = NULL;
+	pr->nr_old = 0;
+}
+
+/* ---- answers ---- */
+
+static void take_refusal(struct programs *p, const struct site_refused *r)
+{
+	struct program_probes *pr = p->probes;
+	const char *why = code_why_text((enum code_why)r->why);
+
+	for (size_t i = 0; i < pr->nr_points; i++) {
+		struct wanted_point *w = &pr->points[i];
+
+		if (w->file && w->file->number == r->file + 1 && w->at == r->at && !w->why)
+			probes_refuse(p, w, why);
+	}
+}
+
+static void take_answer(void *arg, const struct attach_answer *a)
+{
+	for (uint32_t i = 0; i < a->nr_probes_refused && i < PROBE_REFUSALS; i++)
+		if (a->probe_refused[i].why && a->probe_refused[i].why < CODE_NR_WHYS)
+			take_refusal(arg, &a->probe_refused[i]);
+}
+
+void program_probes_answered(struct programs *p)
+{
+	if (p->probes->nr_points)
+		attach_answers(p->model->session, take_answer, p);
+}
+
+static void probes_print_answer(void *arg, const struct attach_answer *a)
+{
+	if (a->nr_probes || a->nr_probes_refused)
+		fprintf(arg, "probes %d planted %" PRIu32 " refused %" PRIu32 "%s\n",
+			(int)a->peer.pid, a->nr_probes, a->nr_probes_refused,
+			a->slow ? " late" : "");
+}
+
+void program_probes_print(struct programs *p, FILE *out)
+{
+	const struct program_probes *pr = p->probes;
+
+	program_probes_answered(p);
+	attach_answers(p->model->session, probes_print_answer, out);
+	for (size_t i = 0; i < pr->nr_points; i++)
+		if (pr->points[i].why)
+			fprintf(out, "probe-refused %s:%s %s\n",
+				pr->points[i].place->probe.group, pr->points[i].place->probe.name,
+				pr->points[i].why);
+}
+
+/* ---- life ---- */
+
+int program_probes_create(struct programs *p)
+{
+	p->probes = calloc(1, sizeof(*p->probes));
+	if (!p->probes)
+		return -ENOMEM;
+	list_init(&p->probes->files);
+	return 0;
+}
+
+void program_probes_begin(struct programs *p)
+{
+	/* The table of a server that died: its memory is freed when the session is restored. */
+	p->model->probes_stale = true;
+	if (!program_probes_update(p))
+		publish_table(p);
+}
+
+void program_probes_destroy(struct programs *p)
+{
+	struct probed_file *f, *next;
+
+	if (!p->probes)
+		return;
+	list_each_safe(f, next, &p->probes->files, node)
+		probed_close(f);
+	points_free(p->probes);
+	free(p->probes->old);
+	free(p->probes);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * probes.h - private to the source of running programs: probes at places in their files
+ *
+ *     event is armed -> model->probes_changed
+ *     end of the command -> program_probes_update(): points of all events that are armed
+ *                             -> table in the config region -> command raised
+ *                        -> words.c waits for the answers -> program_probes_settled()
+ *
+ * A place that cannot be probed is in error_log, once while its event is armed, and in doctor's
+ * list as long as it is.
+ */
+#ifndef TRACEFUSE_SOURCES_PROGRAM_PROBES_H
+#define TRACEFUSE_SOURCES_PROGRAM_PROBES_H
+
+#include "sources/program/programs_state.h"
+
+int program_probes_create(struct programs *p);
+void program_probes_destroy(struct programs *p);
+/* After program_sites_begin(): the armed events of a restored session get their points. */
+void program_probes_begin(struct programs *p);
+/*
+ * Publishes the points of all events that are armed now, if that may have changed. Returns whether
+ * programs have to be told.
+ */
+bool program_probes_update(struct programs *p);
+/* All programs have obeyed all commands up to now. */
+void program_probes_settled(struct programs *p);
+/* What programs have answered is looked at: their refusals go to error_log. */
+void program_probes_answered(struct programs *p);
+/* For doctor: "points N planted N in PROCESSES" and "probe-refused SYSTEM:EVENT REASON" */
+void program_probes_print(struct programs *p, FILE *out);
+
+#endif

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * probes.c - probes of running programs on the server's side: which points programs are told of,
+ * and what the code of each stores. This process is the program that is probed; nothing is planted.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <cmocka.h>
+
+#include "../session/temp_place.h"
+#include "model/errlog.h"
+#include "model/symbols.h"
+#include "elf/code/code.h"
+#include "plane/fetch.h"
+#include "sources/program/programs.h"
+#include "tracefs/tree.h"
+#include "fixture.h"
+
+static char self[512];
+static struct probe_registers regs, entry;
+static char record[8192] __attribute__((aligned(8)));
+static uint32_t record_size;
+
+/* What the tests probe. */
+int probed_target(int x, const char *text);
+__attribute__((noinline)) int probed_target(int x, const char *text)
+{
+	return x ? (int)strlen(text) * 0x12345 + snprintf(NULL, 0, "%d", x) : 0;
+}
+
+static char probed_text[] = "a text of the file";
+
+static int set_up(void **state)
+{
+	conn = -1;
+	memset(&regs, 0, sizeof(regs));
+	return fixture_make("probes", NULL);
+}
+
+/* ---- as a user ---- */
+
+static const char *cat(const char *path)
+{
+	static char text[1 << 16];
+	struct tree_file *f;
+	ssize_t n;
+
+	assert_int_equal(tree_open(tree, path, O_RDONLY, &f), 0);
+	n = tree_read(f, text, sizeof(text) - 1, 0);
+	tree_release(f);
+	assert_true(n >= 0);
+	text[n] = '\0';
+	return text;
+}
+
+static int put(const char *path, const char *text)
+{
+	struct tree_file *f;
+	ssize_t n;
+
+	assert_int_equal(tree_open(tree, path, O_WRONLY | O_APPEND, &f), 0);
+	n = tree_write(f, text, strlen(text));
+	tree_release(f);
+	return n < 0 ? (int)n : 0;
+}
+
+/* "p:NAME SELF:probed_target ARGUMENTS" */
+static void add(const char *head, const char *arguments)
+{
+	char line[1024];
+
+	snprintf(line, sizeof(line), "%s %s:probed_target %s", head, self, arguments);
+	assert_int_equal(put("uprobe_events", line), 0);
+}
+
+/* ---- as a program ---- */
+
+static struct site_control *control(void)
+{
+	return session_config(session, session_header(session)->sites, sizeof(struct site_control));
+}
+
+/* The only file of the table. NULL: there is none. */
+static const struct probe_file *the_file(void)
+{
+	config_ref ref = atomic_load(&control()->probes);
+	const struct probe_table *t = ref ? session_config(session, ref, sizeof(*t)) : NULL;
+
+	if (!t)
+		return NULL;
+	assert_int_equal(t->nr, 1);
+	return session_config(session, t->files[0], sizeof(struct probe_file));
+}
+
+static int bias_of(struct dl_phdr_info *info, size_t size, void *bias)
+{
+	*(uint64_t *)bias = info->dlpi_addr;
+	return 1;
+}
+
+static uint64_t bias(void)
+{
+	uint64_t b = 0;
+
+	dl_iterate_phdr(bias_of, &b);
+	return b;
+}
+
+static bool readable(uint64_t at)
+{
+	unsigned char there;
+
+	return !mincore((void *)(at & ~4095ull), 1, &there);
+}
+
+static uint32_t load(void *arg, void *to, uint64_t from, uint32_t size)
+{
+	uint32_t n = 0;
+
+	for (; n < size && readable(from + n); n++)
+		((char *)to)[n] = *(const char *)(from + n);
+	return n;
+}
+
+static uint64_t session_address(void *arg, uint64_t address)
+{
+	return address + 0x500000000000;
+}
+
+static void run_at(const struct probe_point *point)
+{
+	const struct fetch_hit hit = {
+		.regs = &regs, .entry = &entry, .bias = bias(), .function = 0x1234,
+		.comm = "probes", .load = load, .session = session_address };
+	const struct fetch_code *code = session_config(session, point->code, sizeof(*code));
+
+	memset(record, 0x55, sizeof(record));
+	record_size = fetch_run(code, &hit, record, sizeof(record));
+}
+
+/* Runs the code of the only point. */
+static void run(void)
+{
+	const struct probe_file *f = the_file();
+
+		if (!f)
+		fail_msg("%s", cat("error_log"));
+	assert_int_equal(f->nr, 1);
+	run_at(f->points);
+}
+
+/* ---- tests: points ---- */
+
+static void points_follow_the_event(void **state)
+{
+	const uint64_t target = (uint64_t)(uintptr_t)probed_target - bias();
+	const struct probe_file *f;
+	uint32_t command;
+
+	add("p:up", "a=%di:s32");
+	assert_null(the_file());
+	assert_int_equal(session_header(session)->probes, 1);
+	command = atomic_load(&control()->command);
+	assert_int_equal(put("events/uprobes/up/enable", "1"), 0);
+	f = the_file();
+	assert_non_null(f);
+	assert_int_equal(atomic_load(&control()->command), command + 1);
+	assert_true(f->inode && f->id_len && f->size);
+	assert_int_equal(f->nr, 1);
+	assert_int_equal(f->points->at, target);
+	assert_int_equal(f->points->flags, 0);
+	assert_int_equal(f->points->event, model_find_event(model, "uprobes", "up")->id);
+	assert_int_equal(f->points->plan.why, 0);
+	assert_true(f->points->plan.tactic != CODE_REFUSED && f->points->plan.len >= CODE_JUMP);
+	assert_memory_equal(f->points->plan.bytes,
+			    (char *)(uintptr_t)(f->points->plan.from + bias()),
+			    f->points->plan.len);
+	assert_int_equal(put("events/uprobes/up/enable", "0"), 0);
+	assert_null(the_file());
+	assert_int_equal(atomic_load(&control()->command), command + 2);
+}
+
+static void trigger_and_instance_need_the_point_too(void **state)
+{
+	add("p:up", "a=%di:s32");
+	assert_int_equal(put("events/uprobes/up/trigger", "hist:keys=a"), 0);
+	assert_non_null(the_file());
+	assert_int_equal(put("events/uprobes/up/enable", "1"), 0);
+	assert_int_equal(put("events/uprobes/up/trigger", "!hist:keys=a"), 0);
+	assert_non_null(the_file());
+	assert_int_equal(put("events/uprobes/up/enable", "0"), 0);
+	assert_null(the_file());
+}
+
+static void points_of_a_file_are_sorted(void **state)
+{
+	const struct probe_file *f;
+
+	add("p:b", "a=%di");
+	add("r:c", "ret=$retval");
+	add("p:a", "");
+	assert_int_equal(put("events/uprobes/enable", "1"), 0);
+	f = the_file();
+	assert_int_equal(f->nr, 3);
+	assert_int_equal(f->points[0].event, model_find_event(model, "uprobes", "b")->id);
+	assert_int_equal(f->points[1].event, model_find_event(model, "uprobes", "c")->id);
+	assert_int_equal(f->points[1].flags, PROBE_POINT_RETURN);
+	assert_int_equal(f->points[2].event, model_find_event(model, "uprobes", "a")->id);
+	assert_int_equal(put("events/uprobes/b/enable", "0"), 0);
+	assert_int_equal(the_file()->nr, 2);
+}
+
+static void refused_place_is_in_error_log(void **state)
+{
+	/* Not as one constant: an address of the code's inside would be a target of jumps. */
+	volatile uint64_t more = 2;
+	const uint64_t inside = (uint64_t)(uintptr_t)probed_target - bias() + 1 + more;
+	char line[1024];
+
+	snprintf(line, sizeof(line), "p:up %s:0x%llx", self, (unsigned long long)inside);
+	assert_int_equal(put("uprobe_events", line), 0);
+	assert_int_equal(put("events/uprobes/up/enable", "1"), 0);
+	assert_null(the_file());
+	assert_non_null(strstr(cat("error_log"),
+			       "This place cannot be probed: not the start of an instruction"));
+	assert_non_null(strstr(cat("error_log"), "p:uprobes/up "));
+}
+
+/* ---- tests: arguments ---- */
+
+static void check(const char *arguments, const void *bytes, uint32_t size)
+{
+	add("p:up", arguments);
+	assert_int_equal(put("events/uprobes/up/enable", "1"), 0);
+	run();
+	if (record_size != 16 + size || memcmp(record + 16, bytes, size))
+		fail_msg("%s: %u bytes: %02x %02x %02x %02x", arguments, record_size,
+			 (unsigned char)record[16], (unsigned char)record[17],
+			 (unsigned char)record[18], (unsigned char)record[19]);
+	assert_int_equal(put("events/uprobes/up/enable", "0"), 0);
+	assert_int_equal(put("uprobe_events", "-:up"), 0);
+}
+
+#define CHECK(arguments, bytes) check(arguments, bytes, sizeof(bytes) - 1)
+
+static void registers_and_constants(void **state)
+{
+	static const char registers[] = "r15 r14 r13 r12 r11 r10 r9 r8 bx cx dx si di bp ax";
+	static const enum fetch_register order[] = {
+		FETCH_R15, FETCH_R14, FETCH_R13, FETCH_R12, FETCH_R11, FETCH_R10, FETCH_R9,
+		FETCH_R8, FETCH_RBX, FETCH_RCX, FETCH_RDX, FETCH_RSI, FETCH_RDI, FETCH_RBP,
+		FETCH_RAX };
+	char copy[sizeof(registers)], *rest = copy, *name, text[32];
+	const uint64_t value = 0x8877665544332211;
+
+	strcpy(copy, registers);
+	for (unsigned int i = 0; (name = strsep(&rest, " ")); i++) {
+		memset(&regs, 0, sizeof(regs));
+		regs.r[order[i]] = value;
+		snprintf(text, sizeof(text), "a=%%%s", name);
+		check(text, &value, 8);
+	}
+	regs.r[FETCH_RIP] = value;
+	CHECK("a=%ip", "\x11\x22\x33\x44\x55\x66\x77\x88");
+	regs.r[FETCH_FLAGS] = 0x246;
+	CHECK("a=%flags:x16", "\x46\x02");
+	regs.r[FETCH_RSP] = 0x7ffc00001000;
+	CHECK("a=%sp b=$stack", "\0\x10\0\0\xfc\x7f\0\0\0\x10\0\0\xfc\x7f\0\0");
+	CHECK("a=%cs:u8 b=%ss:u8 c=%ds:u8", "\x33\x2b\0");
+	CHECK("a=\\-2:s32 b=\\7:u8", "\xfe\xff\xff\xff\x07");
+	regs.r[FETCH_RDI] = value;
+	CHECK("a=%di:b4@4/8 b=%di:b12@8/32", "\x01\x22\x03\0\0");
+	regs.r[FETCH_R9] = 9;
+	CHECK("a=$arg6:u8", "\x09");
+}
+
+static void memory_is_followed(void **state)
+{
+	static const char text[] = "one";
+	static const char *const texts[] = { text, NULL, "three" };
+	static const struct { const char *const *texts; uint16_t numbers[3]; } object = {
+		texts, { 1, 2, 0x3fff } };
+	char arguments[128];
+
+	regs.r[FETCH_RDI] = (uint64_t)(uintptr_t)&object;
+	CHECK("n=+8(%di):u16[3]", "\1\0\2\0\xff\x3f");
+	CHECK("n=+8(%di):b4@8/16[3]", "\0\0\0\0\x0f\0");
+	CHECK("t=+0(+0(+0(%di))):string", "\x14\0\4\0one\0");
+	CHECK("t=+0(+u8(+0(%di))):string n=+4(+u8(+0(%di))):u32", "\x18\0\0\0\0\0\0\0");
+	CHECK("t=+0(+0(%di)):string[3]", "\x1c\0\4\0\x20\0\0\0\x20\0\6\0one\0three\0");
+	CHECK("c=$comm n=\\1:u8", "\x15\0\7\0\1probes\0");
+	CHECK("c=\\\"word\"", "\x14\0\5\0word\0");
+	regs.r[FETCH_RSP] = (uint64_t)(uintptr_t)texts;
+	regs.r[FETCH_RDX] = 0;
+	CHECK("a=$stack1 b=+0(%dx):u16", "\0\0\0\0\0\0\0\0\0\0");
+	snprintf(arguments, sizeof(arguments), "t=@0x%llx:string n=@0x%llx:u8",
+		 (unsigned long long)(uintptr_t)text, (unsigned long long)(uintptr_t)text);
+	CHECK(arguments, "\x15\0\4\0oone\0");
+}
+
+/* The offset is that of the file, also where data does not lie as far behind as in the file. */
+static void file_offset_is_where_the_file_has_it(void **state)
+{
+	static char bytes[1 << 22];
+	char arguments[64];
+	int fd = open(self, O_RDONLY);
+	ssize_t n = read(fd, bytes, sizeof(bytes));
+	char *at;
+
+	close(fd);
+	assert_true(n > 0);
+	at = memmem(bytes, (size_t)n, probed_text, sizeof(probed_text));
+	assert_non_null(at);
+	snprintf(arguments, sizeof(arguments), "t=@+0x%zx:string", (size_t)(at - bytes));
+	CHECK(arguments, "\x14\0\x13\0" "a text of the file\0");
+}
+
+static void return_has_both_addresses(void **state)
+{
+	add("r:up", "ret=$retval:s32");
+	assert_int_equal(put("events/uprobes/up/enable", "1"), 0);
+	regs.r[FETCH_RIP] = 0x77;
+	regs.r[FETCH_RAX] = (uint64_t)-5;
+	run();
+	assert_int_equal(record_size, 28);
+	assert_memory_equal(record + 8, "\x34\x12\0\0\0\0\0\0\x77\0\0\0\0\0\0\0\xfb\xff\xff\xff",
+			    20);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(points_follow_the_event, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(trigger_and_instance_need_the_point_too, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(points_of_a_file_are_sorted, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(refused_place_is_in_error_log, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(registers_and_constants, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(memory_is_followed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(file_offset_is_where_the_file_has_it, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(return_has_both_addresses, set_up, tear_down),
+	};
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	self[n > 0 ? n : 0] = '\0';
+	if (!temp_place())
+		return temp_place_skip();
+	atexit(temp_place_remove);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
