@@ -487,6 +487,11 @@ AGENT_API bool agent_functions_on(void);
  * may be code with sites (pages.c), or sleds that XRay is about to patch.
  */
 AGENT_API void agent_code_written(const void *at, uint64_t size, int prot);
+/*
+ * Some thread of the program blocks SIGSEGV, or will: from now on no probe is planted where a
+ * thread may need to be led on.
+ */
+AGENT_API void agent_faults_block(void);
 
 /*
  * The program has entered a sandbox. filter: the struct sock_fprog of a seccomp filter, which is

@@ -26,6 +26,11 @@ static inline void context_go(ucontext_t *context, uintptr_t sp, uintptr_t ip, u
 	context->uc_mcontext.gregs[REG_RIP] = (greg_t)ip;
 	context->uc_mcontext.gregs[REG_RAX] = (greg_t)result;
 }
+/* Continues at instruction ip, and changes nothing else. */
+static inline void context_continue(ucontext_t *context, uintptr_t ip)
+{
+	context->uc_mcontext.gregs[REG_RIP] = (greg_t)ip;
+}
 #else
 #error "no contexts for this architecture"
 #endif

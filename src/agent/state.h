@@ -17,6 +17,7 @@
 #ifndef TRACEFUSE_AGENT_STATE_H
 #define TRACEFUSE_AGENT_STATE_H
 
+#include <elf.h>
 #include <sys/types.h>
 #include "agent/agent.h"
 #include "layout/attach_wire.h"
@@ -267,6 +268,20 @@ struct dso_place {
  */
 bool dso_place(uintptr_t start, uintptr_t end, const char *path, struct dso_place *out);
 
+/* What the dynamic linker and its headers say of an object. */
+struct dso_image {
+	uintptr_t	start, end;	/* mapped bytes */
+	uintptr_t	bias;		/* address in memory = bias + p_vaddr */
+	const Elf64_Phdr *segments;
+	unsigned int	nr_segments;
+	uint8_t		id[24];		/* its build-id */
+	uint32_t	id_len;		/* 0: none */
+	const char	*path;		/* the dynamic linker's; of the program itself: "" */
+};
+
+/* Makes no system call. False: there is no such object. */
+bool dso_image(uintptr_t addr, struct dso_image *out);
+
 /* ---- sites.c ---- */
 
 /* Whether no DSO has sites, as far as the session knows. */
@@ -320,5 +335,9 @@ bool sandbox_permits(void);
 void guard_start(void);
 /* The session could not be attached. */
 void guard_stop(void);
+/* Asks the kernel whether a fault of any thread comes to the guard now, so that it leads it on. */
+bool guard_leads(void);
+/* What it answered last. */
+bool guard_leads_now(void);
 
 #endif

@@ -360,6 +360,24 @@ static bool dso_find(uintptr_t addr, struct dso *d)
 	return true;
 }
 
+bool dso_image(uintptr_t addr, struct dso_image *out)
+{
+	struct dso_entry e = { .id_len = 0 };
+	struct found f;
+
+	if (!find(addr, &f))
+		return false;
+	*out = (struct dso_image){ .start = f.start, .end = f.end,
+				  .path = f.path ? f.path : "" };
+	out->segments = image_segments((const void *)f.start, PAGE, &out->nr_segments);
+	out->bias = bias_of(&f, out->segments, out->nr_segments);
+	describe_notes(&f, out->segments, out->nr_segments, out->bias, &e);
+	_Static_assert(sizeof(out->id) == sizeof(e.id), "a whole build-id");
+	memcpy(out->id, e.id, sizeof(out->id));
+	out->id_len = e.id_len;
+	return out->segments != NULL;
+}
+
 uint64_t dso_contents(uintptr_t addr)
 {
 	struct dso_entry e = { .id_len = 0 };

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "agent/graph/graph.h"
+#include "agent/probes/probes.h"
 #include "agent/sites/state.h"
 #include "agent/syscall.h"
 
@@ -261,6 +262,8 @@ static void answer_fill(int err)
 		if (sites.known[i].ld && sites.known[i].tried)
 			answer_count(a, &sites.known[i]);
 	answer_dsos(a);
+	if (sites.plants)
+		probes_answer(a);
 	a->pid = agent.here->pid;
 	a->err = err ? err : sites.failed ? sites.failed : graph_error();
 }
@@ -284,6 +287,8 @@ static void obey(const struct site_control *c, uint32_t command)
 
 		err = one ? one : err;
 	}
+	if (may && sites.plants)
+		probes_obey();
 	if (!agent.here->process)	/* S6 of task.c: the server does not know it yet */
 		return;
 	answer_fill(err);
@@ -299,6 +304,34 @@ void sites_obey(void)
 	obey(sites_control(), command);
 	/* Last, and for fork()'s copy: a child that is forked meanwhile obeys again. */
 	atomic_store_explicit(&sites.command, command, memory_order_release);
+}
+
+void sites_probe(void)
+{
+	if (!sites.plants || sites_quiet())
+		return;
+	probes_obey();
+	if (agent_attached() && agent.here->process)
+		answer_fill(0);
+}
+
+bool sites_are_moved_at(uintptr_t at)
+{
+	const uint8_t *b = (const uint8_t *)at;
+	int32_t distance;
+	uintptr_t to;
+
+	if (*b != 0xe9)
+		return false;
+	memcpy(&distance, b + 1, sizeof(distance));
+	to = at + 5 + (uintptr_t)(intptr_t)distance;
+	for (unsigned int i = 0; i < sites.nr_known; i++) {
+		const struct site_dso *d = &sites.known[i].dso;
+
+		if (sites.known[i].ld && d->moved && to - (uintptr_t)d->mirror < d->mirror_size)
+			return true;
+	}
+	return false;
 }
 
 void sites_catch_up(void)
@@ -378,6 +411,7 @@ void sites_look_again(void)
 	for (unsigned int i = 0; i < sites.nr_known; i++)
 		if (sites.known[i].ld && is_there(&sites.known[i]))
 			patch_look(&sites.known[i].dso);
+	probes_look_again();
 }
 
 /* It is called without the lock, too, so it does nothing more. */
@@ -415,7 +449,8 @@ static void forked(void)
 	uint64_t old = signals_block();
 
 	/* Relaxed: fork() has copied all that came before it. */
-	if (any_known() && atomic_load_explicit(&agent.state, memory_order_relaxed) == AGENT_ON &&
+	if ((any_known() || sites.plants) &&
+	    atomic_load_explicit(&agent.state, memory_order_relaxed) == AGENT_ON &&
 	    !agent_restricted() && !agent_filtered())
 		task_begin();
 	signals_restore(old);
@@ -654,10 +689,13 @@ void sites_begin(void)
 	uint64_t old = signals_block();
 
 	sites_lock();
-	if (any_known()) {
+	/* Never set back: the process has a task from then on. */
+	sites.plants |= sites.permitted && sites.may_patch && probes_may_come();
+	if (any_known() || sites.plants) {
 		sites_obey();
 		task_begin();
 	}
+	watch_age();
 	sites_unlock();
 	signals_restore(old);
 }

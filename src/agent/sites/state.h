@@ -66,6 +66,7 @@ struct site_state {
 	bool		callers_hidden;
 	_Atomic bool	binds_deep;	/* objects may have been loaded with RTLD_DEEPBIND */
 	bool		watching;	/* watch.c sees all DSOs come and go */
+	bool		plants;		/* the process plants probes */
 };
 
 extern struct site_state sites;
@@ -99,6 +100,10 @@ void sites_obey(void);
  * Under the lock.
  */
 void sites_look_again(void);
+/* Plants probes in objects that have just been loaded. Under the lock. */
+void sites_probe(void);
+/* Whether the jump of a function of moved code stands there. Under the lock. */
+bool sites_are_moved_at(uintptr_t at);
 /* Nothing is switched any more: the answer gives the reason, and so does a message. */
 void sites_fail(int err);
 /* The same without a message. */
@@ -152,6 +157,10 @@ static inline bool site_is_called(const struct known *k, const struct site *s)
 void watch_start(bool alone);
 /* At load: ends that. */
 void watch_stop(void);
+/* For all objects that are loaded. fresh: its code has not run. Under the lock. */
+void watch_objects(void (*see)(const void *ld, bool fresh));
+/* The code of all of them may run from now on. Under the lock. */
+void watch_age(void);
 /* In a child of fork(). */
 void watch_again(void);
 

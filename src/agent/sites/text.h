@@ -38,7 +38,7 @@ enum { TEXT_TRAP_BYTE = 0xf4 };	/* hlt */
 
 enum text_way text_way(const struct text_jump *j);
 /*
- * Stores all jumps, or the program's bytes. They are sorted by address. texts: the segments of the
+ * Stores all jumps, or the program's bytes. texts: the segments of the
  * file with code. alone: no thread runs there. 0, or -errno: nothing changed.
  */
 int text_switch(const struct text_jump *jumps, size_t nr, bool on, bool alone,

@@ -31,16 +31,18 @@
 #include <sys/mman.h>
 #include <time.h>
 #include "agent/graph/graph.h"
+#include "agent/probes/probes.h"
 #include "agent/sites/pages.h"
 #include "agent/sites/state.h"
 #include "agent/syscall.h"
 #include "session/preload.h"
 
-enum { SEEN_FIRST = 24, SEEN_AT_ONCE = 256, PAGE = 4096, BLOCK = 16, ENDBR = 4, JUMP = 0xe9,
+enum { SEEN_FIRST = 24, SEEN_AT_ONCE = 256, PAGE = 4096, BLOCK = 16, JUMP = 0xe9,
        RET = 0xc3, WAIT_MS = 1000, MAX_LISTS = 16 };
 
 static struct seen {
 	const void	*ld;		/* its dynamic section */
+	bool		fresh;		/* its code has not run when probes_obey() sees it first */
 	uint32_t	list;		/* number of the name space */
 		uint32_t	known;		/* 1 + its index in sites.known[]; 0: no sites */
 } first_seen[SEEN_FIRST], *seen = first_seen;
@@ -151,6 +153,7 @@ static void seen_add(const void *ld, uint32_t list, uintptr_t bias, const char *
 	sites.postponed |= graph_dso(path);
 	k = known_find(ld, bias, path, alone);
 	seen[nr_seen].ld = ld;
+	seen[nr_seen].fresh = alone;
 	seen[nr_seen].list = list;
 	seen[nr_seen++].known = k ? (uint32_t)(k - sites.known) + 1 : 0;
 }
@@ -159,7 +162,21 @@ static void seen_drop(unsigned int i)
 {
 	if (seen[i].known)
 		known_drop(&sites.known[seen[i].known - 1]);
+	probes_forget(seen[i].ld);
 	seen[i].ld = NULL;
+}
+
+void watch_objects(void (*see)(const void *ld, bool fresh))
+{
+	for (unsigned int i = 0; i < nr_seen; i++)
+		if (seen[i].ld)
+			see(seen[i].ld, seen[i].fresh);
+}
+
+void watch_age(void)
+{
+	for (unsigned int i = 0; i < nr_seen; i++)
+		seen[i].fresh = false;
 }
 
 static void seen_compress(void)
@@ -229,6 +246,20 @@ static void changed_consistent(void)
 	sites_catch_up();
 }
 
+/* Not under the lock. Probes come last: a function of moved code is there then, or never. */
+static void changed_go_on(void)
+{
+	uint64_t old;
+
+	sites_go_on();
+	old = signals_block();
+	sites_lock();
+	sites_probe();
+	watch_age();
+	sites_unlock();
+	signals_restore(old);
+}
+
 static _Atomic bool watch_stopped;
 
 static void watch_changed(void)
@@ -254,7 +285,7 @@ static void watch_changed(void)
 		return;
 	signals_restore(old);
 	if (consistent)
-		sites_go_on();
+		changed_go_on();
 }
 
 /* ---- W1 ---- */

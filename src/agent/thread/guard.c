@@ -21,6 +21,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 #include "agent/context.h"
+#include "agent/probes/probes.h"
 #include "agent/thread/guarded.h"
 #include "agent/thread/signal_return.h"
 #include "agent/state.h"
@@ -182,10 +183,30 @@ static bool in_our_code(const ucontext_t *context)
 	return context_ip(context) - (uintptr_t)__ehdr_start < (uintptr_t)(etext - __ehdr_start);
 }
 
+/*
+ * A thread was at an inner start when a probe's jump came, or has tried to read memory for an
+ * argument.
+ */
+static bool probe_led(int sig, const siginfo_t *info, ucontext_t *context)
+{
+	const uintptr_t ip = context_ip(context);
+	uintptr_t to = 0;
+
+	if (ip - (uintptr_t)probe_copy < (uintptr_t)probe_copy_end - (uintptr_t)probe_copy)
+		to = (uintptr_t)probe_copy_left;
+	else if (sig == SIGSEGV && info->si_code == SI_KERNEL)
+		to = place_lead(ip);
+	if (to)
+		context_continue(context, to);
+	return to != 0;
+}
+
 bool agent_guard_takes(int sig, const siginfo_t *info, void *context)
 {
 	if (info->si_code <= 0 || index_of(sig) < 0)
 		return false;
+	if (probe_led(sig, info, context))
+		return true;
 	if (!(sig == SIGBUS && replaced((uintptr_t)info->si_addr)) && !in_short_hit(context) &&
 	    !(in_our_code(context) && in_hit(context)))
 		return false;
@@ -208,13 +229,47 @@ agent_guard agent_guard_handler(int sig)
 	return i >= 0 && guarded[i] ? guard_fault : NULL;
 }
 
+static _Atomic bool leads_now, faults_blocked;
+
+void agent_faults_block(void)
+{
+	/* Relaxed: as leads_now. Never set back: threads inherit it. */
+	atomic_store_explicit(&faults_blocked, true, memory_order_relaxed);
+	atomic_store_explicit(&leads_now, false, memory_order_relaxed);
+}
+
+bool guard_leads_now(void)
+{
+	/* Relaxed: no other data depends on it. */
+	return atomic_load_explicit(&leads_now, memory_order_relaxed);
+}
+
+bool guard_leads(void)
+{
+	struct guard_action now;
+	/* The interposers' entries are in this library, too, and call agent_guard_takes(). */
+	const bool leads = guarded[index_of(SIGSEGV)] && !action(SIGSEGV, NULL, &now) &&
+			   (uintptr_t)now.handler - (uintptr_t)__ehdr_start <
+				   (uintptr_t)(etext - __ehdr_start) &&
+			   /* Relaxed: as below. */
+			   !atomic_load_explicit(&faults_blocked, memory_order_relaxed);
+
+	/* Relaxed: as above. */
+	atomic_store_explicit(&leads_now, leads, memory_order_relaxed);
+	return leads;
+}
+
 void guard_start(void)
 {
 	const struct guard_action ours = {
 		.handler = guard_fault, .restorer = signal_return,
 		.flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | GUARD_RESTORER,
 	};
+	uint64_t mask;
 
+	if (!agent_syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof(mask)) &&
+	    (mask & 1ull << (SIGSEGV - 1)))
+		agent_faults_block();
 	for (int i = 0; i < SIGNALS; i++) {
 		/* An ignored signal stays so over exec: the program would see a change. */
 		if (action(signals[i], NULL, &before[i]) || before[i].handler == (void *)SIG_IGN)

@@ -219,6 +219,7 @@ const char *code_why_text(enum code_why why)
 		[CODE_NO_FILE]		= "code that is not from a file",
 		[CODE_OURS]		= "code of tracefuse",
 		[CODE_TOO_FAR]		= "no free memory near enough",
+		[CODE_BUSY]		= "the program runs, and handles or blocks SIGSEGV",
 	};
 
 	return why < CODE_NR_WHYS ? texts[why] : "";

@@ -576,6 +576,8 @@ static int mask_set(int (*real)(int, const sigset_t *, sigset_t *), int how, con
 
 	if (set) {
 		given = *set;	/* may be the same as old */
+		if (how != SIG_UNBLOCK && (mask_of(set) & bit(SIGSEGV)))
+			agent_faults_block();
 		mask_section_ends(how, set, by, frame);
 	}
 	if (call_armed(SYSCALL_rt_sigprocmask))

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hit.c - a hit of a probe: its record by fetch_run(), and then as any event's hit
+ *
+ * H1  The program's vector registers may be in use. So all code of probe_hit() is compiled for
+ *     general registers only and calls no function of libc. If a hit needs more (a thread's first
+ *     hit, the session's address of code that was not looked up yet), probe_hit() returns 1, and
+ *     probe_hit_slow() does it with all registers saved.
+ * H2  Memory that an argument names may not be there. The guard leads a fault of probe_copy() on.
+ *     In a signal handler the fault's signal may be blocked, which would end the program: there the
+ *     kernel copies, if no sandbox forbids the call.
+ */
+#include <sys/uio.h>
+#include "agent/emit/emit.h"
+#include "agent/probes/probes.h"
+#include "agent/sites/hit.h"
+#include "agent/sites/state.h"
+#include "agent/syscall.h"
+#include "plane/code.h"
+
+enum {
+	SMALL = 256,		/* bytes of a record on the stack */
+	HIT_ROOM = 2560,	/* bytes of a handler's alternate stack */
+};
+
+struct hitting {
+	struct agent_thread *thread;
+	bool		slow;		/* all registers are saved */
+	bool		more;		/* it needs that */
+};
+
+/* ---- H2 ---- */
+
+static uint32_t copy_asked(void *to, uint64_t from, uint32_t size)
+{
+	const struct iovec here = { to, size }, there = { (void *)from, size };
+	long n;
+
+	if (sites_quiet())
+		return 0;
+	n = agent_syscall(SYS_process_vm_readv, agent_syscall(SYS_getpid), &here, 1, &there, 1, 0);
+	return is_error(n) ? 0 : (uint32_t)n;
+}
+
+static uint32_t load(void *arg, void *to, uint64_t from, uint32_t size)
+{
+	const struct hitting *h = arg;
+
+	if ((h->thread->flags & AGENT_HANDLER) || !guard_leads_now())
+		return copy_asked(to, from, size);
+	return probe_copy(to, from, size);
+}
+
+static uint64_t session_address(void *arg, uint64_t address)
+{
+	struct hitting *h = arg;
+	const struct site_table *table;
+	uint64_t delta;
+
+	if (h->slow)
+		return agent_address(h->thread, (const void *)address);
+	/* Pairs with the release in agent_dso_closed(). */
+	if (agent_code_delta(h->thread, address,
+			     atomic_load_explicit(&agent_dso_age, memory_order_acquire), &delta))
+		return address + delta;
+	table = site_table_find(address);
+	h->more = !table;
+	return table ? address + table->delta : 0;
+}
+
+/* ---- A hit ---- */
+
+static void run_one(struct hitting *h, const struct probe_run *r, const struct fetch_hit *hit,
+		    void *record, uint32_t room)
+{
+	const uint64_t *regs = hit->regs->r;
+	const uintptr_t frame[2] = { regs[FETCH_RBP], regs[FETCH_RIP] };
+	const uint32_t size = fetch_run(r->code, hit, record, room);
+
+	if (!h->more && size)
+		agent_emit(h->thread, r->event, record, size, frame);
+}
+
+static __attribute__((noinline)) void run_small(struct hitting *h, const struct probe_run *r,
+						const struct fetch_hit *hit)
+{
+	uint64_t record[SMALL / 8];
+
+	run_one(h, r, hit, record, sizeof(record));
+}
+
+static __attribute__((noinline)) void run_large(struct hitting *h, const struct probe_run *r,
+						const struct fetch_hit *hit)
+{
+	void *record = large_get(h->thread, r->room);
+
+	if (!record)
+		return;
+	run_one(h, r, hit, record, r->room);
+	large_put(h->thread, record);
+}
+
+static inline bool is_armed(uint32_t event)
+{
+	/* Relaxed: hit() loads it again with acquire. */
+	return atomic_load_explicit(&plane_event(&agent.plane, event)->plan,
+				    memory_order_relaxed) != 0;
+}
+
+/*
+ * -> whether it needs all registers saved. Then the instruction's register has the number of the
+ * run that is to be made first.
+ */
+static inline bool runs_all(struct hitting *h, struct probe_registers *regs,
+			    const struct probe_runs *runs, uint32_t first)
+{
+	for (uint32_t i = first; i < runs->nr; i++) {
+		const struct probe_run *r = &runs->runs[i];
+		const struct fetch_hit hit = {
+			.regs = regs, .bias = r->bias, .comm = h->thread->comm, .load = load,
+			.session = session_address, .arg = h,
+		};
+
+		if (!is_armed(r->event))
+			continue;
+		regs->r[FETCH_RIP] = r->ip;
+		if (r->room <= SMALL)
+			run_small(h, r, &hit);
+		else
+			run_large(h, r, &hit);
+		if (h->more) {
+			regs->r[FETCH_RIP] = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static inline const struct probe_runs *runs_of(const struct probe_place *p)
+{
+	/* Pairs with the release in runs_set(). */
+	return atomic_load_explicit(&((struct probe_place *)p)->runs, memory_order_acquire);
+}
+
+static inline bool is_on(void)
+{
+	/* Relaxed: one hit more or less does not matter. */
+	return atomic_load_explicit(&agent.state, memory_order_relaxed) == AGENT_ON;
+}
+
+static void missed(struct agent_thread *t)
+{
+	struct slot *slot = agent_slot(t);
+
+	if (slot)
+		hit_miss(slot);
+}
+
+uint32_t probe_hit(struct probe_registers *regs, const struct probe_place *p)
+{
+	struct hitting h = { .thread = agent_self.thread };
+	const struct probe_runs *runs = runs_of(p);
+
+	if (!runs || !is_on())
+		return 0;
+	if (__builtin_expect(!h.thread || !agent_slot(h.thread), 0)) {
+		regs->r[FETCH_RIP] = 0;
+		return 1;
+	}
+	if (__builtin_expect(h.thread->busy, 0) ||
+	    ((h.thread->flags & AGENT_HANDLER) && !stack_has_room((uintptr_t)regs, HIT_ROOM))) {
+		missed(h.thread);
+		return 0;
+	}
+	return runs_all(&h, regs, runs, 0);
+}
+
+void probe_hit_slow(struct probe_registers *regs, const struct probe_place *p)
+{
+	struct hitting h = { .thread = agent_thread(), .slow = true };
+	const struct probe_runs *runs = runs_of(p);
+
+	if (h.thread && runs && !h.thread->busy)
+		runs_all(&h, regs, runs, (uint32_t)regs->r[FETCH_RIP]);
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * place.c - places of code that are probed: moved instructions, and where threads go on that met a
+ * byte that traps
+ *
+ * P1  A place and its moved code stay for as long as its object is loaded. So a thread may be in
+ *     the moved code at any time, also after the jump is gone, and the next probe at the place
+ *     costs only the jump.
+ * P2  leads[] has each address where a byte may trap: the jump's own and the inner starts. Signal
+ *     handlers read it: an entry's address is stored last, and is never taken away. An entry of an
+ *     object that is gone leads nowhere.
+ * P3  The probe's call is below the 128 bytes that a function may use below its stack pointer.
+ */
+#include <string.h>
+#include <sys/mman.h>
+#include "agent/probes/probes.h"
+#include "agent/syscall.h"
+#include "agent/x86_64/relocate.h"
+
+enum {
+	PLACES = 65536, LEADS = 1 << 18, LEADS_MOST = LEADS / 4 * 3,
+	HIT_CODE = 25,		/* bytes of hit_put() */
+	LITERALS = 16,
+};
+
+struct lead {
+	_Atomic uintptr_t ip;		/* 0: free */
+	_Atomic(struct probe_place *) place;
+};
+
+static struct probe_place *places;
+static struct lead *leads;
+static uint32_t nr_places, nr_leads;
+
+/* ---- Where threads go on ---- */
+
+static bool memory_map(void)
+{
+	const size_t size = PLACES * sizeof(*places) + LEADS * sizeof(*leads);
+	long at;
+
+	if (places)
+		return true;
+	at = agent_syscall(SYS_mmap, 0, size, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (is_error(at))
+		return false;
+	leads = (struct lead *)at;
+	/* Release: pairs with the acquire in lead_of(). */
+	__atomic_store_n(&places, (struct probe_place *)(leads + LEADS), __ATOMIC_RELEASE);
+	return true;
+}
+
+/* The entry of an address, or a free one. NULL: there is no table. */
+static struct lead *lead_of(uintptr_t ip)
+{
+	uint64_t at = ip * 0x9e3779b97f4a7c15ull >> 46;
+	uintptr_t found;
+
+	/* Acquire: pairs with the release in memory_map(). */
+	if (!__atomic_load_n(&places, __ATOMIC_ACQUIRE))
+		return NULL;
+	for (;; at = (at + 1) % LEADS) {
+		/* Acquire: pairs with the release in lead_add(). */
+		found = atomic_load_explicit(&leads[at].ip, memory_order_acquire);
+		if (!found || found == ip)
+			return &leads[at];
+	}
+}
+
+static bool lead_add(uintptr_t ip, struct probe_place *p)
+{
+	struct lead *l = lead_of(ip);
+
+	if (!atomic_load_explicit(&l->ip, memory_order_relaxed) && ++nr_leads > LEADS_MOST)
+		return false;
+	/* Both pair with the acquires in lead_of() and place_lead(). */
+	atomic_store_explicit(&l->place, p, memory_order_release);
+	atomic_store_explicit(&l->ip, ip, memory_order_release);
+	return true;
+}
+
+static struct probe_place *lead_place(uintptr_t ip)
+{
+	struct lead *l = lead_of(ip);
+
+	/* Acquire: pairs with the release in lead_add(). */
+	return l && atomic_load_explicit(&l->ip, memory_order_acquire)
+		       ? atomic_load_explicit(&l->place, memory_order_acquire)
+		       : NULL;
+}
+
+uintptr_t place_lead(uintptr_t ip)
+{
+	const struct probe_place *p = lead_place(ip);
+
+	for (unsigned int i = 0; p && p->code && i < p->nr; i++)
+		if (ip == (uintptr_t)p->jump.at + p->offsets[i])
+			return (uintptr_t)p->code + p->moved[i];
+	return 0;
+}
+
+/* ---- Places ---- */
+
+static struct probe_place *place_find(uintptr_t at)
+{
+	struct probe_place *p = lead_place(at);
+
+	return p && (uintptr_t)p->jump.at == at ? p : NULL;
+}
+
+struct probe_place *place_get(uintptr_t at)
+{
+	struct probe_place *p = place_find(at);
+
+	if (p)
+		return p;
+	if (!memory_map() || nr_places == PLACES)
+		return NULL;
+	p = &places[nr_places];
+	p->jump.at = (uint8_t *)at;
+	if (!lead_add(at, p))
+		return NULL;
+	nr_places++;
+	return p;
+}
+
+/* ---- Moved code ---- */
+
+static void distance_put(uint8_t *at, const void *to)
+{
+	const int32_t distance = (int32_t)((const uint8_t *)to - (at + sizeof(distance)));
+
+	memcpy(at, &distance, sizeof(distance));
+}
+
+/* P3. literals: the place, and probe_entry */
+static void hit_put(uint8_t *at, const uint8_t *literals)
+{
+	memcpy(at, "\x48\x8d\x64\x24\x80", 5);			/* lea -128(%rsp), %rsp */
+	memcpy(at + 5, "\xff\x35", 2);				/* push place */
+	distance_put(at + 7, literals);
+	memcpy(at + 11, "\xff\x15", 2);				/* call *probe_entry */
+	distance_put(at + 13, literals + 8);
+	memcpy(at + 17, "\x48\x8d\xa4\x24\x88\x00\x00\x00", 8);	/* lea 136(%rsp), %rsp */
+}
+
+/* The instructions in front of the probed one: moved, without the jump behind them. */
+static size_t front_move(const struct probe_plan *plan, const uint8_t *bytes, uintptr_t at,
+			 uintptr_t to, uint8_t *out, struct probe_place *p)
+{
+	struct relocated map;
+	size_t len;
+
+	if (!plan->before)
+		return 0;
+	len = relocate(bytes, plan->offsets[plan->before], at, to, out, &map);
+	if (len < RELOCATE_JUMP || map.nr != plan->before)
+		return 0;
+	for (unsigned int i = 0; i < map.nr; i++)
+		p->moved[i] = map.moved[i];
+	return len - RELOCATE_JUMP;
+}
+
+/* All of it as it stands at `to`. -> its length; 0: the instructions cannot be moved there */
+static size_t code_fill(struct probe_place *p, const struct probe_plan *plan, const uint8_t *bytes,
+			uintptr_t to, uint8_t *out)
+{
+	const uintptr_t at = (uintptr_t)p->jump.at;
+	const unsigned int off = plan->offsets[plan->before];
+	const size_t front = front_move(plan, bytes, at, to, out, p), hit = front + HIT_CODE;
+	struct relocated map;
+	size_t len;
+
+	if (plan->before && !front)
+		return 0;
+	len = relocate(bytes + off, plan->len - off, at + off, to + hit, out + hit, &map);
+	if (!len || map.nr + plan->before > CODE_MOVED_MAX)
+		return 0;
+	for (unsigned int i = 0; i < map.nr; i++) {
+		p->offsets[plan->before + i] = (uint8_t)(off + map.old[i]);
+		p->moved[plan->before + i] = (uint16_t)(hit + map.moved[i]);
+	}
+	/* A thread that is led to the probed instruction makes a hit. */
+	p->moved[plan->before] = (uint16_t)front;
+	p->nr = (uint8_t)(plan->before + map.nr);
+	hit_put(out + front, out + hit + len);
+	return hit + len;
+}
+
+static uint8_t inner_of(const struct probe_place *p)
+{
+	uint8_t inner = 0;
+
+	for (unsigned int i = 1; i < p->nr; i++)
+		if (p->offsets[i] < NEAR_JUMP)
+			inner |= (uint8_t)(1u << p->offsets[i]);
+	return inner;
+}
+
+static bool leads_add(struct probe_place *p)
+{
+	for (unsigned int i = 1; i < p->nr; i++)
+		if (p->offsets[i] < NEAR_JUMP &&
+		    !lead_add((uintptr_t)p->jump.at + p->offsets[i], p))
+			return false;
+	return true;
+}
+
+enum code_why place_make(struct probe_place *p, struct near *near, const struct probe_plan *plan,
+			 const uint8_t *bytes)
+{
+	const void *const literals[2] = { p, (const void *)probe_entry };
+	const uintptr_t at = (uintptr_t)p->jump.at;
+	uint8_t scratch[2 * RELOCATE_MOST + HIT_CODE + LITERALS];
+	uint32_t distance;
+	uint8_t *code;
+	size_t len;
+
+	memcpy(p->offsets, plan->offsets, sizeof(p->offsets));
+	len = code_fill(p, plan, bytes, at, scratch);
+	if (!len)
+		return CODE_FIXED;
+	p->jump.inner = inner_of(p);
+	code = near_take(near, at, p->jump.inner, len + LITERALS);
+	if (!code || !code_fill(p, plan, bytes, (uintptr_t)code, code))
+		return CODE_TOO_FAR;
+	memcpy(code + len, literals, sizeof(literals));
+	distance = near_distance(at, code);
+	memcpy(p->jump.off, bytes, NEAR_JUMP);
+	p->jump.on[0] = 0xe9;
+	memcpy(p->jump.on + 1, &distance, sizeof(distance));
+	p->tactic = plan->tactic;
+	p->code = code;
+	return leads_add(p) ? CODE_GOOD : CODE_TOO_FAR;
+}
+
+/* ---- All places ---- */
+
+void places_unwant(void)
+{
+	for (uint32_t i = 0; i < nr_places; i++)
+		places[i].wanted = false;
+}
+
+uint32_t places_points(void)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < nr_places; i++)
+		nr += places[i].is_on ? places[i].nr_points : 0;
+	return nr;
+}
+
+/* P1: what is at these addresses later is another object's. */
+void places_forget(const struct probe_object *o)
+{
+	for (uint32_t i = 0; i < nr_places; i++) {
+		if (places[i].object != o)
+			continue;
+		places[i].is_on = places[i].wanted = false;
+		places[i].code = NULL;
+		places[i].object = NULL;
+	}
+}
+
+void places_look(void)
+{
+	for (uint32_t i = 0; i < nr_places; i++)
+		if (places[i].object && places[i].code)
+			places[i].is_on = *places[i].jump.at == places[i].jump.on[0];
+}
+
+static bool is_to_switch(const struct probe_place *p, const struct probe_object *o, bool on)
+{
+	return p->object == o && p->code && p->is_on != on && p->wanted == on;
+}
+
+static size_t jumps_gather(const struct probe_object *o, bool on, struct text_jump *out)
+{
+	size_t nr = 0;
+
+	for (uint32_t i = 0; i < nr_places; i++)
+		if (is_to_switch(&places[i], o, on)) {
+			if (out)
+				out[nr] = places[i].jump;
+			nr++;
+		}
+	return nr;
+}
+
+int places_switch(const struct probe_object *o, bool on, bool alone, const struct pages *texts,
+		  unsigned int nr_texts)
+{
+	const size_t nr = jumps_gather(o, on, NULL), size = nr * sizeof(struct text_jump);
+	long jumps;
+	int err;
+
+	if (!nr)
+		return 0;
+	jumps = agent_syscall(SYS_mmap, 0, size, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (is_error(jumps))
+		return (int)jumps;
+	jumps_gather(o, on, (struct text_jump *)jumps);
+	err = text_switch((struct text_jump *)jumps, nr, on, alone, texts, nr_texts);
+	for (uint32_t i = 0; !err && i < nr_places; i++)
+		if (is_to_switch(&places[i], o, on))
+			places[i].is_on = on;
+	agent_syscall(SYS_munmap, jumps, size);
+	return err;
+}

@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * table.c - which places of this process are probed now: the session's table against the objects
+ * that are loaded
+ *
+ *     probe_table -> probe_file == object? -> its points -> places that are wanted -> text_switch()
+ *
+ * T1  An object is recognised by its build-id and its size in memory, without a system call. If it
+ *     has none, by its file's device and inode; the agent's task may not ask for these, so only
+ *     what is seen in a thread of the program.
+ * T2  A place is only planted where memory has the bytes that the file has. A function of moved
+ *     code (sites/moved.c) has a jump of ours there: then that jump is what is displaced.
+ * T3  Beside running threads a jump with inner starts, or one that is stored behind a byte that
+ *     traps, needs our handler of SIGSEGV. If the program has another one, or has blocked the
+ *     signal, such a place is refused (CODE_BUSY).
+ * T4  The table is looked at again if it is another one or objects have come or gone. A table's
+ *     memory is used again only after this process has answered that it has seen another one.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include "agent/probes/probes.h"
+#include "agent/sites/state.h"
+#include "agent/syscall.h"
+#include "session/preload.h"
+
+enum { OBJECTS = 512, COUNTERS = 1024, ARENA = 64 << 20, TEXT_ROOM = 4096, POINTS_MOST = 1 << 20 };
+
+struct probe_object {
+	const void	*ld;		/* NULL: free */
+	uintptr_t	bias;
+	struct dso_image image;
+	uint64_t	device, inode;
+	struct pages	texts[SITE_TEXTS];
+	unsigned int	nr_texts;
+	struct near	near;
+	bool		fresh;		/* its code has not run */
+	bool		ours;
+	bool		seen;
+};
+
+static struct {
+	struct probe_object *objects;
+	unsigned int	nr_objects;
+	config_ref	table;		/* T4 */
+	bool		changed;
+	uint32_t	nr_planted, nr_refused;
+	struct site_refused refused[PROBE_REFUSALS];
+	/* Counters that are raised. */
+	struct counter {
+		_Atomic uint16_t *at;
+		const struct probe_object *object;
+		bool	wanted;
+	} counters[COUNTERS];
+	unsigned int	nr_counters;
+	char		*arena;
+	size_t		used;
+	bool		leads;		/* T3 */
+} probes;
+
+/* ---- Memory that stays ---- */
+
+static void *arena_take(size_t size)
+{
+	void *at;
+
+	if (!probes.arena) {
+		const long got = agent_syscall(SYS_mmap, 0, ARENA, PROT_READ | PROT_WRITE,
+					       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		probes.arena = is_error(got) ? NULL : (char *)got;
+	}
+	size = (size + 15) & -(size_t)16;
+	if (!probes.arena || ARENA - probes.used < size)
+		return NULL;
+	at = probes.arena + probes.used;
+	probes.used += size;
+	return at;
+}
+
+/* ---- Objects ---- */
+
+static bool objects_map(void)
+{
+	long at;
+
+	if (probes.objects)
+		return true;
+	at = agent_syscall(SYS_mmap, 0, OBJECTS * sizeof(struct probe_object),
+			   PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+			   0);
+	probes.objects = is_error(at) ? NULL : (struct probe_object *)at;
+	return probes.objects != NULL;
+}
+
+static struct probe_object *object_of(const void *ld)
+{
+	for (unsigned int i = 0; i < probes.nr_objects; i++)
+		if (probes.objects[i].ld == ld)
+			return &probes.objects[i];
+	return NULL;
+}
+
+static struct probe_object *object_free(void)
+{
+	struct probe_object *o = object_of(NULL);
+
+	return o || probes.nr_objects == OBJECTS ? o : &probes.objects[probes.nr_objects++];
+}
+
+static void texts_find(struct probe_object *o)
+{
+	const Elf64_Phdr *p = o->image.segments;
+	uintptr_t low = UINTPTR_MAX, high = 0;
+
+	for (unsigned int i = 0; i < o->image.nr_segments; i++) {
+		struct pages *t = &o->texts[o->nr_texts];
+
+		if (p[i].p_type != PT_LOAD || !(p[i].p_flags & PF_X) || o->nr_texts == SITE_TEXTS)
+			continue;
+		*t = pages_of((const void *)(o->bias + p[i].p_vaddr), p[i].p_memsz);
+		t->prot = PROT_EXEC | (p[i].p_flags & PF_R ? PROT_READ : 0) |
+			  (p[i].p_flags & PF_W ? PROT_WRITE : 0);
+		low = t->low < low ? t->low : low;
+		high = t->high > high ? t->high : high;
+		o->nr_texts++;
+	}
+	o->near.low = low;
+	o->near.high = high;
+}
+
+/* T1 */
+static void file_ask(struct probe_object *o)
+{
+	struct stat st;
+
+	if (o->image.id_len ||
+	    agent_syscall(SYS_newfstatat, AT_FDCWD,
+			  *o->image.path ? o->image.path : "/proc/self/exe", &st, 0))
+		return;
+	o->device = st.st_dev;
+	o->inode = st.st_ino;
+}
+
+static void object_see(const void *ld, bool fresh)
+{
+	struct probe_object *o = object_of(ld);
+
+	if (o) {
+		o->seen = true;
+		return;
+	}
+	o = object_free();
+	if (!o)
+		return;
+	*o = (struct probe_object){ .ld = ld, .fresh = fresh, .seen = true };
+	if (!dso_image((uintptr_t)ld, &o->image))
+		return;
+	o->bias = o->image.bias;
+	o->ours = preload_is_agent(o->image.path, strlen(o->image.path));
+	texts_find(o);
+	file_ask(o);
+	probes.changed = true;
+}
+
+void probes_forget(const void *ld)
+{
+	struct probe_object *o = probes.objects ? object_of(ld) : NULL;
+	unsigned int to = 0;
+
+	if (!o)
+		return;
+	places_forget(o);
+	for (unsigned int i = 0; i < probes.nr_counters; i++)
+		if (probes.counters[i].object != o)
+			probes.counters[to++] = probes.counters[i];
+	probes.nr_counters = to;
+	if (!sites_quiet())
+		near_free(&o->near);
+	o->ld = NULL;
+	probes.changed = true;
+}
+
+static bool object_is(const struct probe_object *o, const struct probe_file *f)
+{
+	if (!o->ld || !o->nr_texts)
+		return false;
+	if (f->id_len)
+		return o->image.id_len == f->id_len && o->image.end - o->image.start == f->size &&
+		       f->id_len <= sizeof(f->id) && !memcmp(o->image.id, f->id, f->id_len);
+	return f->inode && o->inode == f->inode && o->device == f->device;
+}
+
+/* ---- Counters ---- */
+
+static bool is_writable(const struct probe_object *o, uint64_t at)
+{
+	const Elf64_Phdr *p = o->image.segments;
+
+	for (unsigned int i = 0; i < o->image.nr_segments; i++)
+		if (p[i].p_type == PT_LOAD && (p[i].p_flags & PF_W) && at >= p[i].p_vaddr &&
+		    at + sizeof(uint16_t) <= p[i].p_vaddr + p[i].p_memsz)
+			return true;
+	return false;
+}
+
+static void counter_want(const struct probe_object *o, uint64_t at)
+{
+	_Atomic uint16_t *counter = (_Atomic uint16_t *)(o->bias + at);
+
+	if (!at || !is_writable(o, at))
+		return;
+	for (unsigned int i = 0; i < probes.nr_counters; i++)
+		if (probes.counters[i].at == counter) {
+			probes.counters[i].wanted = true;
+			return;
+		}
+	if (probes.nr_counters == COUNTERS)
+		return;
+	probes.counters[probes.nr_counters++] = (struct counter){ counter, o, true };
+	/* Relaxed: the program looks at it now or a moment later. */
+	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+}
+
+/* After the places are as they were. */
+static void counters_lower(void)
+{
+	unsigned int to = 0;
+
+	for (unsigned int i = 0; i < probes.nr_counters; i++) {
+		if (probes.counters[i].wanted)
+			probes.counters[to++] = probes.counters[i];
+		else
+			/* Relaxed: as above. */
+			atomic_fetch_sub_explicit(probes.counters[i].at, 1, memory_order_relaxed);
+	}
+	probes.nr_counters = to;
+}
+
+/* ---- Points ---- */
+
+static void point_refuse(uint64_t at, uint32_t file, enum code_why why)
+{
+	if (probes.nr_refused < PROBE_REFUSALS)
+		probes.refused[probes.nr_refused] =
+			(struct site_refused){ .at = at, .file = file, .why = why };
+	probes.nr_refused++;
+}
+
+static bool ref_is_in(config_ref ref, uint64_t size)
+{
+	return ref && ref < agent.plane.config_size && size <= agent.plane.config_size - ref;
+}
+
+static const struct fetch_code *code_of(config_ref ref)
+{
+	const struct fetch_code *code;
+
+	if (!ref_is_in(ref, sizeof(*code)))
+		return NULL;
+	code = plane_config(&agent.plane, ref);
+	return code->bytes >= sizeof(*code) && ref_is_in(ref, code->bytes) ? code : NULL;
+}
+
+static uint32_t room_of(const struct fetch_code *code)
+{
+	for (uint32_t i = 0; i < code->nr_ops; i++)
+		if (code->ops[i].kind >= FETCH_TEXT && code->ops[i].kind <= FETCH_SYMBOL)
+			return TEXT_ROOM;
+	return code->size;
+}
+
+static bool run_is(const struct probe_run *r, const struct probe_point *point,
+		   const struct fetch_code *code)
+{
+	return r->event == point->event && r->flags == point->flags &&
+	       r->code->bytes == code->bytes && !memcmp(r->code, code, code->bytes);
+}
+
+/* The points from `first` on with the same place. -> their number */
+static uint32_t points_together(const struct probe_file *f, uint32_t first)
+{
+	uint32_t nr = 1;
+
+	while (first + nr < f->nr && f->points[first + nr].at == f->points[first].at)
+		nr++;
+	return nr;
+}
+
+static bool runs_are(const struct probe_runs *runs, const struct probe_point *points, uint32_t nr)
+{
+	if (!runs || runs->nr != nr)
+		return false;
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct fetch_code *code = code_of(points[i].code);
+
+		if (!code || !run_is(&runs->runs[i], &points[i], code))
+			return false;
+	}
+	return true;
+}
+
+static bool run_fill(struct probe_run *r, const struct probe_object *o,
+		     const struct probe_point *point)
+{
+	const struct fetch_code *code = code_of(point->code);
+	struct fetch_code *copy = code ? arena_take(code->bytes) : NULL;
+
+	if (!copy)
+		return false;
+	memcpy(copy, code, code->bytes);
+	*r = (struct probe_run){
+		.event = point->event,
+		.flags = point->flags,
+		.ip = o->bias + point->at,
+		.bias = o->bias,
+		.room = room_of(copy),
+		.code = copy,
+	};
+	return point->event < LAYOUT_MAX_EVENTS;
+}
+
+/* Hits that run the old ones go on with them: they stay. */
+static bool runs_set(struct probe_place *p, const struct probe_object *o,
+		     const struct probe_point *points, uint32_t nr)
+{
+	struct probe_runs *runs;
+
+	/* Relaxed: written under the lock. */
+	if (runs_are(atomic_load_explicit(&p->runs, memory_order_relaxed), points, nr))
+		return true;
+	runs = arena_take(sizeof(*runs) + nr * sizeof(runs->runs[0]));
+	if (!runs)
+		return false;
+	runs->nr = nr;
+	for (uint32_t i = 0; i < nr; i++)
+		if (!run_fill(&runs->runs[i], o, &points[i]))
+			return false;
+	/* Pairs with the acquire in runs_of(). */
+	atomic_store_explicit(&p->runs, runs, memory_order_release);
+	return true;
+}
+
+/* ---- Places ---- */
+
+static bool in_text(const struct probe_object *o, uintptr_t at, size_t size)
+{
+	for (unsigned int i = 0; i < o->nr_texts; i++)
+		if (at >= o->texts[i].low && at + size <= o->texts[i].high)
+			return true;
+	return false;
+}
+
+/* Whether it is behind the first byte of a jump to moved code. */
+static bool is_in_moved(const struct probe_object *o, uintptr_t at)
+{
+	for (uintptr_t i = 1; i < NEAR_JUMP; i++)
+		if (in_text(o, at - i, NEAR_JUMP) && sites_are_moved_at(at - i))
+			return true;
+	return false;
+}
+
+/* T2. */
+static enum code_why place_prepare(struct probe_place *p, struct probe_object *o,
+				   const struct probe_plan *plan)
+{
+	const uint8_t *memory = p->jump.at;
+	struct probe_plan one = { .from = plan->from, .address = plan->address, .len = NEAR_JUMP,
+				  .nr = 1, .tactic = CODE_WHOLE };
+
+	if (!in_text(o, (uintptr_t)memory, plan->len < NEAR_JUMP ? NEAR_JUMP : plan->len))
+		return CODE_NOT_CODE;
+	if (!memcmp(memory, plan->bytes, plan->len))
+		return place_make(p, &o->near, plan, plan->bytes);
+	if (sites_are_moved_at((uintptr_t)memory) && !plan->before)
+		return place_make(p, &o->near, &one, memory);
+	return is_in_moved(o, (uintptr_t)memory) ? CODE_OWNED : CODE_CHANGED;
+}
+
+static bool plan_is_good(const struct probe_plan *plan)
+{
+	if (plan->tactic < CODE_WHOLE || plan->tactic > CODE_BEFORE)
+		return false;
+	return plan->len >= NEAR_JUMP && plan->len <= sizeof(plan->bytes) && plan->nr &&
+	       plan->nr <= CODE_MOVED_MAX && plan->before < plan->nr &&
+	       plan->offsets[plan->before] < plan->len;
+}
+
+static bool needs_handler(const struct probe_place *p, bool alone)
+{
+	if (p->tactic == CODE_GUARDED)
+		return true;
+	return !alone && (p->jump.inner || text_way(&p->jump) == TEXT_TRAP);
+}
+
+static enum code_why place_want(struct probe_object *o, const struct probe_point *points,
+				uint32_t nr)
+{
+	const struct probe_plan *plan = &points->plan;
+	struct probe_place *p;
+
+	if (o->ours)
+		return CODE_OURS;
+	if (!plan_is_good(plan))
+		return plan->why ? (enum code_why)plan->why : CODE_TRAP_ONLY;
+	p = place_get(o->bias + plan->from);
+	if (!p)
+		return CODE_TOO_FAR;
+	p->object = o;
+	if (!p->code) {
+		const enum code_why why = place_prepare(p, o, plan);
+
+		if (why)
+			return why;
+	}
+	if (!p->is_on && needs_handler(p, o->fresh) && !probes.leads)
+		return CODE_BUSY;
+	if (!runs_set(p, o, points, nr))
+		return CODE_TOO_FAR;
+	p->wanted = true;
+	p->nr_points = nr;
+	return CODE_GOOD;
+}
+
+static void file_want(struct probe_object *o, const struct probe_file *f, uint32_t number)
+{
+	for (uint32_t i = 0, nr; i < f->nr; i += nr) {
+		enum code_why why;
+
+		nr = points_together(f, i);
+		why = place_want(o, &f->points[i], nr);
+		for (uint32_t k = 0; k < nr; k++) {
+			if (why)
+				point_refuse(f->points[i + k].at, number, why);
+			else
+				counter_want(o, f->points[i + k].counter);
+		}
+	}
+}
+
+static const struct probe_file *file_at(config_ref ref)
+{
+	const struct probe_file *f;
+
+	if (!ref_is_in(ref, sizeof(*f)))
+		return NULL;
+	f = plane_config(&agent.plane, ref);
+	return f->nr <= POINTS_MOST && ref_is_in(ref, sizeof(*f) + f->nr * sizeof(f->points[0]))
+		       ? f
+		       : NULL;
+}
+
+static void table_want(const struct probe_table *table)
+{
+	for (uint32_t i = 0; i < table->nr; i++) {
+		const struct probe_file *f = file_at(table->files[i]);
+
+		for (unsigned int k = 0; f && k < probes.nr_objects; k++)
+			if (object_is(&probes.objects[k], f))
+				file_want(&probes.objects[k], f, i);
+	}
+}
+
+static const struct probe_table *probe_table_at(config_ref ref)
+{
+	const struct probe_table *table;
+
+	if (!ref_is_in(ref, sizeof(*table)))
+		return NULL;
+	table = plane_config(&agent.plane, ref);
+	return ref_is_in(ref, sizeof(*table) + table->nr * sizeof(table->files[0])) ? table : NULL;
+}
+
+/* ---- Obeying ---- */
+
+bool probes_may_come(void)
+{
+	/* Relaxed: a program that begins just now may miss it. */
+	return atomic_load_explicit(&plane_header(&agent.plane)->probes, memory_order_relaxed);
+}
+
+static void object_switch(struct probe_object *o, bool on)
+{
+	const int err = near_seal(&o->near);
+
+	if (!err)
+		places_switch(o, on, o->fresh, o->texts, o->nr_texts);
+}
+
+static void all_switch(void)
+{
+	for (unsigned int on = 0; on < 2; on++)
+		for (unsigned int i = 0; i < probes.nr_objects; i++)
+			if (probes.objects[i].ld && probes.objects[i].nr_texts)
+				object_switch(&probes.objects[i], on);
+}
+
+/* T4 */
+static void objects_look(void)
+{
+	for (unsigned int i = 0; i < probes.nr_objects; i++)
+		probes.objects[i].seen = false;
+	watch_objects(object_see);
+}
+
+static void table_obey(const struct probe_table *table)
+{
+	probes.nr_refused = 0;
+	probes.leads = guard_leads();
+	places_unwant();
+	for (unsigned int i = 0; i < probes.nr_counters; i++)
+		probes.counters[i].wanted = false;
+	if (table)
+		table_want(table);
+	all_switch();
+	counters_lower();
+	probes.nr_planted = places_points();
+	for (unsigned int i = 0; i < probes.nr_objects; i++)
+		probes.objects[i].fresh = false;
+}
+
+void probes_obey(void)
+{
+	/* Acquire: the table is there. Pairs with the release of the server. */
+	const config_ref ref = atomic_load_explicit(&sites_control()->probes, memory_order_acquire);
+
+	if (!ref && !probes.table)
+		return;
+	sites_ask_memory();
+	if (!sites.may_patch || !objects_map())
+		return;
+	objects_look();
+	if (ref == probes.table && !probes.changed)
+		return;
+	table_obey(probe_table_at(ref));
+	probes.table = ref;
+	probes.changed = false;
+}
+
+void probes_answer(struct site_answer *a)
+{
+	a->plants = 1;
+	a->nr_probes = probes.nr_planted;
+	a->nr_probes_refused = probes.nr_refused;
+	memcpy(a->probe_refused, probes.refused, sizeof(a->probe_refused));
+}
+
+void probes_look_again(void)
+{
+	places_look();
+}

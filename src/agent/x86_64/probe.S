@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * probe.S - x86-64: from moved code to probe_hit(), and back without a trace
+ *
+ *     probe_entry:            called by moved code, 128 bytes below the program's stack; the place
+ *                             was pushed
+ *         make a struct probe_registers
+ *         slow = probe_hit(registers, place)
+ *         if slow: the same with the processor's extended state saved: probe_hit_slow()
+ *         restore all, also the flags
+ *
+ *     probe_copy(to, from, size):
+ *         copies memory that may not be there: the guard goes to probe_copy_left
+ *         -> bytes that were copied
+ */
+#include "agent/x86_64/extended.h"
+
+/* struct probe_registers */
+#define RAX	0
+#define RCX	8
+#define RDX	16
+#define RBX	24
+#define RSP	32
+#define RBP	40
+#define RSI	48
+#define RDI	56
+#define R_8	64
+#define R_9	72
+#define R_10	80
+#define R_11	88
+#define R_12	96
+#define R_13	104
+#define R_14	112
+#define R_15	120
+#define FLAGS	136
+#define SIZE	144
+/* Above it: the address in the moved code, the place, the program's 128 bytes. */
+#define PLACE	(SIZE + 8)
+#define PROGRAM	(SIZE + 16 + 128)
+/* Trap, direction, nested task, alignment check: popf restores them. */
+#define RARE	0x44500
+
+	.text
+	.globl	probe_entry
+	.hidden	probe_entry
+	.type	probe_entry, @function
+	.balign	64
+probe_entry:
+	.cfi_startproc
+	.cfi_def_cfa %rsp, 8
+	.cfi_undefined %rip
+	pushfq
+	.cfi_adjust_cfa_offset 8
+	leaq	-(SIZE - 8)(%rsp), %rsp
+	.cfi_adjust_cfa_offset SIZE - 8
+	movq	%rax, RAX(%rsp)
+	movq	%rcx, RCX(%rsp)
+	movq	%rdx, RDX(%rsp)
+	movq	%rbx, RBX(%rsp)
+	leaq	PROGRAM(%rsp), %rax
+	movq	%rbp, RBP(%rsp)
+	movq	%rsi, RSI(%rsp)
+	movq	%rdi, RDI(%rsp)
+	movq	%rax, RSP(%rsp)
+	movq	%r8, R_8(%rsp)
+	movq	%r9, R_9(%rsp)
+	movq	%r10, R_10(%rsp)
+	movq	%r11, R_11(%rsp)
+	movq	%r12, R_12(%rsp)
+	movq	%r13, R_13(%rsp)
+	movq	%r14, R_14(%rsp)
+	movq	%r15, R_15(%rsp)
+	cld
+	movq	%rsp, %rdi
+	movq	PLACE(%rsp), %rsi
+	movq	%rsp, %rbx
+	.cfi_def_cfa_register %rbx
+	andq	$-16, %rsp
+	call	probe_hit
+	testl	%eax, %eax
+	jne	1f
+2:	movq	%rbx, %rsp
+	.cfi_def_cfa_register %rsp
+	movq	FLAGS(%rsp), %rax
+	testl	$RARE, %eax
+	jne	3f
+	movl	%eax, %ecx
+	shrl	$11, %ecx
+	andl	$1, %ecx
+	movb	%al, %ah
+	addb	$0x7f, %cl			/* overflow */
+	sahf
+5:	movq	RAX(%rsp), %rax
+	movq	RCX(%rsp), %rcx
+	movq	RDX(%rsp), %rdx
+	movq	RBX(%rsp), %rbx
+	movq	RSI(%rsp), %rsi
+	movq	RDI(%rsp), %rdi
+	movq	R_8(%rsp), %r8
+	movq	R_9(%rsp), %r9
+	movq	R_10(%rsp), %r10
+	movq	R_11(%rsp), %r11
+	leaq	SIZE(%rsp), %rsp
+	.cfi_remember_state
+	.cfi_adjust_cfa_offset -SIZE
+	ret
+	.cfi_restore_state
+3:	pushq	%rax
+	popfq
+	jmp	5b
+1:	movq	%rbx, %rdi
+	movq	PLACE(%rbx), %rsi
+	.cfi_def_cfa_register %rbx
+	extended_call probe_hit_slow
+	jmp	2b
+	.cfi_endproc
+	.size	probe_entry, . - probe_entry
+
+	.globl	probe_copy
+	.hidden	probe_copy
+	.type	probe_copy, @function
+	.balign	32
+probe_copy:
+	.cfi_startproc
+	movl	%edx, %ecx
+	cmpl	$8, %edx
+	jne	1f
+	movq	(%rsi), %rax
+	movq	%rax, (%rdi)
+	movl	%edx, %eax
+	ret
+1:	cmpl	$4, %edx
+	jne	2f
+	movl	(%rsi), %eax
+	movl	%eax, (%rdi)
+	movl	%edx, %eax
+	ret
+2:	rep movsb
+	.globl	probe_copy_end
+	.hidden	probe_copy_end
+probe_copy_end:
+	.globl	probe_copy_left
+	.hidden	probe_copy_left
+probe_copy_left:
+	movl	%edx, %eax
+	subl	%ecx, %eax
+	ret
+	.cfi_endproc
+	.size	probe_copy, . - probe_copy
+
+	.section .note.GNU-stack, "", @progbits
