@@ -97,9 +97,9 @@ unsigned int threads_finish(struct session *s, unsigned int index)
 
 void process_end(struct session *s, unsigned int index)
 {
-	const struct process *p = &s->processes[index];
+	struct process *p = &s->processes[index];
 
-	if (p->known && process_alive(p))
+	if (p->known && process_alive(s, p))
 		follow_remember(s, p->pid, process_began(s, index));
 	for (uint32_t i = 0; i < slots_end(s); i++)
 		if (s->slot_process[i] == index + 1)

@@ -291,13 +291,14 @@ static struct session *session_new(void)
 		return NULL;
 	s->dirfd = s->lock_fd = s->config.fd = s->data.fd = s->listen_fd = s->poll_fd = -1;
 	for (int i = 0; i < LAYOUT_MAX_PROCESSES; i++)
-		s->processes[i].pidfd = s->processes[i].conn = -1;
+		s->processes[i].pidfd = s->processes[i].conn = s->processes[i].peer = -1;
 	return s;
 }
 
 static void session_release(struct session *s)
 {
 	for (unsigned int i = 0; i < LAYOUT_MAX_PROCESSES; i++) {
+		process_drop_peer(s, &s->processes[i]);
 		if (s->processes[i].pidfd >= 0)
 			close(s->processes[i].pidfd);
 		if (s->processes[i].conn >= 0)

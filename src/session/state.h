@@ -30,8 +30,13 @@ struct limbo {
 /* An attached process. It has the same index as its struct process_entry. */
 struct process {
 	pid_t		pid;		/* 0: free */
-	int		pidfd;		/* -1: none */
+	int		pidfd;		/* -1: none, or not yet */
 	int		conn;		/* -1: the connection is gone or was the old server's */
+	/*
+	 * Of which the kernel will make the pidfd (S3 of server.c): the connection, though it may
+	 * have ended; -1: none, or no longer
+	 */
+	int		peer;
 	bool		gone;		/* it said goodbye: its slots are to be taken back */
 	bool		greeted;	/* it said HELLO */
 	bool		waits;		/* it waits for attach_go() */
@@ -92,6 +97,8 @@ struct session {
 	/* Milliseconds: when attach_settle() has work to do; 0: it has none */
 	int64_t		settle_at;
 	unsigned int	nr_perhaps_left;	/* processes of which that is true */
+	unsigned int	nr_peers;	/* processes that have `peer` */
+	enum peers { PEERS_UNKNOWN, PEERS_TELL, PEERS_SILENT } peers;	/* S3 of server.c */
 	int		poll_fd;	/* an epoll with the socket, connections and pidfds */
 	struct attach_hooks hooks;
 	/* ATTACH_PACKET bytes: the packet that is being read */
@@ -147,13 +154,16 @@ void slots_take_back(struct session *s, uint32_t process);
 void slot_recycle(struct session *s, uint32_t index);
 
 /* process.c */
+/* pidfd -1: process_alive() makes it. */
 int process_add(struct session *s, pid_t pid, int pidfd, int conn);
 /* Notes which image the process says it runs. */
 void process_runs(struct session *s, unsigned int index, uint64_t image);
 /* Reads about it in /proc, which takes a while: mostly some time after its first answer. */
 void process_describe(struct session *s, unsigned int index);
 void process_remove(struct session *s, unsigned int index);
-bool process_alive(const struct process *p);
+bool process_alive(struct session *s, struct process *p);
+/* Closes `peer`, if it is still there and is not the connection. */
+void process_drop_peer(struct session *s, struct process *p);
 /* Takes over those of the old server, after session_open() */
 void processes_restore(struct session *s);
 /* Its start time; describes it if that was not done yet */
@@ -194,8 +204,6 @@ int attach_listen(struct session *s);
 void attach_restore(struct session *s);
 /* What a process needs only if it lives longer than a few milliseconds (server.c). */
 void attach_settle(struct session *s);
-/* Decides now which processes have left: before somebody counts or lists them. */
-void attach_settle_left(struct session *s);
 /*
  * epoll reports the descriptor to attach_serve(). It belongs to a process (1 + index), 0: it is the
  * socket.
@@ -205,6 +213,8 @@ int attach_watch(struct session *s, unsigned int process, int fd);
 void attach_send(int conn, const void *answer, size_t size);
 /* Also closes the descriptor. */
 void attach_unwatch(struct session *s, int fd);
+/* A pidfd of the process at the other end, or -errno. */
+int attach_peer_pidfd(int conn, pid_t pid);
 void attach_stop(struct session *s);
 
 /* attach/answer.c: answers one packet of a process, `size` bytes in s->packet. */

@@ -130,7 +130,12 @@ struct attach_answer {
 	uint64_t	dsos[LAYOUT_MAX_DSOS / 64];
 };
 
-/* Calls fn for each process that has answered. */
+/*
+ * Finds out which processes have left in the last milliseconds. The functions that count processes
+ * call it themselves.
+ */
+void attach_settle_left(struct session *s);
+/* Calls fn for each process that has answered, also if it has left since attach_settle_left(). */
 void attach_answers(struct session *s, void (*fn)(void *arg, const struct attach_answer *a),
 		    void *arg);
 

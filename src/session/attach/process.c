@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -56,8 +57,10 @@ int process_add(struct session *s, pid_t pid, int pidfd, int conn)
 		.pid = pid,
 		.pidfd = pidfd,
 		.conn = conn,
+		.peer = pidfd < 0 ? conn : -1,
 		.since = session_now_ms(),
 	};
+	s->nr_peers += pidfd < 0;
 	process_forget_answer(s, (unsigned int)index);
 	e = entry_of(s, (unsigned int)index);
 	e->start_time = e->image = 0;
@@ -70,10 +73,41 @@ void process_runs(struct session *s, unsigned int index, uint64_t image)
 	s->processes[index].image = entry_of(s, index)->image = image;
 }
 
-bool process_alive(const struct process *p)
+void process_drop_peer(struct session *s, struct process *p)
 {
-	struct pollfd fd = { .fd = p->pidfd, .events = POLLIN };
+	if (p->peer < 0)
+		return;
+	if (p->peer != p->conn)
+		close(p->peer);
+	p->peer = -1;
+	s->nr_peers--;
+}
 
+/* Makes the pidfd that was put off. False: the process is dead. */
+static bool pidfd_make(struct session *s, struct process *p)
+{
+	int fd;
+
+	/* A shell's program is: a call of no descriptor says so. */
+	if (kill(p->pid, 0) && errno == ESRCH)
+		return false;
+	fd = attach_peer_pidfd(p->peer, p->pid);
+	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
+		return true;	/* unknown, until next time */
+	if (fd < 0)
+		return false;
+	p->pidfd = fd;
+	process_drop_peer(s, p);
+	return true;
+}
+
+bool process_alive(struct session *s, struct process *p)
+{
+	struct pollfd fd = { .events = POLLIN };
+
+	if (p->peer >= 0 && !pidfd_make(s, p))
+		return false;
+	fd.fd = p->pidfd;
 	if (p->pidfd < 0)
 		return true;	/* unknown: its slots stay as they are */
 	return poll(&fd, 1, 0) <= 0;
@@ -88,7 +122,7 @@ void process_describe(struct session *s, unsigned int index)
 		return;
 	p->described = true;
 	began = process_stat(p->pid).start_time;
-	if (!process_alive(p))
+	if (!process_alive(s, p))
 		began = 0;	/* perhaps it was that of another process with the same pid */
 	p->known |= follow_knows(s, p->pid, began);
 	entry_of(s, index)->start_time = began;
@@ -101,11 +135,12 @@ void process_remove(struct session *s, unsigned int index)
 	s->nr_perhaps_left -= p->perhaps_left;
 	slots_take_back(s, index + 1);
 	entry_of(s, index)->pid = 0;
+	process_drop_peer(s, p);
 	if (p->pidfd >= 0)
 		close(p->pidfd);
 	if (p->conn >= 0)
 		attach_unwatch(s, p->conn);
-	*p = (struct process){ .pidfd = -1, .conn = -1 };
+	*p = (struct process){ .pidfd = -1, .conn = -1, .peer = -1 };
 }
 
 uint64_t process_began(struct session *s, unsigned int index)
@@ -142,7 +177,8 @@ void processes_restore(struct session *s)
 			continue;
 		}
 		s->processes[i] = (struct process){
-			.pid = (pid_t)e->pid, .pidfd = fd, .conn = -1, .image = e->image,
+			.pid = (pid_t)e->pid, .pidfd = fd, .conn = -1, .peer = -1,
+			.image = e->image,
 			.known = true, .settled = true,
 		};
 		process_describe(s, i);

@@ -11,6 +11,10 @@
  * S2  When a connection ends, the process may have ended, executed another program, or closed its
  *     descriptors. The server closes its end, and decides SETTLE_MS later, or before somebody
  *     counts processes or needs their slots. By then most of them are dead, and /proc is not read.
+ * S3  A pidfd costs as much as all else that the server does for a process. The kernel makes one of
+ *     a connection (SO_PEERPIDFD) at any time. The server has it made when somebody asks whether
+ *     the process lives, and keeps its end of the connection until then. Without SO_PEERPIDFD the
+ *     pidfd is made at once.
  */
 #include <errno.h>
 #include <poll.h>
@@ -126,7 +130,7 @@ int attach_fd(struct session *s)
  * process by now. So its start time has to be that of the process when it connected; older systems
  * offer nothing better.
  */
-static int peer_pidfd(int conn, pid_t pid)	/* -errno */
+int attach_peer_pidfd(int conn, pid_t pid)
 {
 	socklen_t len = sizeof(int);
 	uint64_t start;
@@ -145,8 +149,8 @@ static int peer_pidfd(int conn, pid_t pid)	/* -errno */
 	return fd;
 }
 
-/* Whether few descriptors are left. `fd` is the newest one. */
-static bool descriptors_scarce(int fd)
+/* Whether few descriptors are left. `fd` is the newest one, and more are going to be made. */
+static bool descriptors_scarce(int fd, unsigned int more)
 {
 	struct rlimit r;
 	rlim_t spare;
@@ -154,7 +158,7 @@ static bool descriptors_scarce(int fd)
 	if (getrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur == RLIM_INFINITY)
 		return false;
 	spare = r.rlim_cur / 4 < SPARE ? r.rlim_cur / 4 : SPARE;
-	return (rlim_t)fd + spare >= r.rlim_cur;
+	return (rlim_t)fd + more + spare >= r.rlim_cur;
 }
 
 /*
@@ -173,31 +177,57 @@ static void settle_later(struct session *s)
 		s->settle_at = session_now_ms() + SETTLE_MS;
 }
 
-/* Returns the index of the new process, or -errno. */
-static int process_join(struct session *s, int conn, pid_t pid)
+/* S3 */
+static bool peers_tell(struct session *s, int conn)
 {
-	int pidfd, index;
+	socklen_t len = sizeof(int);
+	int fd;
 
-	if (descriptors_scarce(conn))
-		return ATTACH_NO_DESCRIPTOR;
-	pidfd = peer_pidfd(conn, pid);
+	if (s->peers == PEERS_UNKNOWN) {
+		s->peers = getsockopt(conn, SOL_SOCKET, SO_PEERPIDFD, &fd, &len) ? PEERS_SILENT
+										 : PEERS_TELL;
+		if (s->peers == PEERS_TELL)
+			close(fd);
+	}
+	return s->peers == PEERS_TELL;
+}
+
+/* A pidfd, or -errno. */
+static int pidfd_at_once(int conn, pid_t pid)
+{
+	int pidfd = attach_peer_pidfd(conn, pid);
+
 	/*
-	 * The connection may have got a low number that was free again, so the check above did not
-	 * find it.
+	 * The connection may have got a low number that was free again, so the check in
+	 * process_join() did not find it.
 	 */
 	if (pidfd == -EMFILE || pidfd == -ENFILE)
 		return ATTACH_NO_DESCRIPTOR;
-	if (pidfd < 0)
-		return pidfd;
-	if (descriptors_scarce(pidfd)) {
+	if (pidfd >= 0 && descriptors_scarce(pidfd, 0)) {
 		close(pidfd);
 		return ATTACH_NO_DESCRIPTOR;
 	}
+	return pidfd;
+}
+
+/* Returns the index of the new process, or -errno. */
+static int process_join(struct session *s, int conn, pid_t pid)
+{
+	const bool later = peers_tell(s, conn);
+	int pidfd = -1, index;
+
+	if (descriptors_scarce(conn, later ? s->nr_peers + 1 : 0))
+		return ATTACH_NO_DESCRIPTOR;
+	if (!later) {
+		pidfd = pidfd_at_once(conn, pid);
+		if (pidfd < 0)
+			return pidfd;
+	}
 	index = process_add(s, pid, pidfd, conn);
-	if (index < 0)
-		close(pidfd);
-	else
+	if (index >= 0)
 		settle_later(s);
+	else if (pidfd >= 0)
+		close(pidfd);
 	return index;
 }
 
@@ -275,7 +305,10 @@ static void connection_ended(struct session *s, unsigned int index)
 {
 	struct process *p = &s->processes[index];
 
-	attach_unwatch(s, p->conn);
+	if (p->peer == p->conn)
+		epoll_ctl(s->poll_fd, EPOLL_CTL_DEL, p->conn, NULL);
+	else
+		attach_unwatch(s, p->conn);
 	p->conn = -1;
 	p->waits = false;
 	if (p->gone || !p->nr_slots) {
@@ -297,7 +330,7 @@ static void settle_left(struct session *s, unsigned int index)
 		return;
 	p->perhaps_left = false;
 	s->nr_perhaps_left--;
-	if (!process_alive(p) || !process_maps(s, p->pid))
+	if (!process_alive(s, p) || !process_maps(s, p->pid))
 		process_end(s, index);
 }
 
@@ -307,13 +340,17 @@ void attach_settle_left(struct session *s)
 		settle_left(s, i);
 }
 
-/* Not settled, if epoll refuses the pidfd now. */
+/* Not settled, if there can be no pidfd now, or epoll refuses it. */
 static bool settle_lasting(struct session *s, unsigned int index)
 {
 	struct process *p = &s->processes[index];
 
+	if (!process_alive(s, p)) {
+		process_end(s, index);
+		return true;
+	}
 	process_describe(s, index);
-	p->settled = p->pidfd < 0 || !attach_watch(s, index + 1, p->pidfd);
+	p->settled = p->peer < 0 && (p->pidfd < 0 || !attach_watch(s, index + 1, p->pidfd));
 	return p->settled;
 }
 
@@ -424,7 +461,7 @@ static void ready_serve(struct session *s, uint64_t ready)
 		accept_all(s);
 	else if (p->pid && p->conn == fd)
 		connection_read(s, process - 1);
-	else if (p->pid && p->pidfd == fd && !process_alive(p))
+	else if (p->pid && p->pidfd == fd && !process_alive(s, p))
 		process_end(s, process - 1);
 }
 
@@ -486,7 +523,7 @@ unsigned int attach_check_threads(struct session *s)
 
 	attach_settle_left(s);
 	for (unsigned int i = 0; i < s->processes_end; i++)
-		if (s->processes[i].pid && process_alive(&s->processes[i]))
+		if (s->processes[i].pid && process_alive(s, &s->processes[i]))
 			nr += threads_finish(s, i);
 	return nr;
 }
@@ -510,11 +547,11 @@ unsigned int attach_processes(struct session *s,
 
 	attach_settle_left(s);
 	for (unsigned int i = 0; i < s->processes_end; i++) {
-		const struct process *p = &s->processes[i];
+		struct process *p = &s->processes[i];
 		unsigned int slots = 0;
 
 		/* A process without slots only looked whether the server is there. */
-		if (!p->pid || !p->nr_slots || !process_alive(p) || is_again(s, i))
+		if (!p->pid || !p->nr_slots || !process_alive(s, p) || is_again(s, i))
 			continue;
 		for (unsigned int k = i; k < s->processes_end; k++)
 			if (s->processes[k].pid == p->pid)

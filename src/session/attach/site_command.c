@@ -188,7 +188,7 @@ static void look_at(struct session *s, const struct program_tables *t, unsigned 
 	}
 	/* A process that waits at the barrier reads the words when it continues. */
 	if (p->waits || (a == ANSWERED_NEVER && session_now_ms() - p->since > FRESH_MS) ||
-	    !process_alive(p))
+	    !process_alive(s, p))
 		return;
 	if (a == ANSWERED_NEVER)
 		out->fresh++;
@@ -223,7 +223,6 @@ void attach_answers(struct session *s, void (*fn)(void *arg, const struct attach
 {
 	const struct program_tables *t = tables_of(s);
 
-	attach_settle_left(s);
 	for (unsigned int i = 0; t && i < s->processes_end; i++) {
 		const struct process *p = &s->processes[i];
 		const struct site_answer *a = &t->sites[i];

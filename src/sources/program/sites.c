@@ -130,6 +130,7 @@ static void take_the_place(struct programs *p, const struct program_dso *d)
 	struct owners n = { { 0 } };
 	struct program_dso old;
 
+	attach_settle_left(p->model->session);
 	attach_answers(p->model->session, who_has, &n);
 	for (uint32_t i = 0; page && i < LAYOUT_MAX_DSOS; i++) {
 		if (i == d->nr || !p->sites->dsos[i].page || !program_dso_copy(p, i, &old) ||
@@ -334,6 +335,7 @@ void program_sites_print(struct programs *p, FILE *out)
 					site_skip_text((enum site_skip)k));
 		fputc('\n', out);
 	}
+	attach_settle_left(p->model->session);
 	attach_answers(p->model->session, print_answer, out);
 	if (is_used(p, LAYOUT_MAX_DSOS - 1))
 		fprintf(out, "full %d\n", LAYOUT_MAX_DSOS);
