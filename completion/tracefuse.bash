@@ -19,7 +19,7 @@ _tracefuse() {
 
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W "run live replay mount umount dir ls cat write append paste save \
+		mapfile -t COMPREPLY < <(compgen -W "run live replay hist latency mount umount dir ls cat write append paste save \
 			list explain shell sessions doctor reset --help --version" -- "$word")
 		return
 	fi
@@ -43,16 +43,18 @@ _tracefuse() {
 		return ;;
 	esac
 	case $command in
-	run) options="--function --graph --boot --session --mount --force --setup --cat --save --event --output --compress --providers \
+	run) options="--function --graph --boot --session --mount --force --setup --cat --draw --save --event --output --compress --providers \
 		--kernel --kernel-names --merge-delay --all --keep-going --hist-legacy --quiet" ;;
-	live) options="--boot --session --mount --force --setup --cat --save --event --output --compress \
+	live) options="--boot --session --mount --force --setup --cat --draw --save --event --output --compress \
 		--merge-delay --keep-going --hist-legacy --quiet" ;;
 	mount) options="--boot --session --force" ;;
-	replay) options="--boot --session --mount --force --setup --at --cat --save --event --buffer --functions \
+	replay) options="--boot --session --mount --force --setup --at --cat --draw --save --event --buffer --functions \
 		--memory --partial --hist-legacy --output --compress" ;;
 	sessions) options="--clean --end" ;;
 	list) options="--verbose --summary --session" ;;
-	cat) options="--session --json" ;;
+	cat) options="--session --json --draw" ;;
+	hist) options="--session --for --if --values --sort --show --plain --quiet" ;;
+	latency) options="--session --for --if --by --show --plain --quiet" ;;
 	save) options="--session --compress" ;;
 	ls | write | append | paste | explain) options="--session" ;;
 	esac

@@ -77,6 +77,9 @@ int asked_option(struct asked *a, const struct command *cmd, int opt, char **arg
 	case ASKED_FORCE:
 		a->force = true;
 		break;
+	case ASKED_DRAW:
+		a->draw = true;
+		break;
 	case ASKED_SAVE:
 		a->save_dir = optarg;
 		break;
@@ -134,6 +137,9 @@ int asked_check(const struct asked *a, const struct command *cmd)
 		return command_usage(cmd, "'%s' can be no session's name", a->session_name);
 	if (a->save_dir && !a->cats.nr)
 		return command_usage(cmd, "--save DIR saves what --cat names: give --cat FILE");
+	if (a->draw && (!a->cats.nr || a->save_dir))
+		return command_usage(cmd, "--draw draws what --cat prints: give --cat FILE%s",
+				     a->save_dir ? " without --save" : "");
 	if (a->compress && !a->dat_file)
 		return command_usage(cmd, "--compress is for -o FILE");
 	if (a->force && !a->mount_dir)

@@ -18,7 +18,7 @@ struct asked {
 	const char	*mount_dir;	/* NULL: none */
 	const char	*save_dir;	/* NULL: results go to stdout */
 	const char	*dat_file;	/* -o; NULL: none */
-	bool		compress, hist_legacy, force;
+	bool		compress, hist_legacy, force, draw;
 	struct words	setups, cats;
 	struct words	events;		/* of -e, name by name */
 	/* Copies of the arguments of -e; the names point into them */
@@ -37,6 +37,7 @@ enum {
 	ASKED_HIST_LEGACY,
 	ASKED_BOOT,
 	ASKED_FORCE,
+	ASKED_DRAW,
 	ASKED_OWN
 };
 
@@ -49,6 +50,7 @@ enum {
 	{ "event", required_argument, NULL, 'e' },			\
 	{ "boot", required_argument, NULL, ASKED_BOOT },		\
 	{ "cat", required_argument, NULL, ASKED_CAT },			\
+	{ "draw", no_argument, NULL, ASKED_DRAW },			\
 	{ "save", required_argument, NULL, ASKED_SAVE },		\
 	{ "output", required_argument, NULL, 'o' },			\
 	{ "compress", no_argument, NULL, ASKED_COMPRESS },		\

@@ -16,6 +16,8 @@ static const struct command *const commands[] = {
 	&command_run,
 	&command_live,
 	&command_replay,
+	&command_hist,
+	&command_latency,
 	&command_mount,
 	&command_umount,
 	&command_dir,

@@ -8,6 +8,7 @@
 #include "access/access.h"
 #include "cli/asked.h"
 #include "cli/command.h"
+#include "cli/draw/draw.h"
 #include "host/links.h"
 #include "host/output.h"
 #include "cli/results.h"
@@ -110,8 +111,11 @@ static int write_file(struct results *r, struct access *a, unsigned int i)
 	const char *file = r->asked->cats.v[i];
 	char *text;
 	size_t len;
-	int ret = access_read_all(a, file, &text, &len);
+	int ret;
 
+	if (r->asked->draw && draw_is_hist(file))
+		return draw_file(a, file);
+	ret = access_read_all(a, file, &text, &len);
 	if (ret)
 		return message_error("%s: %s", file, strerror(-ret));
 	ret = r->saved ? save_text(r, i, text, len) : message_print(text, len);

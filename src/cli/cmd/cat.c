@@ -9,7 +9,10 @@
 #include <string.h>
 
 #include "cli/client.h"
+#include "cli/draw/draw.h"
 #include "cli/options.h"
+
+enum { CAT_JSON = 1 << 0, CAT_DRAW = 1 << 1 };
 
 static int print_file(struct access *a, const char *argument)
 {
@@ -48,9 +51,19 @@ static int print_json(struct access *a, const char *argument)
 	return print_file(a, path);
 }
 
+static int cat_draw(struct access *a, const char *argument)
+{
+	char path[1024];
+
+	if (!draw_is_hist(argument))
+		return message_error(
+			"cat: %s: only histograms (events/SYSTEM/EVENT/hist) are drawn", argument);
+	return client_path(argument, path, sizeof(path)) ? draw_file(a, path) : COMMAND_FAILED;
+}
+
 static int cat_run(int argc, char **argv)
 {
-	static const char *const flags[] = { "json", NULL };
+	static const char *const flags[] = { "json", "draw", NULL };
 	const char *name = NULL;
 	unsigned int seen = 0;
 	int status = options_parse(&command_cat, argc, argv, &name, flags, &seen);
@@ -64,7 +77,9 @@ static int cat_run(int argc, char **argv)
 	if (!a)
 		return COMMAND_FAILED;
 	for (int i = optind; i < argc; i++)
-		status |= seen ? print_json(a, argv[i]) : print_file(a, argv[i]);
+		status |= seen & CAT_DRAW ? cat_draw(a, argv[i])
+			  : seen	  ? print_json(a, argv[i])
+					  : print_file(a, argv[i]);
 	access_close(a);
 	return status;
 }
@@ -74,7 +89,7 @@ const struct command command_cat = {
 	.summary = "print files of the session",
 	.run = cat_run,
 	.help =
-"usage: tracefuse cat [-s SESSION] [--json] FILE...\n"
+"usage: tracefuse cat [-s SESSION] [--json | --draw] FILE...\n"
 "\n"
 "Prints files of a session's tracing directory: trace, events/sched/sched_switch/hist.\n"
 "trace_pipe is followed until Ctrl-C.\n"
@@ -82,5 +97,6 @@ const struct command command_cat = {
 "  -s, --session NAME  the session; without it $TRACEFUSE_SESSION, else the only\n"
 "                      one there is\n"
 "      --json          histograms (files hist) as JSON: an array with an object for\n"
-"                      each trigger; the files are there as hist.json, too\n",
+"                      each trigger; the files are there as hist.json, too\n"
+"      --draw          histograms as bars\n",
 };

@@ -171,6 +171,7 @@ const struct command command_live = {
 "                              --boot was refused\n"
 "  --cat FILE                  print a file of the tracing directory at the end\n"
 "                              (repeatable)\n"
+"  --draw                      draw the histograms among them as bars\n"
 "  --save DIR                  the --cat files go there, / written as __\n"
 "  -o, --output FILE           write what was recorded as a trace.dat (version 7)\n"
 "  --compress                  the same, packed with zstd\n"

@@ -584,6 +584,7 @@ const struct command command_replay = {
 "  --boot 'NAME=VALUE ...'     settings of the session, as on a kernel's command line\n"
 "  --cat FILE                  print a file of the tracing directory at the end\n"
 "                              (repeatable)\n"
+"  --draw                      draw the histograms among them as bars\n"
 "  --save DIR                  the --cat files go there, / written as __\n"
 "  -o, --output FILE           write what was recorded as a trace.dat (version 7);\n"
 "                              without -e, --setup and --at all that it has\n"

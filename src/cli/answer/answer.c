@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/* answer.c - see answer.h */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/answer/answer.h"
+#include "cli/answer/session.h"
+#include "model/text_memory.h"
+
+/* ---- the command line ---- */
+
+int answer_option(struct answer *a, int opt, char **argv)
+{
+	switch (opt) {
+	case 's':
+		a->session = optarg;
+		return COMMAND_DONE;
+	case 'q':
+		a->quiet = true;
+		return COMMAND_DONE;
+	case ANSWER_SHOW:
+		a->show = true;
+		return COMMAND_DONE;
+	case ANSWER_PLAIN:
+		a->plain = true;
+		return COMMAND_DONE;
+	case ANSWER_IF:
+		a->condition = optarg;
+		return COMMAND_DONE;
+	case ANSWER_FOR:
+		a->seconds = optarg;
+		return COMMAND_DONE;
+	case ':':
+		return command_usage(a->command, "%s needs an argument", argv[optind - 1]);
+	default:
+		return command_usage(a->command, "unknown option %s", argv[optind - 1]);
+	}
+}
+
+static bool is_file(const char *name)
+{
+	struct stat st;
+
+	return !stat(name, &st) && S_ISREG(st.st_mode);
+}
+
+static int check_target(const struct answer *a)
+{
+	const int nr = (a->session != NULL) + (a->recordings.nr > 0) + (a->program != NULL);
+
+	if (a->show && !nr)
+		return COMMAND_DONE;
+	if (!nr)
+		return command_usage(a->command,
+				     "of what? Give -- PROGRAM, a recording, or -s SESSION");
+	if (nr > 1)
+		return command_usage(a->command,
+				     "a program, recordings and -s are each for themselves");
+	if (a->program && !*a->program)
+		return command_usage(a->command, "which program?");
+	if (a->seconds && !a->session)
+		return command_usage(a->command, "--for is for -s SESSION");
+	return COMMAND_DONE;
+}
+
+int answer_begin(struct answer *a, int argc, char **argv)
+{
+	optind = 0;
+	for (int i = 1; i < argc; i++)
+		if (!strcmp(argv[i], "--")) {
+			a->program = argv + i + 1;
+			return i;
+		}
+	return argc;
+}
+
+int answer_arguments(struct answer *a, int argc, char **argv)
+{
+	for (; optind < argc; optind++)
+		if (words_add(is_file(argv[optind]) ? &a->recordings : &a->words, argv[optind]))
+			return message_error("out of memory");
+	return check_target(a);
+}
+
+/* ---- events ---- */
+
+static bool is_name(const char *s)
+{
+	if (!*s)
+		return false;
+	for (; *s; s++)
+		if (!isalnum((unsigned char)*s) && *s != '_' && *s != '-')
+			return false;
+	return true;
+}
+
+int answer_event_read(const struct answer *a, const char *text, struct answer_event *out)
+{
+	char *between;
+
+	*out = (struct answer_event){ .system = strdup(text) };
+	if (!out->system)
+		return message_error("out of memory");
+	between = strpbrk(out->system, ":/.");
+	if (between)
+		*between++ = '\0';
+	if (!between || !is_name(out->system) || !is_name(between))
+		return command_usage(a->command, "%s: an event is written SYSTEM:EVENT", text);
+	out->name = between;
+	return COMMAND_DONE;
+}
+
+void answer_event_free(struct answer_event *e)
+{
+	free(e->system);
+}
+
+/* ---- lines ---- */
+
+/* The text in quotes of a shell. */
+static void print_quoted(const char *text, FILE *out)
+{
+	fputc('\'', out);
+	for (; *text; text++) {
+		if (*text == '\'')
+			fputs("'\\''", out);
+		else
+			fputc(*text, out);
+	}
+	fputc('\'', out);
+}
+
+static int add_line(struct words *to, const char *file, const char *text)
+{
+	char *line = NULL;
+	size_t size;
+	FILE *out = text_memory_open(&line, &size);
+
+	if (!out)
+		return -ENOMEM;
+	fputs("echo ", out);
+	print_quoted(text, out);
+	fprintf(out, " >> %s\n", file);
+	if (fclose(out) || words_add(to, line)) {
+		free(line);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+int answer_line(struct answer *a, const char *file, const char *text)
+{
+	char *undo;
+	int err = add_line(&a->lines, file, text);
+
+	if (err || asprintf(&undo, "!%s", text) < 0)
+		return -ENOMEM;
+	err = add_line(&a->undo, file, undo);
+	free(undo);
+	return err;
+}
+
+int answer_trigger(struct answer *a, const struct answer_event *e, const char *text)
+{
+	char *file;
+	int err = asprintf(&file, "events/%s/%s/trigger", e->system, e->name) < 0 ? -ENOMEM : 0;
+
+	if (err)
+		return err;
+	err = answer_line(a, file, text);
+	free(file);
+	return err;
+}
+
+static char *lines_text(const struct answer *a, size_t *size)
+{
+	char *text = NULL;
+	FILE *out = text_memory_open(&text, size);
+
+	for (unsigned int i = 0; out && i < a->lines.nr; i++)
+		fputs(a->lines.v[i], out);
+	return out && !fclose(out) ? text : NULL;
+}
+
+void answer_free(struct answer *a)
+{
+	for (unsigned int i = 0; i < a->lines.nr; i++)
+		free((char *)a->lines.v[i]);
+	for (unsigned int i = 0; i < a->undo.nr; i++)
+		free((char *)a->undo.v[i]);
+	free(a->lines.v);
+	free(a->undo.v);
+	free(a->words.v);
+	free(a->recordings.v);
+	free(a->file);
+}
+
+/* ---- running it ---- */
+
+/* The lines as a file that `run` and `replay` can read, and its name. Negative: -errno */
+static int lines_file(const struct answer *a, char *path, size_t path_size)
+{
+	size_t size;
+	char *text = lines_text(a, &size);
+	int fd = text ? memfd_create("lines", 0) : -1;
+	ssize_t n = fd < 0 ? -1 : write(fd, text, size);
+
+	free(text);
+	if (n < 0 || (size_t)n != size) {
+		if (fd >= 0)
+			close(fd);
+		return -ENOMEM;
+	}
+	snprintf(path, path_size, "/dev/fd/%d", fd);
+	return fd;
+}
+
+/* The other command's arguments: `argv` of its main function, ended by NULL. */
+static int make_arguments(const struct answer *a, const char *lines, struct words *out)
+{
+	int err = words_add(out, a->program ? "run" : "replay");
+
+	if (!err && a->program && a->quiet)
+		err = words_add(out, "-q");
+	err = err ? err : words_add(out, "--setup");
+	err = err ? err : words_add(out, lines);
+	err = err ? err : words_add(out, "--cat");
+	err = err ? err : words_add(out, a->file);
+	if (!err && !a->plain)
+		err = words_add(out, "--draw");
+	err = err ? err : words_add(out, "--");
+	for (unsigned int i = 0; !err && i < a->recordings.nr; i++)
+		err = words_add(out, a->recordings.v[i]);
+	for (char **p = a->program; !err && p && *p; p++)
+		err = words_add(out, *p);
+	return err ? err : words_add(out, NULL);
+}
+
+static int run_other(const struct answer *a)
+{
+	struct words argv = { 0 };
+	char lines[64];
+	const int fd = lines_file(a, lines, sizeof(lines));
+	int status;
+
+	if (fd < 0)
+		return message_error("out of memory");
+	if (make_arguments(a, lines, &argv))
+		status = message_error("out of memory");
+	else
+		status = (a->program ? &command_run : &command_replay)
+				 ->run((int)argv.nr - 1, (char **)argv.v);
+	close(fd);
+	free(argv.v);
+	return status;
+}
+
+static int show(const struct answer *a)
+{
+	size_t size;
+	char *text = lines_text(a, &size);
+	int status = text ? message_print(text, size) : message_error("out of memory");
+
+	free(text);
+	if (!status && printf("cat %s\n", a->file) < 0)
+		status = COMMAND_FAILED;
+	return status;
+}
+
+int answer_run(struct answer *a)
+{
+	if (a->show)
+		return show(a);
+	return a->session ? answer_in_session(a) : run_other(a);
+}

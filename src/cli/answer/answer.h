@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * answer.h - commands that ask one question: `tracefuse hist`, `tracefuse latency`
+ *
+ *     arguments -> lines of setup, the file that has the answer
+ *               -> --show: printed
+ *               -> a program:   `tracefuse run --setup LINES --cat FILE --draw -- PROGRAM`
+ *               -> recordings:  `tracefuse replay` with the same
+ *               -> a session:   the lines, a wait, the file, the lines that undo them
+ *
+ * An answer is what the lines give. A user who wants more goes on with them.
+ */
+#ifndef TRACEFUSE_CLI_ANSWER_ANSWER_H
+#define TRACEFUSE_CLI_ANSWER_ANSWER_H
+
+#include <stdbool.h>
+
+#include "cli/asked.h"
+#include "cli/command.h"
+
+struct answer {
+	const struct command *command;
+	/* The command line */
+	const char	*session;	/* -s; NULL: none */
+	const char	*seconds;	/* --for; NULL: until Ctrl-C */
+	const char	*condition;	/* --if; NULL: none */
+	bool		show, plain, quiet;
+	struct words	words;		/* before the recordings and the program */
+	struct words	recordings;
+	char		**program;	/* ends with NULL; NULL: none */
+	/* What the command makes of it; all texts are its own */
+	struct words	lines;		/* of setup */
+	struct words	undo;		/* of each line; for a session, the last one first */
+	char		*file;		/* "events/SYSTEM/EVENT/hist" */
+};
+
+/* The options that all such commands have. */
+enum { ANSWER_SHOW = 256, ANSWER_IF, ANSWER_FOR, ANSWER_PLAIN, ANSWER_OWN };
+
+#define ANSWER_OPTIONS							\
+	{ "session", required_argument, NULL, 's' },			\
+	{ "show", no_argument, NULL, ANSWER_SHOW },			\
+	{ "if", required_argument, NULL, ANSWER_IF },			\
+	{ "for", required_argument, NULL, ANSWER_FOR },			\
+	{ "plain", no_argument, NULL, ANSWER_PLAIN },			\
+	{ "quiet", no_argument, NULL, 'q' }
+
+#define ANSWER_SHORT ":s:q"
+
+/* Notes the program behind "--". -> the number of arguments before it, for getopt_long() */
+int answer_begin(struct answer *a, int argc, char **argv);
+/*
+ * Handles an option; then the arguments: words, and recordings (files that exist). These return an
+ * exit status.
+ */
+int answer_option(struct answer *a, int opt, char **argv);
+int answer_arguments(struct answer *a, int argc, char **argv);
+
+/* An event as written: "SYSTEM:EVENT", also with / or . between them. */
+struct answer_event {
+	char		*system, *name;
+};
+
+/* An exit status. The caller frees in any case. */
+int answer_event_read(const struct answer *a, const char *text, struct answer_event *out);
+void answer_event_free(struct answer_event *e);
+
+/* Adds `echo 'TEXT' >> FILE`; the same with a ! before the text undoes it. 0, -ENOMEM */
+int answer_line(struct answer *a, const char *file, const char *text);
+/* The same for the event's trigger. */
+int answer_trigger(struct answer *a, const struct answer_event *e, const char *text);
+
+/* Shows or runs all of it. An exit status; for a program, this may not return. */
+int answer_run(struct answer *a);
+void answer_free(struct answer *a);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* session.c - see session.h */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/answer/session.h"
+#include "cli/client.h"
+#include "cli/draw/draw.h"
+#include "setup/setup.h"
+
+static int seconds_read(const struct answer *a, struct timespec *out)
+{
+	char *end;
+	double v = strtod(a->seconds, &end);
+
+	if (*end || end == a->seconds || !(v > 0) || v > 1e9)
+		return command_usage(a->command, "--for %s: a number of seconds", a->seconds);
+	out->tv_sec = (time_t)v;
+	out->tv_nsec = (long)((v - (double)out->tv_sec) * 1e9);
+	return COMMAND_DONE;
+}
+
+/* Blocks the signals that end the wait, so that what was set up is undone. */
+static void block_ends(sigset_t *ends)
+{
+	sigemptyset(ends);
+	sigaddset(ends, SIGINT);
+	sigaddset(ends, SIGTERM);
+	sigaddset(ends, SIGHUP);
+	sigprocmask(SIG_BLOCK, ends, NULL);
+}
+
+/* limit: 0: none. A stop of this process makes the wait longer. */
+static void answer_session_wait(const sigset_t *ends, const struct timespec *limit)
+{
+	const bool limited = limit->tv_sec || limit->tv_nsec;
+	int ret;
+
+	do
+		ret = limited ? sigtimedwait(ends, NULL, limit) : sigwaitinfo(ends, NULL);
+	while (ret < 0 && errno == EINTR);
+}
+
+/* Runs the first lines that are accepted. -> their number; all: nothing was refused */
+static unsigned int do_lines(const struct answer *a, struct setup_params *params)
+{
+	unsigned int i;
+
+	for (i = 0; i < a->lines.nr; i++)
+		if (setup_run_text(params, a->lines.v[i], strlen(a->lines.v[i])))
+			break;
+	return i;
+}
+
+/* Undoes the first `nr` lines, the last one first. */
+static int undo_lines(const struct answer *a, struct setup_params *params, unsigned int nr)
+{
+	int failed = 0;
+
+	while (nr--)
+		failed |= setup_run_text(params, a->undo.v[nr], strlen(a->undo.v[nr]));
+	return failed;
+}
+
+static int answer_session_print(const struct answer *a, struct access *access)
+{
+	char *text;
+	size_t len;
+	int ret;
+
+	if (!a->plain)
+		return draw_file(access, a->file);
+	ret = access_read_all(access, a->file, &text, &len);
+	if (ret)
+		return message_error("%s: %s", a->file, strerror(-ret));
+	ret = message_print(text, len);
+	free(text);
+	return ret;
+}
+
+int answer_in_session(struct answer *a)
+{
+	struct setup_params params = { .name = a->command->name };
+	struct timespec limit = { 0 };
+	int status = a->seconds ? seconds_read(a, &limit) : COMMAND_DONE;
+	unsigned int done;
+	sigset_t ends;
+
+	if (status)
+		return status;
+	params.access = client_connect_to(a->command, a->session);
+	if (!params.access)
+		return COMMAND_FAILED;
+	block_ends(&ends);
+	done = do_lines(a, &params);
+	if (done == a->lines.nr)
+		answer_session_wait(&ends, &limit);
+	status = done == a->lines.nr ? answer_session_print(a, params.access) : COMMAND_FAILED;
+	if (undo_lines(a, &params, done) && !status)
+		status = COMMAND_FAILED;
+	access_close(params.access);
+	return status;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * draw.h - histograms as bars, from their JSON (model/hist/json.c)
+ *
+ *     hist.json -> rows, in groups of equal other keys -> one bar a row
+ *
+ * The axis is the last key that has ranges (.log2, .buckets, .exp), else the last one that is a
+ * number. Without a number each entry is a row, the largest first.
+ */
+#ifndef TRACEFUSE_CLI_DRAW_DRAW_H
+#define TRACEFUSE_CLI_DRAW_DRAW_H
+
+#include <stdbool.h>
+
+struct access;
+
+/* Whether the file is a histogram: "events/SYSTEM/EVENT/hist". */
+bool draw_is_hist(const char *file);
+/*
+ * Reads the histogram and prints it drawn to stdout, as wide as the terminal (80 columns without
+ * one). Prints what is wrong. Returns an exit status.
+ */
+int draw_file(struct access *a, const char *file);
+
+#endif

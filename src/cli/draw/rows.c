@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/* rows.c - see rows.h */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/draw/rows.h"
+#include "model/text_memory.h"
+
+/* ---- keys ---- */
+
+static const char *modifier_of(const json_t *key)
+{
+	const char *modifier = json_string_value(json_object_get(key, "modifier"));
+
+	return modifier ? modifier : "";
+}
+
+static bool has_ranges(const json_t *key)
+{
+	const char *m = modifier_of(key);
+
+	return !strcmp(m, "log2") || !strcmp(m, "buckets") || !strcmp(m, "exp");
+}
+
+static bool is_number(const json_t *key)
+{
+	const char *m = modifier_of(key);
+
+	return json_is_number(json_object_get(key, "raw")) &&
+	       (!*m || !strcmp(m, "usecs") || has_ranges(key));
+}
+
+/* The index of the axis. -1: there is none. */
+static int axis_of(const json_t *keys)
+{
+	int found = -1;
+
+	for (size_t i = 0; i < json_array_size(keys); i++) {
+		const json_t *key = json_array_get(keys, i);
+
+		if (is_number(key) &&
+		    (has_ranges(key) || found < 0 ||
+		     !has_ranges(json_array_get(keys, (size_t)found))))
+			found = (int)i;
+	}
+	return found;
+}
+
+/* A stack is a list of names. */
+static void rows_print_text(const json_t *text, FILE *out)
+{
+	const char *s = json_string_value(text);
+
+	for (size_t i = 0; i < json_array_size(text); i++)
+		fprintf(out, "%s%s", i ? " < " : "", json_string_value(json_array_get(text, i)));
+	if (s)
+		fputs(s, out);
+}
+
+/* The texts of the keys but `axis`. NULL: no memory. */
+static char *keys_text(const json_t *keys, int axis, bool named)
+{
+	const char *separator = "";
+	char *text = NULL;
+	size_t size;
+	FILE *out = text_memory_open(&text, &size);
+
+	for (size_t i = 0; out && i < json_array_size(keys); i++) {
+		const json_t *key = json_array_get(keys, i);
+
+		if ((int)i == axis)
+			continue;
+		fputs(separator, out);
+		if (named)
+			fprintf(out, "%s ", json_string_value(json_object_get(key, "field")));
+		rows_print_text(json_object_get(key, "text"), out);
+		separator = ", ";
+	}
+	return out && !fclose(out) ? text : NULL;
+}
+
+char *rows_keys_text(const json_t *keys)
+{
+	return keys_text(keys, -1, true);
+}
+
+static double number(const json_t *object, const char *name)
+{
+	return json_number_value(json_object_get(object, name));
+}
+
+static bool is_time(const char *field)
+{
+	const size_t n = strlen(field);
+
+	return n >= 2 && !strcmp(field + n - 2, "ns") && (n == 2 || field[n - 3] == '_');
+}
+
+static void rows_print_time(double low, double high, FILE *out)
+{
+	static const struct {
+		double		ns;
+		const char	*name;
+	} units[] = { { 1e9, "s" }, { 1e6, "ms" }, { 1e3, "us" }, { 1, "ns" } };
+	unsigned int u = 0;
+
+	while (units[u].ns > high && units[u].ns > 1)
+		u++;
+	fprintf(out, "%.3g", low / units[u].ns);
+	if (low < high)
+		fprintf(out, "-%.3g", high / units[u].ns);
+	fprintf(out, " %s", units[u].name);
+}
+
+void rows_print_range(const char *field, double low, double high, FILE *out)
+{
+	if (is_time(field))
+		rows_print_time(low, high, out);
+	else if (low < high)
+		fprintf(out, "%.0f-%.0f", low, high);
+	else
+		fprintf(out, "%.0f", low);
+}
+
+/* Behind "~ " of a range. */
+static char *axis_text(const json_t *key, const struct row *r)
+{
+	const char *text = json_string_value(json_object_get(key, "text"));
+	const char *field = json_string_value(json_object_get(key, "field"));
+	char *time = NULL;
+	size_t size;
+	FILE *out;
+
+	if (!field || !is_time(field) || !strcmp(modifier_of(key), "log2"))
+		return strdup(!text ? "" : strncmp(text, "~ ", 2) ? text : text + 2);
+	out = text_memory_open(&time, &size);
+	if (out)
+		rows_print_time(r->low, r->high, out);
+	return out && !fclose(out) ? time : NULL;
+}
+
+static void set_range(struct row *r, const json_t *key)
+{
+	const char *m = modifier_of(key);
+
+	r->low = r->high = r->value = number(key, "raw");
+	if (!strcmp(m, "exp")) {
+		r->low = number(key, "low");
+		r->high = number(key, "high");
+	} else if (!strcmp(m, "buckets")) {
+		r->high = r->low + number(key, "buckets") - 1;
+	}
+	/* The ranges of .log2 follow one another as the raw numbers do. */
+}
+
+/* ---- rows ---- */
+
+static int row_read(const json_t *entry, int axis, struct row *r)
+{
+	const json_t *keys = json_object_get(entry, "keys");
+	const json_t *key = axis >= 0 ? json_array_get(keys, (size_t)axis) : NULL;
+	const json_t *count = json_array_get(json_object_get(entry, "values"), 0);
+
+	r->entry = entry;
+	r->hits = (unsigned long long)number(count, "value");
+	if (key)
+		set_range(r, key);
+	r->label = key ? axis_text(key, r) : keys_text(keys, -1, json_array_size(keys) > 1);
+	r->group = key ? keys_text(keys, axis, true) : strdup("");
+	return r->label && r->group ? 0 : -ENOMEM;
+}
+
+static int compare_on_axis(const void *pa, const void *pb)
+{
+	const struct row *a = pa, *b = pb;
+	/* Groups are in the order of their keys: numbers in the text count as numbers. */
+	int c = strverscmp(a->group, b->group);
+
+	if (c)
+		return c;
+	return a->value < b->value ? -1 : a->value > b->value;
+}
+
+static int compare_by_hits(const void *pa, const void *pb)
+{
+	const struct row *a = pa, *b = pb;
+
+	if (a->hits != b->hits)
+		return a->hits > b->hits ? -1 : 1;
+	return strcmp(a->label, b->label);
+}
+
+int rows_read(const json_t *hist, struct rows *out)
+{
+	const json_t *entries = json_object_get(hist, "entries"), *keys;
+	const size_t nr = json_array_size(entries);
+	int axis, err = 0;
+
+	*out = (struct rows){ 0 };
+	if (!json_is_array(entries))
+		return -EPROTO;
+	keys = json_object_get(json_array_get(entries, 0), "keys");
+	axis = nr ? axis_of(keys) : -1;
+	out->v = calloc(nr + 1, sizeof(*out->v));
+	if (!out->v)
+		return -ENOMEM;
+	if (axis >= 0) {
+		keys = json_array_get(keys, (size_t)axis);
+		out->axis = json_string_value(json_object_get(keys, "field"));
+		out->ranges = has_ranges(keys);
+	}
+	for (; !err && out->nr < nr; out->nr++) {
+		struct row *r = &out->v[out->nr];
+
+		err = row_read(json_array_get(entries, out->nr), axis, r);
+		out->hits += r->hits;
+		out->most = r->hits > out->most ? r->hits : out->most;
+	}
+	if (!err)
+		qsort(out->v, nr, sizeof(*out->v), axis >= 0 ? compare_on_axis : compare_by_hits);
+	return err;
+}
+
+void rows_free(struct rows *rows)
+{
+	for (size_t i = 0; i < rows->nr; i++) {
+		free(rows->v[i].label);
+		free(rows->v[i].group);
+	}
+	free(rows->v);
+}

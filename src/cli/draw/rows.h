@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * rows.h - the entries of a histogram as rows: read from its JSON, and sorted
+ *
+ * Included by draw/ only.
+ */
+#ifndef TRACEFUSE_CLI_DRAW_ROWS_H
+#define TRACEFUSE_CLI_DRAW_ROWS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+struct row {
+	char		*label;		/* the axis, or all keys */
+	char		*group;		/* the other keys; "": there are none */
+	double		value;		/* on the axis */
+	double		low, high;	/* of a range; equal: it is none */
+	unsigned long long hits;
+	const json_t	*entry;
+};
+
+struct rows {
+	struct row	*v;
+	size_t		nr;
+	const char	*axis;		/* the key's field; NULL: no key is a number */
+	bool		ranges;
+	unsigned long long hits, most;	/* of all rows together, and of the largest */
+};
+
+/* Reads the rows of one histogram. 0, -ENOMEM, -EPROTO. Free them in any case. */
+int rows_read(const json_t *hist, struct rows *out);
+void rows_free(struct rows *rows);
+/* A range of values; of a field named ns or ..._ns with the unit of time that fits. */
+void rows_print_range(const char *field, double low, double high, FILE *out);
+/* What row.group is for these keys. The caller frees it. NULL: no memory. */
+char *rows_keys_text(const json_t *keys);
+
+#endif
