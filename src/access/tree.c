@@ -69,7 +69,7 @@ static ssize_t here_read(struct access_file *file, char *buf, size_t size, off_t
 
 		ret = tree_read(f->tf, buf, size, off);
 		tree_leave(h, 0);
-		if (ret != -EAGAIN || !f->wait)
+		if (ret != -EINPROGRESS && (ret != -EAGAIN || !f->wait))
 			return ret;
 		nanosleep(&pause, NULL);
 	}

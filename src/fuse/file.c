@@ -146,7 +146,7 @@ static void fuse_on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 	ret = buf ? read_file(&read, buf) : -ENOMEM;
 	f->end = ret == 0 ? off : -1;
 	/* Each read brings the flags of that moment, so fcntl(F_SETFL) has an effect. */
-	if (ret == -EAGAIN && !(fi->flags & O_NONBLOCK))
+	if (ret == -EINPROGRESS || (ret == -EAGAIN && !(fi->flags & O_NONBLOCK)))
 		wait_for_events(mount_of(req), &read);
 	else
 		reply_read(req, buf, ret);
@@ -158,12 +158,13 @@ bool read_wait_retry(struct read_wait *w)
 	char *buf = malloc(w->size);
 	ssize_t ret = buf ? read_file(w, buf) : -ENOMEM;
 
-	if (ret == -EAGAIN && w->interrupted)
+	if ((ret == -EAGAIN || ret == -EINPROGRESS) && w->interrupted)
 		ret = -EINTR;
-	if (ret == -EAGAIN) {
+	if (ret == -EAGAIN || ret == -EINPROGRESS) {
 		free(buf);
 		return false;
 	}
+	w->file->end = ret == 0 ? w->off : -1;
 	fuse_req_interrupt_func(w->req, NULL, NULL);
 	reply_read(w->req, buf, ret);
 	free(buf);

@@ -63,7 +63,7 @@ static bool request_read(struct client *c, const struct wire_request *rq)
 	size_t size = rq->flags < WIRE_MAX ? rq->flags : WIRE_MAX;
 	char *buf = malloc(size + 1);
 	ssize_t ret = buf ? tree_read(f->file, buf, size, (off_t)rq->offset) : -ENOMEM;
-	bool wait = ret == -EAGAIN && !(f->flags & O_NONBLOCK);
+	bool wait = ret == -EINPROGRESS || (ret == -EAGAIN && !(f->flags & O_NONBLOCK));
 
 	if (!wait)
 		client_answer(c, (int)ret, buf, ret > 0 ? (size_t)ret : 0);

@@ -27,8 +27,9 @@
 #include "session/session.h"
 #include "sources/live/live.h"
 #include "sources/program/programs.h"
+#include "tracefs/tree.h"
 
-enum { WAIT_MS = 3, IDLE_MS = 200, FIXED_DESCRIPTORS = 4 };
+enum { WAIT_MS = 3, IDLE_MS = 200, FIXED_DESCRIPTORS = 5 };
 
 static int open_signals(void)
 {
@@ -89,6 +90,7 @@ int server_create(const struct server_params *params, struct server **out)
 	srv->end_unmounted = params->end_unmounted;
 	snprintf(srv->what, sizeof(srv->what), "%s", params->what ? params->what : "");
 	snprintf(srv->uname, sizeof(srv->uname), "%s", params->uname ? params->uname : "");
+	srv->printers_fd = tree_use_printers(srv->tree);
 	list_init(&srv->clients);
 	list_init(&srv->mounts);
 	pthread_mutex_init(&srv->lock, NULL);
@@ -234,6 +236,7 @@ static nfds_t gather(struct server *srv, struct pollfd *p)
 	p[n++] = (struct pollfd){ srv->deaf ? -1 : srv->listen_fd, POLLIN, 0 };
 	srv->deaf = false;
 	p[n++] = (struct pollfd){ attach_fd(srv->session), POLLIN, 0 };
+	p[n++] = (struct pollfd){ srv->printers_fd, POLLIN, 0 };
 	for (struct list_head *l = srv->mounts.next; l != &srv->mounts; l = l->next)
 		p[n++] = (struct pollfd){ mount_point_fd(mount_point_of(l)), POLLIN, 0 };
 	list_each(c, &srv->clients, node)
@@ -321,9 +324,13 @@ static bool retry_all(struct server *srv)
 /* Work that no descriptor reports. Returns how long the loop may wait now. */
 static int tend(struct server *srv)
 {
-	bool hurry = retry_all(srv);
-	int ms = srv->programs ? programs_tick(srv->programs) : IDLE_MS;
-	const int live_ms = srv->live ? live_tick(srv->live) : ms;
+	bool hurry;
+	int ms, live_ms;
+
+	tree_tend(srv->tree);
+	hurry = retry_all(srv);
+	ms = srv->programs ? programs_tick(srv->programs) : IDLE_MS;
+	live_ms = srv->live ? live_tick(srv->live) : ms;
 
 	if (live_ms < ms)
 		ms = live_ms;

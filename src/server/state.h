@@ -51,6 +51,7 @@ struct server {
 	int		listen_fd;
 	int		signal_fd;
 	int		stop_fd;	/* eventfd */
+	int		printers_fd;	/* of the tree; negative: it has none */
 
 	pthread_mutex_t	lock;		/* the control lock */
 	/* Set before stop_fd is written. Relaxed: the descriptor orders it */

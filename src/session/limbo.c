@@ -129,6 +129,11 @@ static uint64_t oldest_epoch(struct session *s)
 	return oldest;
 }
 
+void session_hold(struct session *s, bool on)
+{
+	s->holds += on ? 1 : -1;
+}
+
 size_t session_reclaim(struct session *s)
 {
 	struct limbo *l = &s->limbo;
@@ -142,7 +147,7 @@ size_t session_reclaim(struct session *s)
 	ring_leases_serve(s);
 	attach_restore(s);
 	attach_settle(s);
-	if (!l->nr || !limbo_barrier(s))
+	if (!l->nr || s->holds || !limbo_barrier(s))
 		return l->nr;
 	oldest = oldest_epoch(s);
 	while (done < l->nr && l->v[done].epoch <= oldest) {

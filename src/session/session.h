@@ -146,6 +146,12 @@ void session_data_retire(struct session *s, data_ref ref, size_t size);
 size_t session_reclaim(struct session *s);
 
 /*
+ * As long as somebody holds it, memory that is retired is not freed: a process of the server's
+ * reads what hits may not see any more. Each call with `on` needs one without.
+ */
+void session_hold(struct session *s, bool on);
+
+/*
  * What the server notes of its instances, by their index. It lies in the config region, where only
  * the server writes, and the next server reads it. The data region has a copy for hits.
  */

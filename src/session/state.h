@@ -89,6 +89,7 @@ struct session {
 	struct process	processes[LAYOUT_MAX_PROCESSES];
 	unsigned int	processes_end;	/* no index from here on has a process */
 	int		listen_fd;	/* -1: none */
+	unsigned int	holds;		/* session_hold() */
 	bool		serving;	/* attach_serve() is running */
 	bool		stepping;	/* it is attach_step() that runs it */
 	int64_t		stepped;	/* milliseconds: when attach_step() last did its work */

@@ -171,7 +171,7 @@ static bool has_overruns(struct show *s, data_ref buffer)
 	return false;
 }
 
-static int show_open(struct instance *inst, int snapshot, int cpu, struct show **out)
+int show_buffer_open(struct instance *inst, int snapshot, int cpu, struct show **out)
 {
 	const bool print_max = !snapshot && tracer_current(inst)->print_max;
 	data_ref buffer = instance_buffer(inst, snapshot || print_max);
@@ -234,20 +234,28 @@ static int fill(struct show *s)
 	return s->text.len ? 0 : s->err;
 }
 
+int show_buffer_piece(struct show *s, FILE *out)
+{
+	int err = fill(s);
+
+	if (err || !s->text.len)
+		return err;
+	if (fwrite(s->text.bytes, 1, s->text.len, out) != s->text.len)
+		return -ENOMEM;
+	return s->have || s->err;
+}
+
 int show_buffer(struct instance *inst, int snapshot, int cpu, FILE *out)
 {
 	struct show *s;
-	int err = show_open(inst, snapshot, cpu, &s);
+	int rc = show_buffer_open(inst, snapshot, cpu, &s);
 
-	if (err)
-		return err;
-	while (!(err = fill(s)) && s->text.len)
-		if (fwrite(s->text.bytes, 1, s->text.len, out) != s->text.len) {
-			err = -ENOMEM;
-			break;
-		}
+	if (rc)
+		return rc;
+	while ((rc = show_buffer_piece(s, out)) == 1)
+		;
 	show_close(s);
-	return err;
+	return rc;
 }
 
 /* ---- trace_pipe ---- */

@@ -24,6 +24,10 @@ struct show;
  * the ring.
  */
 int show_buffer(struct instance *inst, int snapshot, int cpu, FILE *out);
+/* The same in pieces. What it shows is fixed here. */
+int show_buffer_open(struct instance *inst, int snapshot, int cpu, struct show **out);
+/* Prints the next piece. 1: there may be more; 0: that was all; -errno */
+int show_buffer_piece(struct show *s, FILE *out);
 
 /*
  * Prints and consumes the records as a kernel dumps its buffer: lines as in latency-format, between

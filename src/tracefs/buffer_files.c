@@ -57,6 +57,45 @@ static int print_trace(struct tree_file *f, FILE *out)
 	return show_buffer(f->at.inst, 0, f->at.cpu, out);
 }
 
+/* Prints the next piece of f->show. 1: there may be more. */
+static int print_piece(struct tree_file *f, FILE *out)
+{
+	int rc = show_buffer_piece(f->show, out);
+
+	if (rc != 1) {
+		show_close(f->show);
+		f->show = NULL;
+	}
+	return rc;
+}
+
+static int begin_buffer(struct tree_file *f, int snapshot, FILE *out)
+{
+	int err = show_buffer_open(f->at.inst, snapshot, f->at.cpu, &f->show);
+
+	return err ? err : print_piece(f, out);
+}
+
+static int begin_trace(struct tree_file *f, FILE *out)
+{
+	return begin_buffer(f, 0, out);
+}
+
+static int print_rest(struct tree_file *f, FILE *out)
+{
+	int rc;
+
+	while ((rc = print_piece(f, out)) == 1)
+		;
+	return rc;
+}
+
+static void end_buffer(struct tree_file *f)
+{
+	show_close(f->show);
+	f->show = NULL;
+}
+
 /* A write is accepted and ignored; opening with O_TRUNC is what empties the buffer. */
 static ssize_t write_trace(struct tree_file *f, const char *buf, size_t size)
 {
@@ -345,6 +384,11 @@ static int buffer_files_print_snapshot(struct tree_file *f, FILE *out)
 	return show_buffer(f->at.inst, 1, f->at.cpu, out);
 }
 
+static int begin_snapshot(struct tree_file *f, FILE *out)
+{
+	return tracer_current(f->at.inst)->use_max_tr ? -EBUSY : begin_buffer(f, 1, out);
+}
+
 static ssize_t write_snapshot(struct tree_file *f, const char *buf, size_t size)
 {
 	struct instance *inst = f->at.inst;
@@ -482,13 +526,15 @@ static ssize_t write_marker_raw(struct tree_file *f, pid_t writer, const char *b
 }
 
 #define TRACE { .name = "trace", .mode = 0640, .open = open_trace, .print = print_trace, \
-		.write = write_trace, .release = release_trace, .follows = true }
+		.begin = begin_trace, .rest = print_rest, .end = end_buffer,		\
+		.write = write_trace, .release = release_trace, .follows = true, .stays = true }
 #define TRACE_PIPE { .name = "trace_pipe", .mode = 0440, .open = open_text_pipe, .read = \
 	read_pipe, \
 		     .release = release_text_pipe, .pipe = true }
 #define SNAPSHOT									\
 	{										\
 		.name = "snapshot", .mode = 0640, .print = buffer_files_print_snapshot,	\
+		.begin = begin_snapshot, .rest = print_rest, .end = end_buffer,		\
 		.write = write_snapshot							\
 	}
 #define BUFFER_SIZE { .name = "buffer_size_kb", .mode = 0640, .print = print_buffer_size, \

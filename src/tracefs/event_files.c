@@ -197,6 +197,14 @@ static int print_hist_debug(struct tree_file *f, FILE *out)
 	return ef ? hist_debug_print(ef, out) : 0;
 }
 
+/* Reading and sorting so many entries takes a while. */
+static int begin_hist(struct tree_file *f, FILE *out)
+{
+	struct event_file *ef = event_file_find(f->at.inst, f->at.event);
+
+	return ef && hist_is_large(ef) ? 1 : f->at.kind->print(f, out);
+}
+
 static int print_hist_json(struct tree_file *f, FILE *out)
 {
 	struct event_file *ef = event_file_find(f->at.inst, f->at.event);
@@ -234,9 +242,11 @@ const struct file_kind event_kinds[] = {
 	 .command = command_filter,
 	 .absent = no_enable },
 	{ .name = "format", .mode = 0440, .print = print_format },
-	{ .name = "hist", .mode = 0440, .print = event_files_print_hist },
+	{ .name = "hist", .mode = 0440, .print = event_files_print_hist,
+	  .begin = begin_hist },
 	{ .name = "hist_debug", .mode = 0440, .print = print_hist_debug },
-	{ .name = "hist.json", .mode = 0440, .print = print_hist_json, .hidden = true },
+	{ .name = "hist.json", .mode = 0440, .print = print_hist_json, .begin = begin_hist,
+	  .hidden = true },
 	{ .name = "id", .mode = 0440, .print = print_id, .outlives = true, .absent = no_id },
 	{ .name = "trigger",
 	 .mode = 0640,

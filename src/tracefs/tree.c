@@ -18,7 +18,7 @@
 #include "tracefs/marker.h"
 #include "tracefs/tree_state.h"
 
-enum { FOLLOW_MS = 100, COMMAND_MAX = 64 * 1024, TEXT_MAX = 4096 };
+enum { COMMAND_MAX = 64 * 1024, TEXT_MAX = 4096 };
 
 struct tree *tree_create(struct model *m)
 {
@@ -36,7 +36,20 @@ struct tree *tree_create(struct model *m)
 
 void tree_destroy(struct tree *t)
 {
+	printers_destroy(t->printers);
 	free(t);
+}
+
+int tree_use_printers(struct tree *t)
+{
+	t->printers = printers_create();
+	return t->printers ? printers_fd(t->printers) : -ENOMEM;
+}
+
+void tree_tend(struct tree *t)
+{
+	if (t->printers)
+		printers_tend(t->printers);
 }
 
 int tree_add_extra(struct tree *t, const struct tree_extra *extra)
@@ -332,35 +345,51 @@ static void tree_take_in(const struct model *m)
 		m->catch_up(m->catch_up_arg);
 }
 
-/* A text that was printed stays as it is: a reader of it, byte by byte, needs no more events. */
-static int tree_print(struct tree_file *f)
+/* `begin`: only the beginning, if the text is long. 1: it is */
+static int print_into(struct tree_file *f, FILE *out, bool begin)
+{
+	const struct file_kind *kind = f->at.kind;
+
+	if (f->at.extra)
+		return f->at.extra->print(f->at.extra->arg, out);
+	return begin && kind->begin ? kind->begin(f, out) : kind->print(f, out);
+}
+
+/* Prints into f->text. 0; 1: the beginning; -errno */
+static int tree_print_text(struct tree_file *f, bool begin)
 {
 	FILE *out = text_memory_open(&f->text, &f->len);
-	int err;
+	int rc = out ? print_into(f, out, begin) : -ENOMEM;
 
-	if (!out)
-		return -ENOMEM;
-	tree_take_in(f->tree->model);
-	err = f->at.extra ? f->at.extra->print(f->at.extra->arg, out) : f->at.kind->print(f, out);
-	if (fclose(out) && !err)
-		err = -ENOMEM;
-	f->printed = !err;
-	f->printed_ms = session_now_ms();
-	if (err) {
+	if (out && fclose(out) && rc >= 0) {
+		if (rc)
+			long_text_begun(f);
+		rc = -ENOMEM;
+	}
+	if (rc < 0) {
 		free(f->text);
 		f->text = NULL;
 	}
-	return err;
+	return rc;
 }
 
-/* Returns the offset behind the lines of the header. */
-static size_t body_of(const char *text, size_t len)
+/* A text that was printed stays as it is: a reader of it, byte by byte, needs no more events. */
+int tree_print(struct tree_file *f)
 {
-	size_t at = 0;
+	int rc;
 
-	while (at < len && text[at] == '#')
-		at += strcspn(text + at, "\n") + 1;
-	return at < len ? at : len;
+	tree_take_in(f->tree->model);
+	rc = tree_print_text(f, f->tree->printers);
+	/* If there can be no more processes or descriptors, others wait for the text. */
+	if (rc == 1 && long_text_start(f)) {
+		free(f->text);
+		rc = tree_print_text(f, false);
+	}
+	if (rc == 1)
+		rc = 0;
+	f->printed = !rc;
+	f->printed_ms = session_now_ms();
+	return rc;
 }
 
 /*
@@ -370,17 +399,29 @@ static size_t body_of(const char *text, size_t len)
 static void follow(struct tree_file *f)
 {
 	char *old = f->text, *joined = NULL;
-	size_t old_len = f->len, from, had, body;
+	size_t old_len = f->len, body;
+	const size_t from = text_body(old, old_len), had = old_len - from;
+	int err;
 
-	if (session_now_ms() - f->printed_ms < FOLLOW_MS || tree_print(f)) {
+	if (session_now_ms() - f->printed_ms < FOLLOW_MS)
+		return;
+	f->body = (struct printer_body){ 0 };
+	printer_body_add(&f->body, old + from, had);
+	f->follow_at = (off_t)old_len;
+	f->following = true;
+	err = tree_print(f);
+	f->following = false;
+	if (!err && f->printer) {
+		free(old);
+		return;
+	}
+	if (err) {
 		f->text = old;
 		f->len = old_len;
 		f->printed = true;
 		return;
 	}
-	from = body_of(old, old_len);
-	had = old_len - from;
-	body = body_of(f->text, f->len);
+	body = text_body(f->text, f->len);
 	if (f->len - body > had && !memcmp(old + from, f->text + body, had))
 		joined = realloc(old, old_len + f->len - body - had);
 	if (joined) {
@@ -410,8 +451,18 @@ ssize_t tree_read(struct tree_file *f, char *buf, size_t size, off_t off)
 	err = f->printed ? 0 : tree_print(f);
 	if (err)
 		return err;
-	if (f->at.kind && f->at.kind->follows && off == (off_t)f->len)
+	if (!f->printer && f->at.kind && f->at.kind->follows && off == (off_t)f->len)
 		follow(f);
+	if (f->printer) {
+		ssize_t n = long_text_read(f, buf, size, off);
+
+		if (n != -ESPIPE)
+			return n;
+		/* As the kernel's seq files, it is made again for an offset before. */
+		long_text_end(f);
+		f->printed = false;
+		return tree_read(f, buf, size, off);
+	}
 	if (off < 0 || (size_t)off >= f->len)
 		return 0;
 	if (size > f->len - (size_t)off)
@@ -584,6 +635,7 @@ int tree_release(struct tree_file *f)
 	/* the last line ended in a backslash, and no other came */
 	if (f->begun && !is_removed(&f->at, true))
 		err = run_command(f, f->begun, f->begun_len);
+	long_text_end(f);
 	if (f->at.kind && f->at.kind->release)
 		f->at.kind->release(f);
 	tree_settle(f->tree->model);

@@ -30,6 +30,13 @@ struct tree_stat {
 
 struct tree *tree_create(struct model *m);
 void tree_destroy(struct tree *t);
+/*
+ * From now on other processes print long texts (R35): a read may return -EINPROGRESS, and can be
+ * tried again when the descriptor is readable that is returned here. -ENOMEM: all stays as it is.
+ */
+int tree_use_printers(struct tree *t);
+/* To be called when the descriptor is readable, and now and then. */
+void tree_tend(struct tree *t);
 
 /* 0, -ENOENT, -ENOTDIR */
 int tree_stat(struct tree *t, const char *path, struct tree_stat *out);
@@ -41,7 +48,10 @@ int tree_rmdir(struct tree *t, const char *path);
 
 /* flags: O_RDONLY, O_WRONLY, O_RDWR, O_TRUNC, O_APPEND, O_NONBLOCK. */
 int tree_open(struct tree *t, const char *path, int flags, struct tree_file **out);
-/* Returns the number of bytes, 0 at the end, -EAGAIN if a pipe is empty, or -errno. */
+/*
+ * Returns the number of bytes, 0 at the end, -EAGAIN if a pipe is empty, -EINPROGRESS as above, or
+ * -errno.
+ */
 ssize_t tree_read(struct tree_file *f, char *buf, size_t size, off_t off);
 /*
  * Returns what the kernel's write(2) would return, which may be a short count. Offsets do not

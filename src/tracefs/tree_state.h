@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 #include "model/model.h"
+#include "tracefs/printer.h"
 #include "tracefs/tree.h"
 
 struct tree_file;
@@ -31,6 +32,14 @@ struct file_kind {
 	int		(*open)(struct tree_file *f);		/* O_TRUNC takes effect here */
 	/* Prints the content. */
 	int		(*print)(struct tree_file *f, FILE *out);
+	/*
+	 * Instead of print, if the tree has printers and the text may be long. Prints all and
+	 * returns 0, or prints the beginning and returns 1, or -errno. After 1, rest() prints what
+	 * follows in another process (NULL: print() does), and end() frees here what begin() made.
+	 */
+	int		(*begin)(struct tree_file *f, FILE *out);
+	int		(*rest)(struct tree_file *f, FILE *out);
+	void		(*end)(struct tree_file *f);
 	/* Instead of print. */
 	ssize_t		(*read)(struct tree_file *f, char *buf, size_t size, off_t off);
 	/* One write(2). Returns how many bytes were taken. */
@@ -49,6 +58,8 @@ struct file_kind {
 	bool		outlives;	/* can be read after its event is removed */
 	bool		pipe;
 	bool		raw;		/* each read takes a sub-buffer */
+	/* For begin(): the memory that the text is made of stays while the file is open */
+	bool		stays;
 	/* A reader at its end that reads again gets the new text (tail -f). */
 	bool		follows;
 	/* It can be opened but is not listed, because the kernel has no such file. */
@@ -86,6 +97,7 @@ struct tree {
 	struct model	*model;
 	struct tree_extra extras[8];
 	unsigned int	nr_extras;
+	struct printers	*printers;	/* NULL: this thread prints all texts */
 };
 
 struct tree_file {
@@ -96,6 +108,12 @@ struct tree_file {
 	size_t		len;
 	bool		printed;
 	int64_t		printed_ms;	/* time of that, by CLOCK_MONOTONIC */
+	struct printer	*printer;	/* instead of `text`, which is then NULL */
+	bool		ended;		/* the reader of the printer was at the end */
+	bool		held;		/* the session's memory: session_hold() */
+	bool		following;	/* the next text is to follow `body`, at this offset: */
+	off_t		follow_at;
+	struct printer_body body;
 	char		*begun;		/* R30: the text of writes that ended in a backslash */
 	size_t		begun_len;
 	struct ring_consumer *consumer;	/* pipes */
@@ -108,7 +126,22 @@ struct tree_file {
 	struct ftrace_edit *edit;	/* filters of functions: the copy that writes change */
 };
 
+/* ---- long_text.c ---- */
+/* The beginning of the text is in f->text. A printer makes it all. 0 or -errno */
+int long_text_start(struct tree_file *f);
+/* Frees here what begin() made. */
+void long_text_begun(struct tree_file *f);
+/* As tree_read(). -ESPIPE: the text has to be made again. */
+ssize_t long_text_read(struct tree_file *f, char *buf, size_t size, off_t off);
+void long_text_end(struct tree_file *f);
+/* Returns the offset behind the lines of a text's header. */
+size_t text_body(const char *text, size_t len);
+
 /* ---- tree.c ---- */
+/* Prints the file's content into f->text, or starts a printer. 0 or -errno */
+int tree_print(struct tree_file *f);
+enum { FOLLOW_MS = 100 };
+
 /* Parses a path. 0, -ENOENT, -ENOTDIR, -ENAMETOOLONG */
 int tree_resolve(struct tree *t, const char *path, struct place *out);
 /* The tables of an instance's directory; ends with kinds NULL. */

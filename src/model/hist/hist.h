@@ -404,6 +404,8 @@ void hist_trigger_print(struct trigger *t, FILE *out);
 
 /* Print the files `hist` and `hist_debug` of an event. 0, -ENOMEM */
 int hist_print(struct event_file *f, FILE *out);
+/* Whether to print one of the event's hists may take more than some milliseconds. */
+bool hist_is_large(const struct event_file *f);
 int hist_debug_print(struct event_file *f, FILE *out);
 
 /* ---- syscalls.c ---- */

@@ -13,6 +13,8 @@ struct val_total {
 	uint64_t	max, total;
 };
 
+enum { HIST_LARGE = 4096 };	/* entries */
+
 /* ---- Printing ---- */
 
 static void print_symbol(const struct hist_entry *e, const struct hist_field *f, FILE *out)
@@ -297,4 +299,14 @@ int hist_print(struct event_file *f, FILE *out)
 	if (!err && f->event->model->hist_legacy)
 		print_legacy_error(f, out);
 	return err;
+}
+
+bool hist_is_large(const struct event_file *f)
+{
+	struct trigger *t;
+
+	list_each(t, &f->triggers, node)
+		if (t->cmd == &hist_command && hist_of(t)->shape.max_elts > HIST_LARGE)
+			return true;
+	return false;
 }

@@ -7,6 +7,9 @@
  *
  * D1  A ring's book says how far the ring was read (taken, floor and the counts with them). Only
  *     the server stores it, one thread at a time: plain stores.
+ * D2  An iterator may go on in a process of the server's that only reads (tracefs/printer.h), while
+ *     the server goes on here. Each page is looked at again after its copy (R14), and a clear
+ *     raises the floor, which is read at each page.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -53,6 +56,8 @@ static bool stream_load(struct stream *st, uint64_t seq)
 
 	if (seq < first)
 		seq = first;
+	if (st->view.book->floor > st->start)
+		st->start = st->view.book->floor;	/* D2 */
 	for (; err == -EAGAIN && tries--; seq++) {
 		if (seq >= UINT64_MAX / st->view.subbuf_size ||
 		    seq * st->view.subbuf_size >= st->stop)
