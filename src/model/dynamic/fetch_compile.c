@@ -24,18 +24,7 @@ enum {
 
 /* ---- building ---- */
 
-struct fetch_builder {
-	struct fetch_op	*ops;
-	unsigned int	nr;
-	char		*pool;		/* constant texts */
-	size_t		pool_size;
-	uint32_t	flags;		/* enum fetch_flags */
-	bool		failed;		/* no memory */
-	struct fetch_op	nowhere;	/* where ops go when memory is exhausted */
-};
-
-/* Adds an op. It is valid until the next one is added. */
-static struct fetch_op *fetch_emit(struct fetch_builder *b, enum fetch_op_kind kind)
+struct fetch_op *fetch_emit(struct fetch_builder *b, enum fetch_op_kind kind)
 {
 	struct fetch_op *op = &b->nowhere;
 
@@ -61,9 +50,7 @@ static void fetch_fill(const struct fetch_builder *b, struct fetch_code *code)
 		memcpy((char *)code + pool, b->pool, b->pool_size);
 }
 
-/* Ends the code and frees what the builder has. The caller frees; NULL: no memory. */
-static struct fetch_code *fetch_finish(struct fetch_builder *b, unsigned int head,
-				       unsigned int size)
+struct fetch_code *fetch_finish(struct fetch_builder *b, unsigned int head, unsigned int size)
 {
 	struct fetch_code *code = NULL;
 	size_t bytes;

@@ -114,6 +114,16 @@ int probed_open_dso(struct programs *p, struct list_head *list, const struct pro
 	return 0;
 }
 
+void probed_rename(struct probed_file *f, const char *path, const char *name)
+{
+	char *copy = strcmp(f->path, path) ? NULL : strdup(name);
+
+	if (!copy)
+		return;
+	free(f->path);
+	f->path = copy;
+}
+
 void probed_close(struct probed_file *f)
 {
 	list_del(&f->node);

@@ -40,6 +40,7 @@ struct probed_file {
 	/* probes.c */
 	uint32_t	number;		/* 1 + its number in the table; 0: none yet */
 	bool		needed;
+	bool		has_notes;	/* of USDT: it stays open */
 	config_ref	block;		/* struct probe_file, with its codes; 0: none */
 	size_t		block_size;
 	char		*relative;	/* a copy of it, with references from its own start */
@@ -50,6 +51,8 @@ int probed_open(struct list_head *list, const char *path, struct probed_file **o
 int probed_open_dso(struct programs *p, struct list_head *list, const struct program_dso *d,
 		    struct probed_file **out);
 void probed_close(struct probed_file *f);
+/* The file that was first named `path` is better known as `name`. */
+void probed_rename(struct probed_file *f, const char *path, const char *name);
 
 /* Plans a probe, or one of the return of the function that begins there. 0, -ENOMEM */
 int probed_plan(struct probed_file *f, uint64_t at, bool is_return, struct probe_plan *out);

@@ -4,6 +4,7 @@
  *
  *     kprobe: function -> address of the session -> DSO -> file, p_vaddr
  *     uprobe: path, offset                              -> file, p_vaddr
+ *     note of USDT (usdt.c)                             -> file, p_vaddr
  *          -> point with its plan (probed.c) and its code (fetch_compile.c)
  *          -> one block for each file -> table -> site_control.probes
  *
@@ -21,10 +22,15 @@
 #include "sources/program/probed.h"
 #include "sources/program/probes.h"
 #include "sources/program/sites.h"
+#include "sources/program/usdt.h"
 
 /* A point of an event that is armed. */
 struct wanted_point {
+	/* One of both */
 	struct probe_place *place;
+	struct usdt_note *note;
+	const struct event *event;
+	bool		is_return;
 	struct probed_file *file;	/* NULL: it was not found */
 	uint64_t	at, counter;
 	size_t		order;		/* that of the definition */
@@ -40,6 +46,7 @@ struct old_block {
 
 struct program_probes {
 	struct list_head files;
+	struct usdt	*usdt;
 	struct probed_file *dsos[LAYOUT_MAX_DSOS];
 	struct wanted_point *points;
 	size_t		nr_points;
@@ -58,24 +65,40 @@ static struct site_control *probes_control(struct programs *p)
 
 /* ---- what cannot be probed ---- */
 
-static const char *subsystem_of(const struct probe_place *place)
+static const char *subsystem_of(const struct wanted_point *w)
 {
-	return place->probe.dyn.kind == &kprobe_kind ? "trace_kprobe" : "trace_uprobe";
+	if (w->note)
+		return "usdt";
+	return w->place->probe.dyn.kind == &kprobe_kind ? "trace_kprobe" : "trace_uprobe";
+}
+
+/* The probe as a command, or as `tracefuse list` has it. The caller frees. */
+static char *point_line(const struct wanted_point *w)
+{
+	char *line;
+
+	if (w->place)
+		return place_line(w->place);
+	if (asprintf(&line, "usdt:%s:%s %s:0x%" PRIx64, w->event->system->name, w->event->name,
+		     w->file->path, w->at) < 0)
+		return NULL;
+	return line;
 }
 
 /* Once while the event is armed. */
 static void probes_refuse(struct programs *p, struct wanted_point *w, const char *why)
 {
+	bool *said = w->note ? &w->note->refused : &w->place->refused;
 	char *line, text[160];
 
 	w->why = why;
-	if (w->place->refused)
+	if (*said)
 		return;
-	w->place->refused = true;
+	*said = true;
 	snprintf(text, sizeof(text), "This place cannot be probed: %s", why);
-	line = place_line(w->place);
+	line = point_line(w);
 	if (line)
-		errlog_add(p->model->top->errlog, subsystem_of(w->place), line, text, 0);
+		errlog_add(p->model->top->errlog, subsystem_of(w), line, text, 0);
 	free(line);
 }
 
@@ -149,8 +172,14 @@ static void compile_point(struct programs *p, struct wanted_point *w)
 					 .arg = w };
 	unsigned int arg;
 	const char *why;
-	int err = fetch_compile(w->place, &file, &w->code, &arg, &why);
+	int err = 0;
 
+	if (w->note)
+		w->code = usdt_code(w->note);
+	else
+		err = fetch_compile(w->place, &file, &w->code, &arg, &why);
+	if (!err && !w->code)
+		err = -ENOMEM;
 	if (err == -EOPNOTSUPP)
 		probes_refuse(p, w, why);
 	else if (err)
@@ -184,29 +213,61 @@ static void points_free(struct program_probes *pr)
 	pr->nr_points = 0;
 }
 
-static void probes_collect(struct programs *p)
+static void point_add(struct programs *p, const struct wanted_point *w)
 {
 	struct program_probes *pr = p->probes;
+
+	if (array_room(&pr->points, pr->nr_points, sizeof(*w))) {
+		p->sites->err = -ENOMEM;
+		return;
+	}
+	pr->points[pr->nr_points] = *w;
+	pr->points[pr->nr_points].order = pr->nr_points;
+	pr->nr_points++;
+}
+
+static void collect_places(struct programs *p)
+{
 	struct dynamic_event *d;
 
-	points_free(pr);
 	list_each(d, &p->model->dynamic_events, node) {
-		struct wanted_point w = { .order = pr->nr_points };
+		struct wanted_point w = { .event = d->event };
 
 		if (d->kind != &kprobe_kind && d->kind != &uprobe_kind)
 			continue;
 		w.place = place_of(d);
-		if (!d->event->plan || w.place->recorded) {
+		w.is_return = w.place->is_return;
+		if (!d->event->plan || w.place->recorded)
 			w.place->refused = false;
-			continue;
-		}
-		if (!find_point(p, &w))
-			continue;
-		if (array_room(&pr->points, pr->nr_points, sizeof(w)))
-			p->sites->err = -ENOMEM;
-		else
-			pr->points[pr->nr_points++] = w;
+		else if (find_point(p, &w))
+			point_add(p, &w);
 	}
+}
+
+static void collect_notes(struct programs *p)
+{
+	struct usdt_event *ue;
+	struct usdt_note *n;
+
+	list_each(ue, usdt_events(p->probes->usdt), node) {
+		list_each(n, &ue->notes, node) {
+			const struct wanted_point w = {
+				.note = n, .event = ue->event, .file = n->file,
+				.at = n->note.address, .counter = n->note.semaphore };
+
+			if (ue->event->plan)
+				point_add(p, &w);
+			else
+				n->refused = false;
+		}
+	}
+}
+
+static void probes_collect(struct programs *p)
+{
+	points_free(p->probes);
+	collect_places(p);
+	collect_notes(p);
 }
 
 static int compare_points(const void *a, const void *b)
@@ -246,13 +307,13 @@ static void forget_places(struct program_probes *pr)
 
 static void plan_point(struct programs *p, struct wanted_point *w)
 {
-	int err = probed_plan(w->file, w->at, w->place->is_return, &w->plan);
+	int err = probed_plan(w->file, w->at, w->is_return, &w->plan);
 
 	if (err)
 		p->sites->err = err;
 	else if (w->plan.why != CODE_GOOD)
 		probes_refuse(p, w, code_why_text((enum code_why)w->plan.why));
-	else if (w->place->is_return && w->plan.returns != CODE_RETURN_GOOD)
+	else if (w->is_return && w->plan.returns != CODE_RETURN_GOOD)
 		probes_refuse(p, w, code_return_text((enum code_return)w->plan.returns));
 	else
 		compile_point(p, w);
@@ -330,8 +391,8 @@ static void fill_block(const struct program_probes *pr, size_t i, uint32_t nr, c
 		*point++ = (struct probe_point){
 			.at = w->at,
 			.counter = w->counter,
-			.event = w->place->probe.dyn.event->id,
-			.flags = w->place->is_return ? PROBE_POINT_RETURN : 0,
+			.event = w->event->id,
+			.flags = w->is_return ? PROBE_POINT_RETURN : 0,
 			.code = at,
 			.plan = w->plan,
 		};
@@ -414,6 +475,8 @@ static bool update_files(struct programs *p)
 		if (f->needed)
 			continue;
 		changed |= drop_block(p, f);
+		if (f->has_notes)
+			continue;
 		for (uint32_t i = 0; i < LAYOUT_MAX_DSOS; i++)
 			if (pr->dsos[i] == f)
 				pr->dsos[i] = NULL;
@@ -543,7 +606,7 @@ void program_probes_print(struct programs *p, FILE *out)
 	for (size_t i = 0; i < pr->nr_points; i++)
 		if (pr->points[i].why)
 			fprintf(out, "probe-refused %s:%s %s\n",
-				pr->points[i].place->probe.group, pr->points[i].place->probe.name,
+				pr->points[i].event->system->name, pr->points[i].event->name,
 				pr->points[i].why);
 }
 
@@ -555,11 +618,28 @@ int program_probes_create(struct programs *p)
 	if (!p->probes)
 		return -ENOMEM;
 	list_init(&p->probes->files);
-	return 0;
+	p->probes->usdt = usdt_new(p);
+	return p->probes->usdt ? 0 : -ENOMEM;
+}
+
+struct list_head *probes_files(struct programs *p)
+{
+	return &p->probes->files;
+}
+
+void program_probes_ready(struct programs *p, pid_t pid)
+{
+	usdt_look(p->probes->usdt, pid);
+}
+
+static void look_again(void *arg, pid_t pid, unsigned int slots)
+{
+	program_probes_ready(arg, pid);
 }
 
 void program_probes_begin(struct programs *p)
 {
+	attach_processes(p->model->session, look_again, p);
 	/* The table of a server that died: its memory is freed when the session is restored. */
 	p->model->probes_stale = true;
 	if (!program_probes_update(p))
@@ -575,6 +655,7 @@ void program_probes_destroy(struct programs *p)
 	list_each_safe(f, next, &p->probes->files, node)
 		probed_close(f);
 	points_free(p->probes);
+	usdt_free(p->probes->usdt);
 	free(p->probes->old);
 	free(p->probes);
 }

@@ -15,6 +15,8 @@
 
 #include "sources/program/programs_state.h"
 
+struct usdt;
+
 int program_probes_create(struct programs *p);
 void program_probes_destroy(struct programs *p);
 /* After program_sites_begin(): the armed events of a restored session get their points. */
@@ -26,6 +28,10 @@ void program_probes_begin(struct programs *p);
 bool program_probes_update(struct programs *p);
 /* All programs have obeyed all commands up to now. */
 void program_probes_settled(struct programs *p);
+/* A process begins: events of its USDT probes are made. */
+void program_probes_ready(struct programs *p, pid_t pid);
+/* The files that have probes or notes of USDT. */
+struct list_head *probes_files(struct programs *p);
 /* What programs have answered is looked at: their refusals go to error_log. */
 void program_probes_answered(struct programs *p);
 /* For doctor: "points N planted N in PROCESSES" and "probe-refused SYSTEM:EVENT REASON" */

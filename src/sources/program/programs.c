@@ -44,6 +44,8 @@ static bool hook_ready(void *arg, const struct attach_peer *peer)
 {
 	struct programs *p = arg;
 
+	program_probes_ready(p, peer->pid);
+	program_words_probes(p);
 	return program_sites_wait(p, peer) || (p->ready && p->ready(p->ready_arg, peer));
 }
 
@@ -56,6 +58,7 @@ static bool hook_dso(void *arg, const struct attach_peer *peer, uint32_t number)
 	struct programs *p = arg;
 
 	program_sites_loaded(p, number);
+	program_words_probes(p);
 	return p->ready && p->ready(p->ready_arg, peer);
 }
 
@@ -154,6 +157,7 @@ static struct programs *programs_new(struct model *m, struct tree *t)
 	m->of_programs = true;
 	list_init(&p->pending);
 	if (program_sites_create(p) || program_probes_create(p)) {
+		program_probes_destroy(p);
 		program_sites_destroy(p);
 		free(p);
 		return NULL;

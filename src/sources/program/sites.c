@@ -294,6 +294,7 @@ bool program_sites_tick(struct programs *p)
 {
 	look_who_has_what(p);
 	program_sites_look(p);
+	program_words_probes(p);
 	decide_waiting(p);
 	return program_words_tick(p);
 }

@@ -67,6 +67,8 @@ void program_sites_print(struct programs *p, FILE *out);
 /* ftrace->changed and ftrace->set */
 void program_words_changed(void *programs, const struct ftrace_change *list, size_t nr);
 void program_words_set(void *programs);
+/* Which probes are to be planted may have changed: then programs are told. */
+void program_words_probes(struct programs *p);
 /* model->settle: returns when programs have obeyed, or after a limit. */
 void program_words_settle(void *programs);
 /* Does not wait. True: some processes have not answered yet. */

@@ -123,6 +123,12 @@ void program_words_set(void *arg)
 		raise(p);
 }
 
+void program_words_probes(struct programs *p)
+{
+	if (program_probes_update(p))
+		raise(p);
+}
+
 /* ---- obeying ---- */
 
 static void words_settle(struct programs *p, const struct attach_behind *b)
@@ -142,8 +148,7 @@ void program_words_settle(void *arg)
 	struct attach_behind b;
 	int64_t end;
 
-	if (program_probes_update(p))
-		raise(p);
+	program_words_probes(p);
 	if (!p->sites->unsettled || p->sites->waited)
 		return;
 	p->sites->waited = true;
@@ -164,8 +169,7 @@ bool program_words_tick(struct programs *p)
 {
 	struct attach_behind b;
 
-	if (program_probes_update(p))
-		raise(p);
+	program_words_probes(p);
 	program_probes_answered(p);
 	if (!p->sites->unsettled)
 		return false;

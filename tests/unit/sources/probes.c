@@ -17,7 +17,8 @@
 #include <cmocka.h>
 
 #include "../session/temp_place.h"
-#include "model/errlog.h"
+#include "agent/providers/table.h"
+#include "layout/attach_wire.h"
 #include "model/symbols.h"
 #include "elf/code/code.h"
 #include "plane/fetch.h"
@@ -35,6 +36,32 @@ int probed_target(int x, const char *text);
 __attribute__((noinline)) int probed_target(int x, const char *text)
 {
 	return x ? (int)strlen(text) * 0x12345 + snprintf(NULL, 0, "%d", x) : 0;
+}
+
+/* What the macros of SystemTap would write. */
+__asm__(".section .stapsdt.base, \"aG\", \"progbits\", .stapsdt.base, comdat\n"
+	".weak _.stapsdt.base\n.hidden _.stapsdt.base\n_.stapsdt.base:\n.space 1\n"
+	".size _.stapsdt.base, 1\n.previous\n");
+__asm__(".section .probes, \"aw\"\n.globl probed_semaphore\n"
+	"probed_semaphore: .short 0\n.previous\n");
+
+#define NOTE(semaphore, provider, name, arguments)					\
+	__asm__ volatile("990: nopl 0x100(%%rax)\n"					\
+			 ".pushsection .note.stapsdt, \"\", \"note\"\n.balign 4\n"	\
+			 ".long 8, 992f - 991f, 3\n.asciz \"stapsdt\"\n"		\
+			 "991: .quad 990b, _.stapsdt.base, " semaphore "\n"		\
+			 ".asciz \"" provider "\", \"" name "\", \"" arguments "\"\n"	\
+			 "992: .balign 4\n.popsection" ::)
+
+extern unsigned short probed_semaphore;
+int probed_notes(void);
+__attribute__((noinline)) int probed_notes(void)
+{
+	NOTE("0", "test", "twin", "-4@%%edi 1@$7");
+	NOTE("probed_semaphore", "test", "twin", "-8@%%rsi");
+	NOTE("0", "1odd-name", "a-b", "-2@-8(%%rsp,%%rax,4) 8f@%%xmm0 1@%%bh 4@%%fs:16");
+	NOTE("0", "heap", "malloc", "8@%%rdi");
+	return probed_semaphore;
 }
 
 static char probed_text[] = "a text of the file";
@@ -336,6 +363,101 @@ static void return_has_both_addresses(void **state)
 			    20);
 }
 
+/* ---- tests: USDT ---- */
+
+static void join(void)
+{
+	const struct attach_request q = {
+		.version = SESSION_VERSION, .kind = ATTACH_HELLO, .ready = 1,
+		.table = provider_table_version(),
+	};
+	struct attach_reply reply;
+
+	dial();
+	assert_int_equal(send(conn, &q, sizeof(q), 0), sizeof(q));
+	serve();
+	assert_true(recv(conn, &reply, sizeof(reply), MSG_DONTWAIT) >= (ssize_t)sizeof(reply));
+	assert_int_equal(reply.err, 0);
+}
+
+static void notes_are_events_when_a_program_begins(void **state)
+{
+	assert_null(model_find_system(model, "test"));
+	join();
+	assert_non_null(strstr(cat("events/test/twin/format"),
+		"\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;\n"
+		"\tfield:s64 arg1;\toffset:16;\tsize:8;\tsigned:1;\n"
+		"\tfield:u8 arg2;\toffset:24;\tsize:1;\tsigned:0;\n\n"
+		"print fmt: \"(%lx) arg1=%Ld arg2=%u\", REC->__probe_ip, REC->arg1, "
+		"REC->arg2\n"));
+	/* A vector register is not fetched, so that argument is no field. */
+	assert_non_null(strstr(cat("events/_1odd_name/a_b/format"),
+		"\tfield:s16 arg1;\toffset:16;\tsize:2;\tsigned:1;\n"
+		"\tfield:u8 arg3;\toffset:18;\tsize:1;\tsigned:0;\n"
+		"\tfield:u32 arg4;\toffset:19;\tsize:4;\tsigned:0;\n\n"));
+	/* The name is another event's. */
+	assert_non_null(strstr(cat("events/usdt_heap/malloc/format"), "arg1"));
+	assert_null(the_file());
+}
+
+static void each_note_of_a_name_is_a_point(void **state)
+{
+	const struct probe_file *f;
+
+	join();
+	assert_int_equal(put("events/test/twin/enable", "1"), 0);
+	f = the_file();
+	assert_int_equal(f->nr, 2);
+	assert_int_equal(f->points[0].event, f->points[1].event);
+	assert_int_equal(f->points[0].counter, 0);
+	assert_int_equal(f->points[1].counter,
+			 (uint64_t)(uintptr_t)&probed_semaphore - bias());
+	regs.r[FETCH_RDI] = 0x1fffffffe;
+	regs.r[FETCH_RSI] = 0x123456789a;
+	regs.r[FETCH_RIP] = 0x42;
+	run_at(&f->points[0]);
+	assert_int_equal(record_size, 25);
+	assert_memory_equal(record + 8, "\x42\0\0\0\0\0\0\0\xfe\xff\xff\xff\xff\xff\xff\xff\7",
+			    17);
+	run_at(&f->points[1]);
+	assert_int_equal(record_size, 25);
+	assert_memory_equal(record + 16, "\x9a\x78\x56\x34\x12\0\0\0\0", 9);
+	assert_int_equal(put("events/test/twin/enable", "0"), 0);
+	assert_null(the_file());
+}
+
+static void arguments_of_notes_are_fetched(void **state)
+{
+	static int16_t values[8] = { 0, 0, 0, 0, 0, 0, -300, 0 };
+	uint32_t at_fs;
+
+	__asm__("mov %%fs:16, %0" : "=r"(at_fs));
+	join();
+	assert_int_equal(put("events/_1odd_name/a_b/enable", "1"), 0);
+	regs.r[FETCH_RSP] = (uint64_t)(uintptr_t)values;
+	regs.r[FETCH_RAX] = 5;
+	regs.r[FETCH_RBX] = 0xab00;
+	run();
+	assert_int_equal(record_size, 23);
+	assert_memory_equal(record + 16, &values[6], 2);
+	assert_int_equal((unsigned char)record[18], 0xab);
+	assert_memory_equal(record + 19, &at_fs, 4);
+	regs.r[FETCH_RSP] = 0;
+	run();
+	assert_memory_equal(record + 16, "\0\0\xab", 3);
+}
+
+static void setting_of_a_note_waits_for_its_program(void **state)
+{
+	static const char path[] = "events/test/twin/enable";
+
+	assert_int_equal(programs_pend(programs, path, true, "1", 1), 0);
+	assert_null(the_file());
+	join();
+	assert_non_null(the_file());
+	assert_int_equal(the_file()->nr, 2);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -349,6 +471,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(file_offset_is_where_the_file_has_it, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(return_has_both_addresses, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(notes_are_events_when_a_program_begins, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(each_note_of_a_name_is_a_point, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(arguments_of_notes_are_fetched, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(setting_of_a_note_waits_for_its_program, set_up,
+						tear_down),
 	};
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
