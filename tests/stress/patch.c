@@ -71,6 +71,12 @@ uint32_t patch_hit(struct site_dso *d, uintptr_t after, uintptr_t *slot)
 	return PATCH_HOOKED;
 }
 
+void probe_left(uintptr_t *slot);
+
+void probe_left(uintptr_t *slot)
+{
+}
+
 uint32_t patch_hit_late(struct site_dso *d, uintptr_t after, uintptr_t *slot)
 {
 	die("a late site, in functions that have none");

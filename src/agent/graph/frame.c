@@ -280,6 +280,8 @@ uintptr_t graph_looked_up(const uintptr_t *word)
  */
 static uint64_t state_below(uint64_t state)
 {
+	if (state & FRAME_OUTER)
+		return 0;
 	return state & (FRAME_IN_GRAPH | FRAME_NOTRACE) ? GRAPH_LONG : (uint32_t)state + 1ull;
 }
 

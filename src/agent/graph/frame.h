@@ -29,6 +29,10 @@ enum {
 #define FRAME_CPU_TIME	(1ull << 36)
 #define FRAME_PROFILED	(1ull << 37)	/* its return is folded into the profile */
 #define FRAME_SITE	(1ull << 38)	/* returns at a return site: the slot is unchanged */
+/* A probe waits for the return: `func` is its struct probe_place. Also FRAME_LATE. */
+#define FRAME_PROBED	(1ull << 39)
+/* Of these, one with no function above: what it calls has the depth 0. */
+#define FRAME_OUTER	(1ull << 40)
 #define FRAME_TAIL	(1ull << 48)	/* M4: multiplied by the number of frames that wait */
 #define FRAME_INHERITED	(FRAME_IN_GRAPH | FRAME_NOTRACE | UINT32_MAX)
 /* In graph_frame.tail, with FRAME_PROFILED: multiplied by the group. */

@@ -47,6 +47,10 @@
  *     FRAME_SITE, and its mirror has a copy of the return address, which shows whether the slot is
  *     still this call's. Its return finds the frame by the slot, too. So a call at the same slot
  *     that is not hooked removes an old frame there.
+ * M9  A probe of a function's return has a frame of its own. Its hit is made by
+ *     graph_returned_late before graph_leave() ends the frame (probes/hit.c). If function_graph has
+ *     hooked the function, too, the two frames share the slot, as with a tail call. The probe's
+ *     frame adds no depth.
  */
 #include <errno.h>
 #include <string.h>
@@ -337,6 +341,15 @@ void graph_thread_ends(struct agent_thread *t)
 
 /* ---- Calls ---- */
 
+static uint32_t missed(struct agent_thread *t)
+{
+	struct slot *slot = t ? agent_slot(t) : NULL;
+
+	if (slot)
+		hit_miss(slot);
+	return PATCH_PASS;
+}
+
 static bool is_left_out(const struct graph_config *c, uint64_t state)
 {
 	return (state & FRAME_NOTRACE) ||
@@ -347,7 +360,8 @@ static bool is_left_out(const struct graph_config *c, uint64_t state)
 /* The state that the function inherits from the one above and gets from the filters. */
 static uint64_t state_of(const struct above *up, uint32_t word)
 {
-	uint64_t state = up->f ? (up->f->state & FRAME_INHERITED) + 1 : 0;
+	const bool inner = up->f && !(up->f->state & FRAME_OUTER);
+	uint64_t state = inner ? (up->f->state & FRAME_INHERITED) + 1 : 0;
 
 	if (word & SITE_IN_GRAPH)
 		state |= FRAME_IN_GRAPH;
@@ -418,6 +432,63 @@ static uint32_t hook(struct agent_thread *t, struct graph_piece *piece, uintptr_
 		return PATCH_HOOKED;
 	*at = (uintptr_t)graph_returned_late;
 	return PATCH_PASS;
+}
+
+/* ---- Probes of returns (M9) ---- */
+
+/* A frame with a return site is still this call's: the slot is not to be taken from it. */
+static bool has_return_site(const struct agent_thread *t, const struct graph_frame *f,
+			    uintptr_t slot)
+{
+	return f->id == frame_id(t, slot) && (f->state & FRAME_SITE) &&
+	       *mirror_of(slot) == *(const uintptr_t *)slot;
+}
+
+static void probe_hook(struct agent_thread *t, struct graph_piece *piece, uintptr_t *at,
+		       const void *place)
+{
+	const uintptr_t slot = (uintptr_t)at, ret = *at;
+	const bool tail = is_label(ret);
+	const struct above up = above_of(t, piece, slot, tail);
+	struct graph_frame *f = frame_in(piece, slot);
+	uint64_t state = FRAME_LATE | FRAME_PROBED;
+
+	if (__builtin_expect(t->graph.top != up.slot, 0) && runs_on_own(t, slot))
+		functions_left(t, up.slot);
+	if ((up.slot == slot && tail_is_full(f)) || has_return_site(t, f, slot)) {
+		missed(t);
+		return;
+	}
+	state |= up.f ? up.f->state & (FRAME_INHERITED | FRAME_OUTER) : FRAME_OUTER;
+	if (up.slot == slot)
+		state += tail_keep(piece, f) * FRAME_TAIL;
+	else
+		f->up = up.slot;
+	f->id = frame_id(t, slot);
+	f->state = state;
+	f->func = (uintptr_t)place;
+	f->time = f->mask = 0;
+	if (!tail)
+		*mirror_of(slot) = ret;
+	inner_set(t, piece, slot, slot);
+	*at = (uintptr_t)graph_returned_late;
+}
+
+bool graph_probe(struct agent_thread *t, uintptr_t *slot, const void *place, bool slow)
+{
+	struct graph_piece *piece;
+	bool refused = false;
+
+	if (graph_refused())
+		return true;
+	piece = slow ? piece_make(t, (uintptr_t)slot) : piece_of(t, (uintptr_t)slot, &refused);
+	if (!piece && !refused && !slow)
+		return false;
+	if (piece)
+		probe_hook(t, piece, slot, place);
+	else
+		missed(t);
+	return true;
 }
 
 /* ---- Returns ---- */
@@ -531,6 +602,16 @@ static uintptr_t frame_leave(struct agent_thread *t, struct graph_piece *piece,
 	return frame_end(t, piece, f, slot);
 }
 
+const void *graph_probed(uintptr_t *at, uintptr_t *ret)
+{
+	struct graph_piece *piece;
+	const struct graph_frame *f =
+		frame_leaving(agent_self.thread, (uintptr_t)at, &piece);
+
+	*ret = *mirror_of((uintptr_t)at);
+	return f && (f->state & FRAME_PROBED) ? (const void *)(uintptr_t)f->func : NULL;
+}
+
 uintptr_t graph_leave(uintptr_t *at, uint64_t retval)
 {
 	struct agent_thread *t = agent_self.thread;
@@ -620,15 +701,6 @@ static bool returns_elsewhere(const struct site_table *table, uintptr_t ip)
 			return true;
 	}
 	return false;
-}
-
-static uint32_t missed(struct agent_thread *t)
-{
-	struct slot *slot = t ? agent_slot(t) : NULL;
-
-	if (slot)
-		hit_miss(slot);
-	return PATCH_PASS;
 }
 
 /*

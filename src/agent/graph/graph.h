@@ -63,6 +63,14 @@ uint32_t patch_hit(struct site_dso *d, uintptr_t after, uintptr_t *slot);
 uint32_t patch_hit_late(struct site_dso *d, uintptr_t after, uintptr_t *slot);
 uint32_t patch_hit_slow(struct site_call *c);
 
+/*
+ * A probe waits for the return of the function whose return address is at `slot`. False: not done,
+ * it needs all registers saved (`slow`).
+ */
+bool graph_probe(struct agent_thread *t, uintptr_t *slot, const void *place, bool slow);
+/* The place whose probe waits for this return, and where it returns to. NULL: none. */
+const void *graph_probed(uintptr_t *slot, uintptr_t *ret);
+
 /* A hooked function returns, for graph.S. -> the return address */
 uintptr_t graph_leave(uintptr_t *slot, uint64_t retval);
 

@@ -12,10 +12,12 @@
  */
 #include <sys/uio.h>
 #include "agent/emit/emit.h"
+#include "agent/graph/graph.h"
 #include "agent/probes/probes.h"
 #include "agent/sites/hit.h"
 #include "agent/sites/state.h"
 #include "agent/syscall.h"
+#include "agent/x86_64/entry.h"
 #include "plane/code.h"
 
 enum {
@@ -107,33 +109,59 @@ static inline bool is_armed(uint32_t event)
 				    memory_order_relaxed) != 0;
 }
 
+static void run_make(struct hitting *h, const struct probe_registers *regs, uint64_t function,
+		     const struct probe_run *r)
+{
+	const struct fetch_hit hit = {
+		.regs = regs, .bias = r->bias, .function = function, .comm = h->thread->comm,
+		.load = load, .session = session_address, .arg = h,
+	};
+
+	if (r->room <= SMALL)
+		run_small(h, r, &hit);
+	else
+		run_large(h, r, &hit);
+}
+
+static inline bool is_return_wanted(const struct probe_run *r)
+{
+	return (r->flags & PROBE_POINT_RETURN) && is_armed(r->event);
+}
+
+/* Whether a function that begins there, whose return address is at the stack pointer, is hooked. */
+static bool return_await(struct hitting *h, const struct probe_registers *regs,
+			 const struct probe_place *p, const struct probe_runs *runs)
+{
+	for (uint32_t i = 0; i < runs->nr; i++)
+		if (is_return_wanted(&runs->runs[i]))
+			return graph_probe(h->thread, (uintptr_t *)regs->r[FETCH_RSP], p, h->slow);
+	return true;
+}
+
 /*
  * -> whether it needs all registers saved. Then the instruction's register has the number of the
  * run that is to be made first.
  */
 static inline bool runs_all(struct hitting *h, struct probe_registers *regs,
-			    const struct probe_runs *runs, uint32_t first)
+			    const struct probe_place *p, const struct probe_runs *runs,
+			    uint32_t first)
 {
 	for (uint32_t i = first; i < runs->nr; i++) {
 		const struct probe_run *r = &runs->runs[i];
-		const struct fetch_hit hit = {
-			.regs = regs, .bias = r->bias, .comm = h->thread->comm, .load = load,
-			.session = session_address, .arg = h,
-		};
 
-		if (!is_armed(r->event))
+		if ((r->flags & PROBE_POINT_RETURN) || !is_armed(r->event))
 			continue;
 		regs->r[FETCH_RIP] = r->ip;
-		if (r->room <= SMALL)
-			run_small(h, r, &hit);
-		else
-			run_large(h, r, &hit);
+		run_make(h, regs, 0, r);
 		if (h->more) {
 			regs->r[FETCH_RIP] = i;
 			return true;
 		}
 	}
-	return false;
+	if (!runs->returns || return_await(h, regs, p, runs))
+		return false;
+	regs->r[FETCH_RIP] = runs->nr;
+	return true;
 }
 
 static inline const struct probe_runs *runs_of(const struct probe_place *p)
@@ -172,7 +200,7 @@ uint32_t probe_hit(struct probe_registers *regs, const struct probe_place *p)
 		missed(h.thread);
 		return 0;
 	}
-	return runs_all(&h, regs, runs, 0);
+	return runs_all(&h, regs, p, runs, 0);
 }
 
 void probe_hit_slow(struct probe_registers *regs, const struct probe_place *p)
@@ -181,5 +209,68 @@ void probe_hit_slow(struct probe_registers *regs, const struct probe_place *p)
 	const struct probe_runs *runs = runs_of(p);
 
 	if (h.thread && runs && !h.thread->busy)
-		runs_all(&h, regs, runs, (uint32_t)regs->r[FETCH_RIP]);
+		runs_all(&h, regs, p, runs, (uint32_t)regs->r[FETCH_RIP]);
+}
+
+/* ---- Returns ---- */
+
+/* What graph.S and probe.S have saved, below the slot and elsewhere. */
+static void registers_take(struct probe_registers *out, const uintptr_t *slot,
+			   const uint64_t *others, uintptr_t ret)
+{
+	static const uint8_t saved[] = { FETCH_RAX, FETCH_RCX, FETCH_RDX, FETCH_RSI, FETCH_RDI,
+					 FETCH_R8, FETCH_R9, FETCH_R10, FETCH_R11 };
+	static const uint8_t kept[] = { FETCH_FLAGS, FETCH_RBX, FETCH_R12, FETCH_R13, FETCH_R14,
+					FETCH_R15, FETCH_RBP };
+	const uint64_t *at = (const uint64_t *)((const char *)slot - (SAVED - 8));
+
+	for (unsigned int i = 0; i < sizeof(saved); i++)
+		out->r[saved[i]] = at[i];
+	for (unsigned int i = 0; i < sizeof(kept); i++)
+		out->r[kept[i]] = others[i];
+	out->r[FETCH_RSP] = (uintptr_t)(slot + 1);
+	out->r[FETCH_RIP] = ret;
+}
+
+static inline uint32_t returns_all(struct hitting *h, uintptr_t *slot, const uint64_t *others)
+{
+	struct probe_registers regs;
+	const struct probe_runs *runs;
+	const struct probe_place *p;
+	uintptr_t ret;
+
+	p = graph_probed(slot, &ret);
+	runs = p ? runs_of(p) : NULL;
+	if (!runs || !is_on())
+		return 0;
+	registers_take(&regs, slot, others, ret);
+	for (uint32_t i = 0; i < runs->nr; i++)
+		if (runs->runs[i].session && is_return_wanted(&runs->runs[i]) && !h->slow)
+			return 1;
+	for (uint32_t i = 0; i < runs->nr; i++)
+		if (is_return_wanted(&runs->runs[i]))
+			run_make(h, &regs, runs->runs[i].ip, &runs->runs[i]);
+	return 0;
+}
+
+uint32_t probe_return(uintptr_t *slot, const uint64_t *others)
+{
+	struct hitting h = { .thread = agent_self.thread };
+
+	if (!h.thread || !agent_slot(h.thread))
+		return 0;
+	if (h.thread->busy ||
+	    ((h.thread->flags & AGENT_HANDLER) && !stack_has_room((uintptr_t)slot, HIT_ROOM))) {
+		missed(h.thread);
+		return 0;
+	}
+	return returns_all(&h, slot, others);
+}
+
+void probe_return_slow(uintptr_t *slot, const uint64_t *others)
+{
+	struct hitting h = { .thread = agent_thread(), .slow = true };
+
+	if (h.thread)
+		returns_all(&h, slot, others);
 }

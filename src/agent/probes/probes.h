@@ -50,11 +50,13 @@ struct probe_run {
 	uint32_t	flags;		/* enum probe_point_flags */
 	uint64_t	ip, bias;
 	uint32_t	room;		/* bytes of its record, with texts */
+	bool		session;	/* it asks for the session's address of something */
 	const struct fetch_code *code;	/* a copy of the session's */
 };
 
 struct probe_runs {
 	uint32_t	nr;
+	bool		returns;	/* some are for the return */
 	struct probe_run runs[];
 };
 
@@ -103,6 +105,12 @@ void probe_entry(void);
 /* -> whether probe_hit_slow() is to be called, with all registers saved */
 uint32_t probe_hit(struct probe_registers *regs, const struct probe_place *p);
 void probe_hit_slow(struct probe_registers *regs, const struct probe_place *p);
+/*
+ * A function returns whose return address was at `slot`; `others` are the flags and the registers
+ * that it had to preserve. -> whether probe_return_slow() is to be called
+ */
+uint32_t probe_return(uintptr_t *slot, const uint64_t *others);
+void probe_return_slow(uintptr_t *slot, const uint64_t *others);
 /* -> bytes that were copied */
 uint32_t probe_copy(void *to, uint64_t from, uint32_t size);
 extern const char probe_copy_end[] __attribute__((visibility("hidden")));

@@ -20,12 +20,14 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include "agent/graph/graph.h"
 #include "agent/probes/probes.h"
 #include "agent/sites/state.h"
 #include "agent/syscall.h"
 #include "session/preload.h"
+#include "tracefuse/base.h"
 
-enum { OBJECTS = 512, COUNTERS = 1024, ARENA = 64 << 20, TEXT_ROOM = 4096, POINTS_MOST = 1 << 20 };
+enum { OBJECTS = 512, COUNTERS = 1024, ARENA = 64 << 20, POINTS_MOST = 1 << 20 };
 
 struct probe_object {
 	const void	*ld;		/* NULL: free */
@@ -267,8 +269,17 @@ static uint32_t room_of(const struct fetch_code *code)
 {
 	for (uint32_t i = 0; i < code->nr_ops; i++)
 		if (code->ops[i].kind >= FETCH_TEXT && code->ops[i].kind <= FETCH_SYMBOL)
-			return TEXT_ROOM;
+			return TF_RECORD_MAX;
 	return code->size;
+}
+
+static bool wants_session(const struct fetch_code *code)
+{
+	bool wants = code->flags & FETCH_SESSION_PLACE;
+
+	for (uint32_t i = 0; i < code->nr_ops; i++)
+		wants |= code->ops[i].kind == FETCH_SESSION;
+	return wants;
 }
 
 static bool run_is(const struct probe_run *r, const struct probe_point *point,
@@ -316,6 +327,7 @@ static bool run_fill(struct probe_run *r, const struct probe_object *o,
 		.ip = o->bias + point->at,
 		.bias = o->bias,
 		.room = room_of(copy),
+		.session = wants_session(copy),
 		.code = copy,
 	};
 	return point->event < LAYOUT_MAX_EVENTS;
@@ -334,9 +346,12 @@ static bool runs_set(struct probe_place *p, const struct probe_object *o,
 	if (!runs)
 		return false;
 	runs->nr = nr;
+	runs->returns = false;
 	for (uint32_t i = 0; i < nr; i++)
 		if (!run_fill(&runs->runs[i], o, &points[i]))
 			return false;
+	for (uint32_t i = 0; i < nr; i++)
+		runs->returns |= points[i].flags & PROBE_POINT_RETURN;
 	/* Pairs with the acquire in runs_of(). */
 	atomic_store_explicit(&p->runs, runs, memory_order_release);
 	return true;
@@ -394,23 +409,41 @@ static bool needs_handler(const struct probe_place *p, bool alone)
 	return !alone && (p->jump.inner || text_way(&p->jump) == TEXT_TRAP);
 }
 
+static enum code_why returns_refuse(const struct probe_point *points, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct fetch_code *code = code_of(points[i].code);
+
+		if (!(points[i].flags & PROBE_POINT_RETURN))
+			continue;
+		if (graph_refused())
+			return CODE_NO_RETURNS;
+		if (code && (code->flags & FETCH_WANTS_ENTRY))
+			return CODE_NO_ENTRY;
+	}
+	return CODE_GOOD;
+}
+
 static enum code_why place_want(struct probe_object *o, const struct probe_point *points,
 				uint32_t nr)
 {
 	const struct probe_plan *plan = &points->plan;
 	struct probe_place *p;
+	enum code_why why;
 
 	if (o->ours)
 		return CODE_OURS;
 	if (!plan_is_good(plan))
 		return plan->why ? (enum code_why)plan->why : CODE_TRAP_ONLY;
+	why = returns_refuse(points, nr);
+	if (why)
+		return why;
 	p = place_get(o->bias + plan->from);
 	if (!p)
 		return CODE_TOO_FAR;
 	p->object = o;
 	if (!p->code) {
-		const enum code_why why = place_prepare(p, o, plan);
-
+		why = place_prepare(p, o, plan);
 		if (why)
 			return why;
 	}

@@ -261,6 +261,8 @@ graph_late:
 	.hidden	graph_returned_late
 graph_returned_late:
 	returned
+	leaq	SAVED - 8(%rsp), %rdi
+	call	probe_left
 	leave_and_restore graph_leave
 	leaq	SAVED(%rsp), %rsp
 	.cfi_adjust_cfa_offset -SAVED

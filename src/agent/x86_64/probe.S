@@ -9,6 +9,11 @@
  *         if slow: the same with the processor's extended state saved: probe_hit_slow()
  *         restore all, also the flags
  *
+ *     probe_left(slot):       from graph_returned_late, which has saved the registers that a
+ *                             function may change at slot - 88
+ *         pushes the others and the flags; probe_return(), and if that says so probe_return_slow()
+ *         with the extended state saved
+ *
  *     probe_copy(to, from, size):
  *         copies memory that may not be there: the guard goes to probe_copy_left
  *         -> bytes that were copied
@@ -115,6 +120,41 @@ probe_entry:
 	jmp	2b
 	.cfi_endproc
 	.size	probe_entry, . - probe_entry
+
+	.globl	probe_left
+	.hidden	probe_left
+	.type	probe_left, @function
+	.balign	64
+probe_left:
+	.cfi_startproc
+	.irp	what, %rbp, %r15, %r14, %r13, %r12, %rbx
+	pushq	\what
+	.cfi_adjust_cfa_offset 8
+	.endr
+	pushfq
+	.cfi_adjust_cfa_offset 8
+	movq	%rsp, %rbx
+	.cfi_def_cfa_register %rbx
+	movq	%rdi, %r12
+	movq	%rsp, %rsi
+	andq	$-16, %rsp
+	call	probe_return
+	testl	%eax, %eax
+	je	1f
+	movq	%r12, %rdi
+	movq	%rbx, %rsi
+	extended_call probe_return_slow
+1:	movq	%rbx, %rsp
+	.cfi_def_cfa_register %rsp
+	leaq	8(%rsp), %rsp
+	.cfi_adjust_cfa_offset -8
+	.irp	what, %rbx, %r12, %r13, %r14, %r15, %rbp
+	popq	\what
+	.cfi_adjust_cfa_offset -8
+	.endr
+	ret
+	.cfi_endproc
+	.size	probe_left, . - probe_left
 
 	.globl	probe_copy
 	.hidden	probe_copy

@@ -219,6 +219,8 @@ const char *code_why_text(enum code_why why)
 		[CODE_NO_FILE]		= "code that is not from a file",
 		[CODE_OURS]		= "code of tracefuse",
 		[CODE_TOO_FAR]		= "no free memory near enough",
+		[CODE_NO_ENTRY]		= "arguments of the entry are not kept for the return",
+		[CODE_NO_RETURNS]	= "returns are not caught in this program",
 		[CODE_BUSY]		= "the program runs, and handles or blocks SIGSEGV",
 	};
 

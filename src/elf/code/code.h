@@ -53,6 +53,8 @@ enum code_why {
 	CODE_NO_FILE,		/* the code is not from a file: vDSO, JIT */
 	CODE_OURS,		/* tracefuse's own libraries */
 	CODE_TOO_FAR,		/* no memory near enough for the moved code */
+	CODE_NO_ENTRY,		/* nobody keeps the registers of the entry for the return */
+	CODE_NO_RETURNS,	/* a process in which no return address may be replaced */
 	CODE_BUSY,		/* threads may be inside its bytes, and could not be led on */
 	CODE_NR_WHYS
 };

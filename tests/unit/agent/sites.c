@@ -127,6 +127,12 @@ uint32_t patch_hit(struct site_dso *d, uintptr_t after, uintptr_t *slot)
 	return hit_at(d, after, slot, false);
 }
 
+void probe_left(uintptr_t *slot);
+
+void probe_left(uintptr_t *slot)
+{
+}
+
 uint32_t patch_hit_late(struct site_dso *d, uintptr_t after, uintptr_t *slot)
 {
 	return hit_at(d, after, slot, true);
