@@ -534,6 +534,21 @@ AGENT_API uint64_t agent_mapped(void);
  * second at most.
  */
 AGENT_API void agent_thread_lend(struct agent_thread *t);
+
+/*
+ * A thread keeps its slot at its end, because it makes hits until SYS_exit. Before that call:
+ * agent_thread_exits() gives the slot back, with all signals blocked meanwhile.
+ */
+AGENT_API extern _Atomic bool agent_thread_stays;
+AGENT_API void agent_thread_exits(void);
+
+/*
+ * Defined by libtracefuse-providers.so only: the process has joined, and its code has not run yet,
+ * or the agent came late.
+ */
+AGENT_API void agent_providers_begin(bool late) __attribute__((weak));
+/* The same: objects have been loaded or unloaded. In the dynamic linker, under its lock. */
+AGENT_API void agent_providers_objects(void) __attribute__((weak));
 /* The thread has a new name (prctl, pthread_setname_np). */
 AGENT_API void agent_thread_renamed(struct agent_thread *t);
 /*
@@ -553,6 +568,8 @@ AGENT_API bool agent_family(struct pids_family *out);
 AGENT_API void agent_born(uint32_t tid, const struct pids_family *family);
 AGENT_API void agent_forked(const struct pids_family *family);
 AGENT_API void agent_vforked(void);
+/* In a child of fork(), before its first hit: joins its creator's sets. */
+AGENT_API void agent_fork_begins(void);
 /*
  * Before and after a call that needs a process without the agent's task, or that changes
  * what threads may do. False: there was no task to end, and none is to begin.

@@ -969,11 +969,20 @@ enum untraced {
  * What processes and threads lose that have no slot to count in. Any of them adds, relaxed, on the
  * slow way. The counts outlive the processes.
  */
+/* `syscall` instructions, where events of system calls were asked for. */
+enum gate_count {
+	GATES_PROCESSES,	/* processes whose instructions are hooked */
+	GATES_WITHOUT,		/* processes that could not hook them */
+	GATES_REFUSED,		/* instructions that could not be hooked */
+	GATES_COUNTS
+};
+
 struct losses {
 	_Atomic uint64_t hits;		/* hits of threads without a slot */
 	_Atomic uint64_t threads;	/* how many threads have lost a hit in this way */
 	_Atomic uint64_t processes;	/* how many processes had such threads */
 	_Atomic uint64_t untraced[UNTRACED_REASONS];	/* how many processes could not join */
+	_Atomic uint64_t gates[GATES_COUNTS];		/* enum gate_count */
 };
 
 struct data_header {

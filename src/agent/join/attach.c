@@ -567,6 +567,8 @@ static int start(const char *name, const char *runtime_dir)
 	section_start();
 	if (thread_lock())	/* other threads may have begun */
 		thread_unlock();
+	if (agent_providers_begin)
+		agent_providers_begin(agent.late);
 	return 0;
 }
 

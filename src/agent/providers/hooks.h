@@ -73,6 +73,9 @@ bool syscall_wanted(long nr);
 /* Before and after the call; ret is the kernel's: -errno on failure. */
 void syscall_enter(long nr, const uint64_t args[6], const void *frame);
 void syscall_exit(long nr, long ret, const void *frame);
+/* The same for a call that the agent makes for the program: call_enter_own(). */
+void syscall_enter_own(long nr, const uint64_t args[6], const void *frame);
+void syscall_exit_own(long nr, long ret, const void *frame);
 
 /* ---- limits.c ---- */
 

@@ -122,46 +122,54 @@ INTERPOSE int call_prlimit(pid_t, int, const struct rlimit *, struct rlimit *) _
 INTERPOSE int call_prlimit64(pid_t, int, const struct rlimit *, struct rlimit *)
 	__asm__("prlimit64") __attribute__((alias("prlimit")));
 
+/* prlimit() of this process, as an event, too. -> what libc returns */
+static int limit_record(unsigned int resource, const struct rlimit *new, struct rlimit *old,
+			const uint64_t args[4], const void *frame)
+{
+	long r;
+
+	call_enter_own(SYSCALL_prlimit64, args, frame);
+	r = limit_change(resource, new, old);
+	call_exit_own(SYSCALL_prlimit64, r, frame);
+	return (int)as_libc(r);
+}
+
 int call_getrlimit(int resource, struct rlimit *limit)
 {
+	const uint64_t args[] = { 0, (uint32_t)resource, 0, (uintptr_t)limit };
 	int r;
 
-	call_enter(SYSCALL_prlimit64, (uint64_t[]){ 0, (uint32_t)resource, 0, (uintptr_t)limit },
-		   CALL_FRAME);
 	if (is_ours(0, (unsigned int)resource))
-		r = (int)as_libc(limit_change((unsigned int)resource, NULL, limit));
-	else
-		r = REAL(getrlimit)(resource, limit);
+		return limit_record((unsigned int)resource, NULL, limit, args, CALL_FRAME);
+	call_enter(SYSCALL_prlimit64, args, CALL_FRAME);
+	r = REAL(getrlimit)(resource, limit);
 	call_exit(SYSCALL_prlimit64, call_result(r), CALL_FRAME);
 	return r;
 }
 
 int call_setrlimit(int resource, const struct rlimit *limit)
 {
+	const uint64_t args[] = { 0, (uint32_t)resource, (uintptr_t)limit, 0 };
 	int r;
 
-	call_enter(SYSCALL_prlimit64, (uint64_t[]){ 0, (uint32_t)resource, (uintptr_t)limit, 0 },
-		   CALL_FRAME);
 	if (is_ours(0, (unsigned int)resource))
-		r = (int)as_libc(limit_change((unsigned int)resource, limit, NULL));
-	else
-		r = REAL(setrlimit)(resource, limit);
+		return limit_record((unsigned int)resource, limit, NULL, args, CALL_FRAME);
+	call_enter(SYSCALL_prlimit64, args, CALL_FRAME);
+	r = REAL(setrlimit)(resource, limit);
 	call_exit(SYSCALL_prlimit64, call_result(r), CALL_FRAME);
 	return r;
 }
 
 int call_prlimit(pid_t pid, int resource, const struct rlimit *new, struct rlimit *old)
 {
+	const uint64_t args[] = { (uint32_t)pid, (uint32_t)resource, (uintptr_t)new,
+				 (uintptr_t)old };
 	int r;
 
-	call_enter(
-		SYSCALL_prlimit64,
-		(uint64_t[]){ (uint32_t)pid, (uint32_t)resource, (uintptr_t) new, (uintptr_t)old },
-		CALL_FRAME);
 	if (is_ours(pid, (unsigned int)resource))
-		r = (int)as_libc(limit_change((unsigned int)resource, new, old));
-	else
-		r = REAL(prlimit)(pid, resource, new, old);
+		return limit_record((unsigned int)resource, new, old, args, CALL_FRAME);
+	call_enter(SYSCALL_prlimit64, args, CALL_FRAME);
+	r = REAL(prlimit)(pid, resource, new, old);
 	call_exit(SYSCALL_prlimit64, call_result(r), CALL_FRAME);
 	return r;
 }
@@ -441,15 +449,19 @@ REAL_FUNCTION(mlockall);
 
 INTERPOSE int mlockall(int flags)
 {
-	int r;
+	const uint64_t args[] = { (uint32_t)flags };
+	long r;
 
-	call_enter(SYSCALL_mlockall, (uint64_t[]){ (uint32_t)flags }, CALL_FRAME);
-	if (flags & MCL_CURRENT && agent_mapped())
-		r = (int)as_libc(lock_all(flags));
-	else
-		r = REAL(mlockall)(flags);
+	if (flags & MCL_CURRENT && agent_mapped()) {
+		call_enter_own(SYSCALL_mlockall, args, CALL_FRAME);
+		r = lock_all(flags);
+		call_exit_own(SYSCALL_mlockall, r, CALL_FRAME);
+		return (int)as_libc(r);
+	}
+	call_enter(SYSCALL_mlockall, args, CALL_FRAME);
+	r = REAL(mlockall)(flags);
 	call_exit(SYSCALL_mlockall, call_result(r), CALL_FRAME);
-	return r;
+	return (int)r;
 }
 
 /* ---- syscall() ---- */

@@ -286,6 +286,8 @@ static void watch_changed(void)
 	signals_restore(old);
 	if (consistent)
 		changed_go_on();
+	if (consistent && agent_providers_objects)
+		agent_providers_objects();
 }
 
 /* ---- W1 ---- */

@@ -140,16 +140,24 @@ static void before_fork(void)
 	agent_self.forks = agent_family(&agent_self.noted);
 }
 
-static void in_child(void)
+static void in_parent(void)
 {
-	if (agent_self.forks)
-		agent_forked(&agent_self.noted);
+	agent_self.forks = false;
+}
+
+/* The handler, or a hooked system call of libc's fork() itself, which comes before it. */
+void agent_fork_begins(void)
+{
+	if (!agent_self.forks)
+		return;
+	agent_self.forks = false;
+	agent_forked(&agent_self.noted);
 }
 
 void tasks_start(void)
 {
 	static bool is_told;
 
-	if (!is_told && !pthread_atfork(before_fork, NULL, in_child))
+	if (!is_told && !pthread_atfork(before_fork, in_parent, agent_fork_begins))
 		is_told = true;
 }

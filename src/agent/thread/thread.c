@@ -424,23 +424,39 @@ static void slot_leave(struct agent_thread *t)
 	atomic_store_explicit(&slot->owner, 0, memory_order_release);
 }
 
-/* Asks to be called again until the last round: other destructors may still make hits. */
-static void thread_end(void *arg)
-{
-	struct agent_thread *t = arg;
-	uint64_t old;
+_Atomic bool agent_thread_stays;
 
-	if (t != agent_self.thread || !t->slot)
-		return;
-	if (++agent_self.leaving < PTHREAD_DESTRUCTOR_ITERATIONS) {
-		pthread_setspecific((pthread_key_t)agent.key, t);
-		return;
-	}
-	old = signals_block();
+static void thread_leave(struct agent_thread *t)
+{
+	const uint64_t old = signals_block();
+
 	graph_thread_ends(t);
 	agent_self.thread = NULL;
 	slot_leave(t);
 	signals_restore(old);
+}
+
+/* Asks to be called again until the last round: other destructors may still make hits. */
+static void thread_end(void *arg)
+{
+	struct agent_thread *t = arg;
+
+	if (t != agent_self.thread || !t->slot)
+		return;
+	if (++agent_self.leaving < PTHREAD_DESTRUCTOR_ITERATIONS)
+		pthread_setspecific((pthread_key_t)agent.key, t);
+	/* Relaxed: set before there are threads, or late: then a hit takes a slot again. */
+	else if (!atomic_load_explicit(&agent_thread_stays, memory_order_relaxed))
+		thread_leave(t);
+}
+
+void agent_thread_exits(void)
+{
+	struct agent_thread *t = agent_thread_known();
+
+	/* The first thread's process may go on, and a child of vfork() has its parent's slot. */
+	if (t && !t->no_rseq)
+		thread_leave(t);
 }
 
 int thread_key_create(void)

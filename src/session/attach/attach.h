@@ -56,6 +56,7 @@ struct attach_losses {
 	uint64_t	deep;
 	uint64_t	hits, threads, processes;
 	uint64_t	untraced[UNTRACED_REASONS];
+	uint64_t	gates[GATES_COUNTS];
 };
 
 void attach_losses(struct session *s, struct attach_losses *out);

@@ -173,6 +173,8 @@ void attach_losses(struct session *s, struct attach_losses *out)
 	};
 	for (unsigned int i = 0; i < UNTRACED_REASONS; i++)
 		out->untraced[i] = atomic_load_explicit(&l->untraced[i], memory_order_relaxed);
+	for (unsigned int i = 0; i < GATES_COUNTS; i++)
+		out->gates[i] = atomic_load_explicit(&l->gates[i], memory_order_relaxed);
 	for (uint32_t i = 0; i < slots_end(s); i++)
 		out->deep += atomic_load_explicit(&plane_slot(&s->plane, i)->missed,
 						  memory_order_relaxed);

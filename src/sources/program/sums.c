@@ -8,6 +8,7 @@
 #include "model/hist/entries.h"
 #include "model/trigger/trigger.h"
 #include "session/array.h"
+#include "session/attach/attach.h"
 #include "sources/program/programs_state.h"
 
 struct sums {
@@ -52,6 +53,26 @@ static void add_file(struct sums *s, const struct event_file *f)
 			add_hist(s, t->priv);
 }
 
+/* Which system calls are not seen. */
+static void print_gates(struct session *s, FILE *out)
+{
+	struct attach_losses l;
+
+	attach_losses(s, &l);
+	if (l.gates[GATES_WITHOUT])
+		fprintf(out,
+			"note syscalls: in %" PRIu64 " %s seen only where the program calls libc's "
+			"function for one; those that libc makes inside itself are not "
+			"(tracefuse-run(1))\n",
+			l.gates[GATES_WITHOUT],
+			l.gates[GATES_WITHOUT] == 1 ? "process" : "processes");
+	if (l.gates[GATES_REFUSED])
+		fprintf(out,
+			"note syscalls: %" PRIu64 " instructions that make system calls could not "
+			"be hooked; what they do is not seen (tracefuse-run(1))\n",
+			l.gates[GATES_REFUSED]);
+}
+
 void program_sums_print(struct programs *p, FILE *out)
 {
 	const struct instance *inst;
@@ -64,8 +85,5 @@ void program_sums_print(struct programs *p, FILE *out)
 	free(s.maps);
 	fprintf(out, "hits %" PRIu64 "\ndropped %" PRIu64 "\n", s.hits, s.drops);
 	if (s.syscalls)
-		fputs("note syscalls: seen where the program calls libc's function for one; those "
-		      "that "
-		      "libc makes inside itself are not (tracefuse-run(1))\n",
-		      out);
+		print_gates(p->model->session, out);
 }

@@ -10,12 +10,14 @@
  *                     its control block: then only the thread is recorded
  *
  * posix_spawn(), system() and popen() need nothing: from the clone to the exec
- * libc calls nothing that can be interposed, with all signals blocked.
+ * libc calls nothing that can be interposed, with all signals blocked. Only hooked `syscall`
+ * instructions make hits there: then the thread lends its slot as for vfork() (fork_lends()).
  */
 #include <pthread.h>
 #include <sched.h>
 #include <sys/types.h>
 #include "agent/providers/signal/signals.h"
+#include "agent/providers/syscalls/gates.h"
 #include "agent/providers/syscalls/syscalls.h"
 
 /* ---- fork ---- */
@@ -105,25 +107,56 @@ static void take_back(struct agent_thread *t, const struct lent *l)
 enum { LENT_MOST = 2 };
 static __thread struct lent lent[LENT_MOST] __attribute__((tls_model("initial-exec")));
 
-void vfork_begin(const void *frame);
-long vfork_end(long ret, const void *frame);
-
-/*
- * Makes sure that the thread has its slot, because the child must not take one for it.
- * no_rseq counts nested children: a child's child ends first.
- */
-void vfork_begin(const void *frame)
+/* Afterwards no_rseq counts the child, too: a child's child ends first. */
+static void lend_to_child(struct agent_thread *t)
 {
-	struct agent_thread *t = agent_thread();
-
-	call_enter(SYSCALL_vfork, NULL, frame);
-	if (!t)
-		return;
 	if (any_armed())
 		agent_thread_lend(t);
 	if (t->no_rseq < LENT_MOST)
 		lent[t->no_rseq] = lend(t);
 	t->no_rseq++;
+}
+
+static void child_gone(struct agent_thread *t)
+{
+	t->no_rseq--;
+	if (t->no_rseq < LENT_MOST)
+		take_back(t, &lent[t->no_rseq]);
+}
+
+void fork_lends(struct agent_thread *t, bool waits)
+{
+	if (!t || t->no_rseq == AGENT_SHARED)
+		return;
+	if (waits)
+		lend_to_child(t);
+	else
+		t->no_rseq = AGENT_SHARED;
+}
+
+void fork_took_back(struct agent_thread *t, bool waits, bool failed)
+{
+	if (!t || !t->no_rseq)
+		return;
+	if (waits && t->no_rseq != AGENT_SHARED)
+		child_gone(t);
+	else if (failed)
+		t->no_rseq = 0;
+}
+
+void vfork_begin(const void *frame);
+long vfork_end(long ret, const void *frame);
+
+/*
+ * Makes sure that the thread has its slot, because the child must not take one for it.
+ */
+void vfork_begin(const void *frame)
+{
+	struct agent_thread *t = agent_thread();
+
+	call_enter_own(SYSCALL_vfork, NULL, frame);
+	if (t)
+		lend_to_child(t);
 }
 
 /* Runs in the child, and then in the parent. */
@@ -134,11 +167,9 @@ long vfork_end(long ret, const void *frame)
 	if (!ret) {
 		agent_vforked();
 	} else if (t && t->no_rseq) {
-		t->no_rseq--;
-		if (t->no_rseq < LENT_MOST)
-			take_back(t, &lent[t->no_rseq]);
+		child_gone(t);
 	}
-	call_exit(SYSCALL_vfork, ret, frame);
+	call_exit_own(SYSCALL_vfork, ret, frame);
 	if (ret >= 0)
 		return ret;
 	errno = (int)-ret;

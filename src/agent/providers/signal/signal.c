@@ -34,6 +34,7 @@
 #include <ucontext.h>
 #include "agent/providers/signal/handlers.h"
 #include "agent/providers/signal/signals.h"
+#include "agent/providers/syscalls/gates.h"
 #include "agent/providers/syscalls/syscalls.h"
 #include "agent/syscall.h"
 #include "agent/x86_64/jump.h"
@@ -311,6 +312,9 @@ void signal_begin(int sig, siginfo_t *info, void *context, unsigned int n)
 		t->flags = agent_signal_flags(t, (const void *)frame);
 	}
 	*agent_alternate() = before;
+	/* The program comes back to its code by it. No gate is there (elf/gates.h). */
+	if (gates_see())
+		call_enter_own(SYSCALL_rt_sigreturn, NULL, below);
 }
 
 /* ---- Actions ---- */

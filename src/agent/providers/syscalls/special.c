@@ -57,7 +57,10 @@ static long syscall_record(long nr, const uint64_t *args, const void *call_site,
 		agent_task_unbind();
 	if ((nr == SYS_mprotect || nr == SYS_pkey_mprotect) && args[2] & PROT_WRITE)
 		agent_code_written((const void *)args[0], args[1], (int)args[2]);
-	syscall_enter(nr, args, frame);
+	if (limits_takes(nr))
+		syscall_enter_own(nr, args, frame);
+	else
+		syscall_enter(nr, args, frame);
 	if (futex)
 		thread_futex_enter(args, call_site, frame);
 	if (limits_takes(nr))
@@ -75,7 +78,10 @@ static long syscall_record(long nr, const uint64_t *args, const void *call_site,
 		agent_sandboxed(args[0] == SECCOMP_SET_MODE_STRICT ? NULL : (const void *)args[2]);
 	if (ended)
 		agent_task_again();
-	syscall_exit(nr, result, frame);
+	if (limits_takes(nr))
+		syscall_exit_own(nr, result, frame);
+	else
+		syscall_exit(nr, result, frame);
 	return r;
 }
 

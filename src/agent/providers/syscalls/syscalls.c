@@ -16,6 +16,7 @@
 #include <sys/sem.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "agent/providers/syscalls/gates.h"
 #include "agent/providers/syscalls/syscalls.h"
 
 /* Where one of the kernel's arguments comes from: see libc.h. */
@@ -244,7 +245,7 @@ static unsigned int args_of(unsigned int call)
 	return n - 1;
 }
 
-void call_enter(unsigned int call, const uint64_t *args, const void *frame)
+void call_enter_own(unsigned int call, const uint64_t *args, const void *frame)
 {
 	unsigned int n = args_of(call);
 	struct syscall_enter_record r;
@@ -264,7 +265,7 @@ void call_enter(unsigned int call, const uint64_t *args, const void *frame)
 	agent_leave(t);
 }
 
-void call_exit(unsigned int call, int64_t ret, const void *frame)
+void call_exit_own(unsigned int call, int64_t ret, const void *frame)
 {
 	struct syscall_exit_record r = { .nr = syscall_numbers[call], .ret = ret };
 	struct agent_thread *t;
@@ -278,6 +279,18 @@ void call_exit(unsigned int call, int64_t ret, const void *frame)
 	agent_leave(t);
 }
 
+void call_enter(unsigned int call, const uint64_t *args, const void *frame)
+{
+	if (!gates_see() && !(call_armed(call) && gates_may_try() && gates_try()))
+		call_enter_own(call, args, frame);
+}
+
+void call_exit(unsigned int call, int64_t ret, const void *frame)
+{
+	if (!gates_see())
+		call_exit_own(call, ret, frame);
+}
+
 /* ---- For heap.c and thread.c (hooks.h) ---- */
 
 bool syscall_wanted(long nr)
@@ -285,6 +298,22 @@ bool syscall_wanted(long nr)
 	unsigned int index = syscall_index(nr);
 
 	return index && call_armed(index - 1);
+}
+
+void syscall_enter_own(long nr, const uint64_t args[6], const void *frame)
+{
+	unsigned int index = syscall_index(nr);
+
+	if (index)
+		call_enter_own(index - 1, args, frame);
+}
+
+void syscall_exit_own(long nr, long ret, const void *frame)
+{
+	unsigned int index = syscall_index(nr);
+
+	if (index)
+		call_exit_own(index - 1, ret, frame);
 }
 
 void syscall_enter(long nr, const uint64_t args[6], const void *frame)

@@ -6,9 +6,9 @@
  *   special.c           those whose arguments or result need more than a table
  *   signal.c, fork.c, heap.c, thread.c   others, which use the functions declared here
  *
- * An event is recorded where the program calls libc. Calls that libc makes inside
- * itself (fread(), the clone3 of pthread_create()) are not seen, nor are system calls
- * that a program makes by its own instructions.
+ * An event is recorded where the kernel is called, if gates are planted (gates.h). Else it is
+ * recorded where the program calls libc, and calls that libc makes inside itself (fread(), the
+ * clone3 of pthread_create()) are not seen.
  *
  * X1  A result is the kernel's: -errno, not -1.
  * X2  errno is as the real function left it.
@@ -78,6 +78,9 @@ static inline bool call_armed(unsigned int call)
  */
 void call_enter(unsigned int call, const uint64_t *args, const void *frame);
 void call_exit(unsigned int call, int64_t ret, const void *frame);
+/* The same for a call that an instruction of ours makes: no gate sees it (gates.h). */
+void call_enter_own(unsigned int call, const uint64_t *args, const void *frame);
+void call_exit_own(unsigned int call, int64_t ret, const void *frame);
 
 /* The kernel's form of a result: -errno instead of -1. */
 static inline int64_t call_result(int64_t ret)
