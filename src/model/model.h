@@ -185,6 +185,8 @@ struct instance {
 	bool			clear;
 };
 
+struct ftrace_change;
+
 /*
  * What the running kernel, as a source, does for the model (sources/live/live.h). All are called
  * under the control lock.
@@ -211,6 +213,13 @@ struct kernel_hooks {
 	uint64_t	(*lost)(void *arg, uint32_t cpu);
 	/* A symbol of the kernel is looked for: adds all symbols, once. */
 	void		(*symbols)(void *arg);
+	/*
+	 * Other ops trace these sites than before; list NULL: any site, or settings of the graph
+	 * tracer have changed. Where the kernel refuses it, ftrace->kernel_err says so.
+	 */
+	void		(*functions)(void *arg, const struct ftrace_change *list, size_t nr);
+	/* Why the kernel's functions cannot be traced; NULL: they can. */
+	const char	*no_functions;
 };
 
 /* One command that the last server saved (R4). */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/errlog.h"
 #include "model/ftrace/ftrace.h"
 #include "model/ftrace/glob.h"
 #include "model/text.h"
@@ -356,18 +357,42 @@ static int filter_word(struct ftrace_edit *e, char *word)
 	return function_command_write(e->fi->inst, function, command, rest);
 }
 
-static int ftrace_filter_take_word(struct ftrace_edit *e)
+static int graph_or_filter_word(struct ftrace_edit *e)
 {
 	char *rest;
 
-	e->word[e->len] = '\0';
-	e->len = 0;
-	e->goes_on = e->quoted = false;
 	if (!is_graph(e->file))
 		return filter_word(e, e->word);
 	if (is_quoted(e->word))
 		cut_quoted(e->word, &rest);
 	return graph_word(e, e->word);
+}
+
+/* A session with the running kernel's events may lack the kernel's functions. */
+static void say_why_unknown(const struct ftrace_edit *e)
+{
+	const struct kernel_hooks *kernel = e->ft->model->kernel;
+	char text[256];
+
+	if (!kernel || !kernel->no_functions)
+		return;
+	snprintf(text, sizeof(text),
+		 "No program has this function, and functions of the kernel cannot be traced: %s",
+		 kernel->no_functions);
+	errlog_add(e->fi->inst->errlog, "ftrace", e->word, text, 0);
+}
+
+static int ftrace_filter_take_word(struct ftrace_edit *e)
+{
+	int err;
+
+	e->word[e->len] = '\0';
+	e->len = 0;
+	e->goes_on = e->quoted = false;
+	err = graph_or_filter_word(e);
+	if (err == -EINVAL)
+		say_why_unknown(e);
+	return err;
 }
 
 static bool ends_word(const struct ftrace_edit *e, char c)

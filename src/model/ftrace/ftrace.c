@@ -67,7 +67,7 @@ int ftrace_need_sites(struct ftrace *ft)
 	int (*load)(void *arg) = ft->load;
 
 	ft->load = NULL;
-	return load ? load(ft->changed_arg) : 0;
+	return load ? load(ft->load_arg) : 0;
 }
 
 void ftrace_instance_destroy(struct instance *inst)

@@ -219,9 +219,12 @@ struct ftrace {
 	 * an instance, graph[], max_graph_depth, tracing_thresh. NULL: programs.
 	 */
 	void		(*chosen)(void *arg);
+	void		*changed_arg;
 	/* Adds the sites at their first use: ftrace_need_sites(). NULL: none wait for that. */
 	int		(*load)(void *arg);
-	void		*changed_arg;
+	void		*load_arg;
+	/* Why the running kernel has refused the present change; 0: it has not */
+	int		kernel_err;
 };
 
 /* NULL: out of memory. */

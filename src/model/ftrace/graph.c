@@ -49,7 +49,7 @@ static struct site_control *control_of(struct session *s)
 	return session_config(s, session_header(s)->sites, sizeof(struct site_control));
 }
 
-int ftrace_graph_publish(struct model *m)
+static int graph_publish_config(struct model *m)
 {
 	struct ftrace *ft = m->ftrace;
 	struct site_control *control = control_of(m->session);
@@ -75,4 +75,15 @@ int ftrace_graph_publish(struct model *m)
 		session_config_retire(m->session, ft->graph_config, sizeof(c));
 	ft->graph_config = ref;
 	return 0;
+}
+
+int ftrace_graph_publish(struct model *m)
+{
+	const struct kernel_hooks *kernel = m->kernel;
+	const int err = graph_publish_config(m);
+
+	/* It looks at the sets, too, which the present command may have changed. */
+	if (!err && m->ftrace && !m->closing && kernel)
+		kernel->functions(kernel->arg, NULL, 0);
+	return err;
 }

@@ -249,10 +249,11 @@ int ftrace_groups_error(struct ftrace *ft)
 
 int ftrace_groups_refused(struct ftrace *ft)
 {
-	const int err = ft->groups ? ft->groups->refused : 0;
+	const int err = ft->groups && ft->groups->refused ? ft->groups->refused : ft->kernel_err;
 
 	if (ft->groups)
 		ft->groups->refused = 0;
+	ft->kernel_err = 0;
 	return err;
 }
 

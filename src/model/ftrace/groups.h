@@ -47,7 +47,7 @@ void ftrace_groups_settled(struct ftrace *ft);
 
 /* ---- For the control plane ---- */
 
-/* As ftrace_groups_error(), for a change of ops or sets. */
+/* As ftrace_groups_error(), for a change of ops or sets; or what the running kernel has said. */
 int ftrace_groups_refused(struct ftrace *ft);
 /* The ops is no longer enabled. */
 void ftrace_groups_drop(struct ftrace *ft, const struct ftrace_ops *ops);

@@ -46,7 +46,7 @@ struct step {
 	const struct ftrace_hashes *before, *after;	/* NULL: it traces nothing */
 	struct ftrace_change *changes;
 	size_t		nr;
-	bool		told;		/* ft->changed has to be called */
+	bool		told;		/* changes have to be noted: ops_tell() */
 	bool		failed;		/* no memory for the list: it is called for all sites */
 };
 
@@ -135,7 +135,23 @@ static void step_run(struct step *s, struct ftrace *ft)
 	}
 }
 
-/* Calls ft->changed. If there was no memory for the list of changes, it is called for each site. */
+/* Whether anybody has to know which sites change: running programs, a recording, the kernel. */
+static bool ops_are_told(const struct ftrace *ft)
+{
+	return ft->changed || ft->model->kernel;
+}
+
+static void ops_tell_list(struct ftrace *ft, const struct ftrace_change *list, size_t nr)
+{
+	const struct kernel_hooks *kernel = ft->model->kernel;
+
+	if (ft->changed)
+		ft->changed(ft->changed_arg, list, nr);
+	if (kernel)
+		kernel->functions(kernel->arg, list, nr);
+}
+
+/* If there was no memory for the list of changes, each site is told by itself. */
 static void ops_tell(struct step *s, struct ftrace *ft)
 {
 	struct ftrace_page *page;
@@ -144,19 +160,19 @@ static void ops_tell(struct step *s, struct ftrace *ft)
 	if (ft->model->closing)
 		s->nr = s->failed = 0;
 	if (s->nr && !s->failed)
-		ft->changed(ft->changed_arg, s->changes, s->nr);
+		ops_tell_list(ft, s->changes, s->nr);
 	else if (s->failed)
 		list_each(page, &ft->pages, node)
 			for (uint32_t i = 0; i < page->nr; i++)
-				ft->changed(ft->changed_arg,
-					    &(struct ftrace_change){ page, &page->sites[i] }, 1);
+				ops_tell_list(ft, &(struct ftrace_change){ page, &page->sites[i] },
+					      1);
 	free(s->changes);
 }
 
 static struct step step_of(const struct ftrace *ft, const struct ftrace_hashes *before,
 			   const struct ftrace_hashes *after)
 {
-	return (struct step){ .before = before, .after = after, .told = ft->changed != NULL };
+	return (struct step){ .before = before, .after = after, .told = ops_are_told(ft) };
 }
 
 /* ---- Commands ---- */
@@ -214,7 +230,8 @@ static int ops_put_in_place(struct ftrace *ft, struct ftrace_hashes *h,
 	list_each(ops, &ft->ops, node) {
 		if (ops->hashes != h)
 			continue;
-		s.told = ft->changed && first;	/* ops that share the sets trace the same sites */
+		/* Ops that share the sets trace the same sites. */
+		s.told = ops_are_told(ft) && first;
 		step_run(&s, ft);
 		first = false;
 	}
@@ -256,7 +273,7 @@ int ftrace_ops_new_page(struct ftrace *ft, struct ftrace_page *page)
 			if (!(page->sites[i].flags & FTRACE_SITE_SKIPPED) &&
 			    ops_traces(ops, page->sites[i].ip))
 				ops_count(&page->sites[i], 1);
-	if (!ft->changed)
+	if (!ops_are_told(ft))
 		return 0;
 	changes = malloc((page->nr + 1) * sizeof(*changes));
 	if (!changes)
@@ -265,7 +282,7 @@ int ftrace_ops_new_page(struct ftrace *ft, struct ftrace_page *page)
 		if (page->sites[i].flags & FTRACE_SITE_ENABLED)
 			changes[nr++] = (struct ftrace_change){ page, &page->sites[i] };
 	if (nr)
-		ft->changed(ft->changed_arg, changes, nr);
+		ops_tell_list(ft, changes, nr);
 	free(changes);
 	return ftrace_groups_refused(ft);
 }

@@ -111,9 +111,8 @@ static void arm_filter(struct live *l, const struct event *e)
 
 /* ---- enable ---- */
 
-static void arm_count(struct live *l, uint32_t id, bool on)
+static void arm_count(struct live *l, bool on)
 {
-	set_bit(l->armed, id, on);
 	/* Relaxed: the thread is woken by the descriptor, which orders. */
 	atomic_fetch_add_explicit(&l->nr_armed, on ? 1 : -1u, memory_order_relaxed);
 	if (on)
@@ -161,10 +160,18 @@ static int arm_switch(struct live *l, const struct event *e)
 		l->nr_refused++;
 		return err;
 	}
-	arm_count(l, e->id, needed);
+	set_bit(l->armed, e->id, needed);
+	arm_count(l, needed);
 	/* Relaxed: only this thread writes to it. */
 	arm_namers(l, atomic_load_explicit(&l->nr_armed, memory_order_relaxed) > 0);
 	return 0;
+}
+
+void live_arm_calls(struct live *l, bool on)
+{
+	arm_count(l, on);
+	/* Relaxed: only this thread writes to it. */
+	arm_namers(l, atomic_load_explicit(&l->nr_armed, memory_order_relaxed) > 0);
 }
 
 int live_arm_need(void *arg, struct event *e, bool needed)

@@ -9,7 +9,8 @@
 
 int live_cpu_open(struct live_cpu *c, int dir, uint32_t cpu, uint32_t page_size)
 {
-	*c = (struct live_cpu){ .cpu = cpu, .page_size = page_size, .fd = -1 };
+	*c = (struct live_cpu){ .cpu = cpu, .page_size = page_size, .fd = -1, .lost = c->lost,
+				.damaged = c->damaged, .records = c->records };
 	c->slots = malloc((size_t)LIVE_SLOTS * page_size);
 	if (!c->slots)
 		return -ENOMEM;
@@ -24,6 +25,9 @@ void live_cpu_close(struct live_cpu *c)
 	free(c->slots);
 	c->fd = -1;
 	c->slots = NULL;
+	c->page = (struct subbuf){ 0 };
+	c->next = c->tail = 0;
+	c->has = false;
 }
 
 static uint8_t *slot_at(const struct live_cpu *c, unsigned int i)

@@ -43,7 +43,7 @@ struct live_peek {
 	unsigned int	next;
 };
 
-/* dir: of per_cpu/cpuN. 0 or -errno */
+/* dir: of per_cpu/cpuN. Totals stay, so *c is 0 at the first time. 0 or -errno */
 int live_cpu_open(struct live_cpu *c, int dir, uint32_t cpu, uint32_t page_size);
 void live_cpu_close(struct live_cpu *c);
 /*

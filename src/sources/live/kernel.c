@@ -219,7 +219,7 @@ static int make_instance(struct kernel *k)
 }
 
 /* The instance that root has lent; dir -1: none. */
-static struct kernel borrowed = { .top = -1, .dir = -1, .names = -1 };
+static struct kernel borrowed = { .top = -1, .dir = -1, .calls = -1, .names = -1 };
 
 int kernel_borrow(struct kernel *k, const char *name)
 {
@@ -229,7 +229,7 @@ int kernel_borrow(struct kernel *k, const char *name)
 	if (top < 0)
 		return top;
 	snprintf(path, sizeof(path), "instances/%s", name);
-	*k = (struct kernel){ .top = -1 };
+	*k = (struct kernel){ .top = -1, .calls = -1 };
 	snprintf(k->name, sizeof(k->name), "%s", name);
 	k->dir = openat(top, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	err = k->dir < 0 ? -errno : 0;
@@ -248,7 +248,7 @@ int kernel_open(struct kernel *k, char *why, size_t size)
 		borrowed.dir = borrowed.names = -1;
 		return 0;
 	}
-	k->dir = k->names = -1;
+	k->dir = k->calls = k->names = -1;
 	k->top = kernel_find();
 	if (k->top < 0)
 		return kernel_refuse(k->top, "/sys/kernel/tracing", why, size);
@@ -262,18 +262,29 @@ int kernel_open(struct kernel *k, char *why, size_t size)
 	return err;
 }
 
+static void path_of_calls(const struct kernel *k, char path[KERNEL_NAME + 32])
+{
+	snprintf(path, KERNEL_NAME + 32, "instances/%s-calls", k->name);
+}
+
+int kernel_open_calls(struct kernel *k)
+{
+	char path[KERNEL_NAME + 32];
+
+	if (k->calls >= 0)
+		return 0;
+	path_of_calls(k, path);
+	if (mkdirat(k->top, path, 0750) && errno != EEXIST)
+		return -errno;
+	k->calls = openat(k->top, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return k->calls < 0 ? -errno : 0;
+}
+
 /* Somebody may have a file of it open for a moment. If it stays, the next server removes it. */
-static void remove_instance(const struct kernel *k)
+static void remove_dir(const struct kernel *k, const char *path)
 {
 	const struct timespec pause = { .tv_nsec = REMOVE_MS * 1000000 };
-	char path[KERNEL_NAME + 16];
 
-	snprintf(path, sizeof(path), "instances/%s", k->name);
-	kernel_write(k->dir, "events/enable", "0");
-	close(k->dir);
-	/* If it is lent, its keeper does the rest. */
-	if (k->top < 0)
-		return;
 	for (int i = 0; i < REMOVE_TRIES; i++) {
 		if (!unlinkat(k->top, path, AT_REMOVEDIR) || errno != EBUSY)
 			return;
@@ -281,13 +292,38 @@ static void remove_instance(const struct kernel *k)
 	}
 }
 
+static void remove_instance(const struct kernel *k)
+{
+	char path[KERNEL_NAME + 16];
+
+	snprintf(path, sizeof(path), "instances/%s", k->name);
+	kernel_write(k->dir, "events/enable", "0");
+	close(k->dir);
+	/* If it is lent, its keeper does the rest. */
+	if (k->top >= 0)
+		remove_dir(k, path);
+}
+
+void kernel_close_calls(struct kernel *k)
+{
+	char path[KERNEL_NAME + 32];
+
+	if (k->calls < 0)
+		return;
+	path_of_calls(k, path);
+	close(k->calls);
+	k->calls = -1;
+	remove_dir(k, path);
+}
+
 void kernel_close(struct kernel *k)
 {
+	kernel_close_calls(k);
 	if (k->dir >= 0)
 		remove_instance(k);
 	if (k->top >= 0)
 		close(k->top);
 	if (k->names >= 0)
 		close(k->names);
-	k->dir = k->top = k->names = -1;
+	k->dir = k->calls = k->top = k->names = -1;
 }

@@ -5,6 +5,9 @@
  * An instance is named tracefuse-PID-START-NS: the server's process, when it began (in clock ticks
  * since the machine did), and its name space of pids. So the next server knows those whose owner is
  * gone, and removes them. No mount option of tracefs is ever set: it would hold for all mounts.
+ *
+ * A second instance, with "-calls" behind that name, has the function tracers. A tracer that begins
+ * or ends empties the buffers of its instance, and does so only while nobody reads them.
  */
 #ifndef TRACEFUSE_SOURCES_LIVE_KERNEL_H
 #define TRACEFUSE_SOURCES_LIVE_KERNEL_H
@@ -17,6 +20,7 @@ enum { KERNEL_NAME = 96 };
 struct kernel {
 	int	top;		/* descriptor of the directory; -1: none, root has lent the rest */
 	int	dir;		/* of the instance; -1: none */
+	int	calls;		/* of the instance for calls of functions; -1: none */
 	int	names;		/* of saved_cmdlines; -1: it cannot be read */
 	char	name[KERNEL_NAME];
 };
@@ -31,6 +35,9 @@ int kernel_open(struct kernel *k, char *why, size_t size);
  * child, has this one.
  */
 int kernel_borrow(struct kernel *k, const char *name);
+/* Makes the instance for calls, if there is none yet. 0 or -errno */
+int kernel_open_calls(struct kernel *k);
+void kernel_close_calls(struct kernel *k);
 /* The directory in which the events are described. */
 static inline int kernel_events(const struct kernel *k)
 {

@@ -136,7 +136,7 @@ static void close_others(int answer, int life)
 static void keep(int answer, int life, const struct owner *o)
 {
 	struct answer a = { 0 };
-	struct kernel k = { .top = -1, .dir = -1 };
+	struct kernel k = { .top = -1, .dir = -1, .calls = -1 };
 
 	close_others(answer, life);
 	keeper_detach(answer, life);

@@ -74,16 +74,24 @@ static uint64_t hook_lost(void *arg, uint32_t cpu)
 
 	pthread_mutex_lock(&l->lock);
 	lost = cpu < l->nr_cpus ? l->cpus[cpu].lost : 0;
+	if (cpu < l->nr_cpus && l->nr_cursors > l->nr_cpus)
+		lost += l->cpus[l->nr_cpus + cpu].lost;
 	pthread_mutex_unlock(&l->lock);
 	return lost;
+}
+
+static void hook_settle(void *arg)
+{
+	live_arm_settle(arg);
+	live_functions_settle(arg);
 }
 
 static void set_hooks(struct live *l)
 {
 	l->hooks = (struct kernel_hooks){
 		.arg = l, .need = live_arm_need, .watch = live_arm_watch, .barrier = hook_barrier,
-		.hold = hook_hold, .settle = live_arm_settle, .lost = hook_lost,
-		.symbols = live_import_symbols,
+		.hold = hook_hold, .settle = hook_settle, .lost = hook_lost,
+		.symbols = live_import_symbols, .functions = live_functions_changed,
 	};
 	l->model->kernel = &l->hooks;
 }
@@ -98,46 +106,53 @@ static int write_number(int dir, const char *file, unsigned int number)
 	return kernel_write(dir, file, text);
 }
 
-static uint32_t page_size_of(const struct live *l)
+static uint32_t page_size_of(int instance)
 {
 	size_t len;
-	char *text = kernel_read(l->kernel.dir, "buffer_subbuf_size_kb", &len);
+	char *text = kernel_read(instance, "buffer_subbuf_size_kb", &len);
 	const uint32_t kb = text ? (uint32_t)atoi(text) : 0;
 
 	free(text);
 	return kb ? kb << 10 : (uint32_t)sysconf(_SC_PAGESIZE);
 }
 
-static int open_cpu(struct live *l, uint32_t cpu, uint32_t page_size)
+static int open_cpu(struct live_cpu *c, int instance, uint32_t cpu, uint32_t page_size)
 {
 	char path[64];
 	int dir, err;
 
+	c->cpu = cpu;
+	c->fd = -1;
 	snprintf(path, sizeof(path), "per_cpu/cpu%" PRIu32, cpu);
-	dir = openat(l->kernel.dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	/* A number that no CPU of this machine has. */
-	if (dir < 0 && errno == ENOENT) {
-		l->cpus[cpu] = (struct live_cpu){ .cpu = cpu, .fd = -1 };
-		return 0;
-	}
+	dir = openat(instance, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	/* ENOENT: a number that no CPU of this machine has. */
 	if (dir < 0)
-		return -errno;
-	err = live_cpu_open(&l->cpus[cpu], dir, cpu, page_size);
+		return errno == ENOENT ? 0 : -errno;
+	err = live_cpu_open(c, dir, cpu, page_size);
 	close(dir);
+	return err;
+}
+
+int live_open_cpus(struct live *l, int dir, uint32_t first)
+{
+	const uint32_t page_size = page_size_of(dir);
+	int err = 0;
+
+	l->nr_cursors = first;
+	for (uint32_t i = 0; !err && i < l->nr_cpus; i++) {
+		err = open_cpu(&l->cpus[first + i], dir, i, page_size);
+		l->nr_cursors++;
+	}
 	return err;
 }
 
 static int open_cpus(struct live *l)
 {
-	const uint32_t page_size = page_size_of(l);
-	int err = 0;
-
-	l->cpus = calloc(l->model->nr_cpus, sizeof(*l->cpus));
+	l->cpus = calloc(2 * l->model->nr_cpus, sizeof(*l->cpus));
 	if (!l->cpus)
 		return -ENOMEM;
-	for (; !err && l->nr_cpus < l->model->nr_cpus; l->nr_cpus++)
-		err = open_cpu(l, l->nr_cpus, page_size);
-	return err;
+	l->nr_cpus = l->model->nr_cpus;
+	return live_open_cpus(l, l->kernel.dir, 0);
 }
 
 int live_set_buffers(int dir)
@@ -200,6 +215,7 @@ static int live_begin(struct live *l)
 	if (!err) {
 		set_hooks(l);
 		live_arm_all(l);
+		live_functions_begin(l);
 	}
 	return err;
 }
@@ -224,6 +240,7 @@ int live_create(struct model *m, struct live **out, char *why, size_t size)
 	m->has_kernel = true;
 	l->wake = -1;
 	pthread_mutex_init(&l->lock, NULL);
+	l->kernel.calls = -1;
 	err = kernel_open(&l->kernel, why, size);
 	if (!err) {
 		err = live_begin(l);
@@ -247,7 +264,8 @@ void live_destroy(struct live *l)
 	live_merge_end(l);
 	if (l->model->kernel == &l->hooks)
 		l->model->kernel = NULL;
-	for (uint32_t i = 0; i < l->nr_cpus; i++)
+	live_functions_end(l);
+	for (uint32_t i = 0; i < l->nr_cursors; i++)
 		live_cpu_close(&l->cpus[i]);
 	kernel_close(&l->kernel);
 	if (l->slot)
@@ -271,7 +289,7 @@ static void print_losses(const struct live *l, FILE *out)
 {
 	uint64_t lost = 0, damaged = 0;
 
-	for (uint32_t i = 0; i < l->nr_cpus; i++) {
+	for (uint32_t i = 0; i < l->nr_cursors; i++) {
 		lost += l->cpus[i].lost;
 		damaged += l->cpus[i].damaged;
 	}
@@ -323,6 +341,7 @@ void live_print(struct live *l, FILE *out)
 	print_losses(l, out);
 	print_merged(l, out);
 	pthread_mutex_unlock(&l->lock);
+	live_functions_print(l, out);
 	if (l->no_stacks)
 		fputs("note the kernel records no stacks: its events have none\n", out);
 	if (l->nr_refused)

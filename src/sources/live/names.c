@@ -106,7 +106,7 @@ static bool names_hold(const struct live *l)
 	/* Relaxed: see arm_namers(). */
 	if (!atomic_load_explicit(&l->names_told, memory_order_relaxed))
 		return false;
-	for (uint32_t i = 0; i < l->nr_cpus; i++)
+	for (uint32_t i = 0; i < l->nr_cursors; i++)
 		if (l->cpus[i].lost || l->cpus[i].damaged)
 			return false;
 	return true;

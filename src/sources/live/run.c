@@ -99,6 +99,10 @@ static void pass(struct live *l, struct live_cpu *c)
 	l->late += r->time < l->passed;
 	if (r->time > l->passed)
 		l->passed = r->time;
+	if (c >= l->cpus + l->nr_cpus) {
+		live_calls_pass(l, c);
+		return;
+	}
 	if ((!planned && !observe) || r->type == l->stack_type) {
 		if (tells) {
 			live_names_follow(l, r, true);
@@ -133,7 +137,7 @@ static struct live_cpu *first_of(struct live *l, uint64_t horizon, uint64_t *unt
 	struct live_cpu *first = NULL;
 
 	*until = horizon;
-	for (struct live_cpu *c = l->cpus; c < l->cpus + l->nr_cpus; c++) {
+	for (struct live_cpu *c = l->cpus; c < l->cpus + l->nr_cursors; c++) {
 		if (!c->has)
 			continue;
 		if (!first || c->record.time < first->record.time) {
@@ -165,7 +169,7 @@ static bool read_cpus(struct live *l, uint64_t now, uint64_t *complete)
 	bool more = false;
 
 	*complete = now;
-	for (struct live_cpu *c = l->cpus; c < l->cpus + l->nr_cpus; c++) {
+	for (struct live_cpu *c = l->cpus; c < l->cpus + l->nr_cursors; c++) {
 		more |= live_cpu_read(c, now) && c->complete < now;
 		if (c->complete < *complete)
 			*complete = c->complete;
@@ -214,24 +218,33 @@ static int wait_ms(const struct live *l)
 	return atomic_load_explicit(&l->nr_armed, memory_order_relaxed) ? LIVE_SPAN_MS : -1;
 }
 
+/* Cursors may have come. Under live->lock. */
+static nfds_t wait_fds(const struct live *l, struct pollfd *p)
+{
+	p[0] = (struct pollfd){ .fd = l->wake, .events = POLLIN };
+	for (uint32_t i = 0; i < l->nr_cursors; i++)
+		p[i + 1] = (struct pollfd){ .fd = l->cpus[i].fd, .events = POLLIN };
+	return l->nr_cursors + 1;
+}
+
 static void *live_thread(void *arg)
 {
 	struct live *l = arg;
-	struct pollfd *p = calloc(l->nr_cpus + 1, sizeof(*p));
+	struct pollfd *p = calloc(2 * l->nr_cpus + 1, sizeof(*p));
+	nfds_t nr = 1;
 
 	if (!p)
 		return NULL;	/* barriers read */
 	p[0] = (struct pollfd){ .fd = l->wake, .events = POLLIN };
-	for (uint32_t i = 0; i < l->nr_cpus; i++)
-		p[i + 1] = (struct pollfd){ .fd = l->cpus[i].fd, .events = POLLIN };
 	while (!is_ending(l)) {
 		const int ms = wait_ms(l);
 
 		/* Pages that are left of what nobody wants would be readable for ever. */
-		if (poll(p, ms < 0 ? 1 : l->nr_cpus + 1, ms) > 0 && p[0].revents)
+		if (poll(p, ms < 0 ? 1 : nr, ms) > 0 && p[0].revents)
 			drain_wake(l);
 		pthread_mutex_lock(&l->lock);
 		live_round(l);
+		nr = wait_fds(l, p);
 		pthread_mutex_unlock(&l->lock);
 	}
 	free(p);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <time.h>
 
+#include "model/ftrace/ftrace.h"
 #include "model/model.h"
 #include "plane/plane.h"
 #include "sources/live/cpu.h"
@@ -41,6 +42,53 @@ struct live_clock {
 struct live_name {
 	int		pid;
 	char		name[LAYOUT_COMM_LEN];
+};
+
+/* Functions of one module of the kernel, or of none. */
+struct live_page {
+	struct ftrace_page *page;
+	uint64_t	lo, hi;		/* the first address, and the last one */
+	uint32_t	first;		/* its place in words[] */
+};
+
+/* What the kernel's instance for calls does. */
+enum live_tracer { LIVE_NOP, LIVE_FUNCTION, LIVE_GRAPH };
+
+/* Where the fields are in the kernel's records. */
+struct live_layout {
+	uint32_t	parent_ip;
+	uint32_t	entry_depth;
+	uint32_t	retval;		/* 0: it records none */
+	uint32_t	exit_depth, overrun, calltime, rettime;
+};
+
+struct live_task;
+
+/* Calls of the kernel's functions: functions.c, calls.c. */
+struct live_calls {
+	/* under the control lock */
+	char		why_not[128];	/* why they cannot be traced; "": they can */
+	bool		has_graph;	/* function_graph works in instances */
+	bool		loaded;
+	bool		by_number;	/* the kernel's list has the order of pages[0] */
+	bool		busy, again;	/* live_functions_changed() runs; once more */
+	bool		on;		/* tracing_on of the instance */
+	enum live_tracer tracer;	/* current_tracer of the instance */
+	uint32_t	nr_chosen;
+	uint8_t		*chosen;	/* by site: the kernel calls the tracer there */
+	uint32_t	*new_words;
+	char		*pids[2];	/* of set_ftrace_pid, _notrace_pid; NULL: nothing */
+	int		err;		/* the kernel has refused something */
+
+	struct live_layout layout;	/* does not change */
+
+	/* under live->lock */
+	struct live_page *pages;
+	uint32_t	nr_pages, nr_sites;
+	uint32_t	*words;		/* by site: enum site_word */
+	struct graph_config config;
+	struct live_task **tasks;	/* NULL: none yet */
+	uint64_t	records, unknown;
 };
 
 struct live {
@@ -80,7 +128,9 @@ struct live {
 	_Atomic bool	expects_stacks;
 	struct live_clock clock;
 	uint32_t	nr_cpus;
-	struct live_cpu	*cpus;
+	struct live_cpu	*cpus;		/* of the events, then as many of calls */
+	uint32_t	nr_cursors;	/* nr_cpus, or twice as many */
+	struct live_calls calls;
 	uint64_t	passed;		/* the latest time that has passed */
 	/* merge.c */
 	struct ring_consumer *staged;	/* NULL: nothing was ever staged */
@@ -147,6 +197,8 @@ void live_names_save(struct live *l);
 int live_arm_need(void *arg, struct event *e, bool needed);
 void live_arm_watch(void *arg, struct event *e, bool on);
 void live_arm_settle(void *arg);
+/* Calls of functions are recorded, or no more: as if one more event were enabled. */
+void live_arm_calls(struct live *l, bool on);
 /* Each event that has a plan already. */
 void live_arm_all(struct live *l);
 
@@ -169,6 +221,30 @@ int live_import(struct live *l);
 void live_import_symbols(void *arg);
 /* What a stack may begin with. */
 void live_import_probes(struct live *l);
+
+/* ---- live.c ---- */
+
+/* Opens the buffers of an instance: its cursors begin at cpus[first]. 0 or -errno */
+int live_open_cpus(struct live *l, int dir, uint32_t first);
+
+/* ---- functions.c; under the control lock ---- */
+
+/* Finds out whether functions of the kernel can be traced, and offers them. */
+void live_functions_begin(struct live *l);
+/* After live_run_end(). */
+void live_functions_end(struct live *l);
+/* struct kernel_hooks */
+void live_functions_changed(void *arg, const struct ftrace_change *list, size_t nr);
+/* A command has ended. */
+void live_functions_settle(struct live *l);
+void live_functions_print(struct live *l, FILE *out);
+
+/* ---- calls.c; under live->lock ---- */
+
+/* Passes a record of the instance for calls. */
+void live_calls_pass(struct live *l, const struct live_cpu *c);
+/* All tasks are in no call that is known. */
+void live_calls_forget(struct live_calls *calls);
 
 /* ---- merge.c: R28 ---- */
 

@@ -232,8 +232,10 @@ void calls_offer(struct source *src)
 {
 	struct ftrace *ft = src->model->ftrace;
 
-	if (ft->changed_arg == src && !ftrace_present(src->model))
+	if (ft->changed_arg == src && !ftrace_present(src->model)) {
 		ft->load = recorded_functions_load;
+		ft->load_arg = src;
+	}
 }
 
 void calls_forget(struct source *src)

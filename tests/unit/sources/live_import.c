@@ -5,23 +5,7 @@
  *
  * A folder in memory stands for the tracefs, and for the instance in it.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <ftw.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#include <cmocka.h>
-
-#include "../session/temp_place.h"
-#include "session/session.h"
-#include "sources/live/state.h"
+#include "live_fixture.h"
 
 #define COMMON									\
 	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"	\
@@ -31,31 +15,6 @@
 #define FIELD "\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n"
 #define PRINT "\nprint fmt: \"size=%d\", REC->size\n"
 
-struct fixture {
-	struct session	*session;
-	struct model	*model;
-	struct live	*live;
-	char		dir[128];
-};
-
-static void put(const struct fixture *f, const char *path, const char *text, size_t len)
-{
-	char whole[512], *slash;
-	int fd;
-
-	snprintf(whole, sizeof(whole), "%s/%s", f->dir, path);
-	slash = whole + strlen(f->dir);
-	while ((slash = strchr(slash + 1, '/'))) {
-		*slash = '\0';
-		mkdir(whole, 0700);
-		*slash = '/';
-	}
-	fd = open(whole, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, text, len), len);
-	close(fd);
-}
-
 static void put_event(const struct fixture *f, const char *name, unsigned int id, const char *rest)
 {
 	char path[256], text[1024];
@@ -63,50 +22,6 @@ static void put_event(const struct fixture *f, const char *name, unsigned int id
 	snprintf(path, sizeof(path), "events/lies/%s/format", name);
 	snprintf(text, sizeof(text), "name: %s\nID: %u\nformat:\n%s", name, id, rest);
 	put(f, path, text, strlen(text));
-}
-
-static int set_up(void **state)
-{
-	static const struct session_params small = { .nr_cpus = 2, .nr_slots = 32,
-						    .memory = 256 << 20 };
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	snprintf(f->dir, sizeof(f->dir), "%s/fake", temp_place_dir);
-	assert_int_equal(mkdir(f->dir, 0700), 0);
-	assert_int_equal(session_create(NULL, &small, &f->session), 0);
-	assert_int_equal(model_create(f->session, &f->model), 0);
-	f->live = calloc(1, sizeof(*f->live));
-	f->live->model = f->model;
-	f->live->wake = -1;
-	f->live->kernel.dir = f->live->kernel.names = -1;
-	f->live->kernel.top = open(f->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	f->live->kernel.dir = dup(f->live->kernel.top);
-	pthread_mutex_init(&f->live->lock, NULL);
-	assert_int_equal(live_names_create(f->live), 0);
-	*state = f;
-	return 0;
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-	return remove(path);
-}
-
-static int tear_down(void **state)
-{
-	struct fixture *f = *state;
-
-	live_names_destroy(f->live);
-	close(f->live->kernel.top);
-	close(f->live->kernel.dir);
-	for (uint32_t id = 0; id < LAYOUT_OWN_IDS; id++)
-		free(f->live->filters[id]);
-	free(f->live);
-	model_destroy(f->model);
-	session_destroy(f->session);
-	nftw(f->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-	free(f);
-	return 0;
 }
 
 /* ---- formats ---- */
@@ -191,16 +106,6 @@ static void a_file_comes_whole(void **state)
 }
 
 /* ---- what another process has changed ---- */
-
-static void text_is(const struct fixture *f, const char *path, const char *wanted)
-{
-	size_t len;
-	char *text = kernel_read(f->live->kernel.dir, path, &len);
-
-	assert_non_null(text);
-	assert_string_equal(text, wanted);
-	free(text);
-}
 
 static void changes_of_others_are_undone_and_counted(void **state)
 {
