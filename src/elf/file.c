@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "elf/file.h"
@@ -113,14 +112,13 @@ static int image_reserve(struct elf_file *f, uint64_t size)
 /* Devices and pipes must not block the server. */
 static int file_open(const char *path, struct elf_file *f)
 {
-	struct stat st;
 	int err;
 
 	*f = (struct elf_file){ .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) };
 	if (f->fd < 0)
 		return -errno;
-	err = fstat(f->fd, &st) || !S_ISREG(st.st_mode) ?
-	      -EINVAL : image_reserve(f, (uint64_t)st.st_size);
+	err = fstat(f->fd, &f->status) || !S_ISREG(f->status.st_mode) ?
+	      -EINVAL : image_reserve(f, (uint64_t)f->status.st_size);
 	if (!err && !image_headers(&f->image))
 		err = f->err ? f->err : -EINVAL;
 	if (err)

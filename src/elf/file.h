@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "elf/image.h"
 
@@ -34,6 +35,7 @@ typedef int (*elf_reader)(const char *path, const struct elf_want *want, void *o
 struct elf_file {
 	struct image	image;
 	int		fd;
+	struct stat	status;		/* before anything was read */
 	uint8_t		*has;		/* a bit for each block that is read */
 	uint64_t	taken;		/* bytes that are read */
 	uint64_t	asked;		/* requests for blocks, repeated ones included */

@@ -5,10 +5,12 @@
 
 #include "elf/file.h"
 #include "elf/moved.h"
+#include "elf/site_cache.h"
 #include "elf/sites.h"
 
-static int find(struct elf_sites *out, struct image *im)
+static int find(struct elf_sites *out, struct elf_file *f, const struct elf_want *want)
 {
+	struct image *im = &f->image;
 	size_t room = image_is_code(im) ? sites_in_image(im, NULL, 0) : 0;
 
 	if (!room)
@@ -21,8 +23,9 @@ static int find(struct elf_sites *out, struct image *im)
 	return 0;
 }
 
-static int find_moved(struct elf_sites *out, struct image *im)
+static int find_moved(struct elf_sites *out, struct elf_file *f, const struct elf_want *want)
 {
+	struct image *im = &f->image;
 	struct code_file code;
 	size_t size;
 	void *memory;
@@ -30,6 +33,8 @@ static int find_moved(struct elf_sites *out, struct image *im)
 	if (!image_is_code(im))
 		return 0;
 	image_functions(im);
+	if (site_cache_load(f, want, out))
+		return 0;
 	size = code_room(im);
 	if (!size)
 		return 0;
@@ -41,13 +46,16 @@ static int find_moved(struct elf_sites *out, struct image *im)
 		out->nr = out->v ? moved_sites(&code, out->v) : 0;
 	}
 	free(memory);
+	if (out->v && !f->err)
+		site_cache_store(f, want, out);
 	return 0;
 }
 
-static int read_all(struct elf_sites *out, struct elf_file *f,
-		    int (*find)(struct elf_sites *out, struct image *im))
+static int read_all(struct elf_sites *out, struct elf_file *f, const struct elf_want *want,
+		    int (*find)(struct elf_sites *out, struct elf_file *f,
+				const struct elf_want *want))
 {
-	int err = find(out, &f->image);
+	int err = find(out, f, want);
 
 	if (!err && out->nr)
 		err = elf_symbols_of(f, &out->symbols);
@@ -57,7 +65,8 @@ static int read_all(struct elf_sites *out, struct elf_file *f,
 }
 
 static int read_with(const char *path, const struct elf_want *want, struct elf_sites *out,
-		     int (*find)(struct elf_sites *out, struct image *im))
+		     int (*find)(struct elf_sites *out, struct elf_file *f,
+				const struct elf_want *want))
 {
 	struct elf_file f;
 	int err = elf_file_open(path, want, &f);
@@ -65,7 +74,7 @@ static int read_with(const char *path, const struct elf_want *want, struct elf_s
 	*out = (struct elf_sites){ 0 };
 	if (err)
 		return err;
-	err = read_all(out, &f, find);
+	err = read_all(out, &f, want, find);
 	elf_file_close(&f);
 	if (err)
 		elf_sites_free(out);

@@ -11,6 +11,8 @@
  *   READY  ---------------------------------------------->  waits until the setup has been applied
  *          <---- reply {barrier}                            at once, if that takes longer
  *          <---- reply {}                                   when the process may continue
+ *   PLACES {number} ------------------------------------>  reads the file of a DSO that has no
+ *          <---- reply {}                                   sites of a compiler: site_set.places
  *   DSO {number} ---------------------------------------->  it has been loaded and has sites
  *          <---- reply {barrier}                            its words are published now, or it is
  *          <---- reply {}                                   not traced; a second reply, within a
@@ -44,7 +46,8 @@ enum attach_kind {
 	ATTACH_READY,
 	ATTACH_PID,
 	ATTACH_CHILD,
-	ATTACH_DSO
+	ATTACH_DSO,
+	ATTACH_PLACES
 };
 
 enum {
@@ -64,7 +67,7 @@ struct attach_request {
 	uint32_t	no_membarrier;	/* HELLO: the process may not register for membarrier */
 	/*
 	 * HELLO: 1: the process knows its creator's sets of pids; EVENTS: how many there are; PID:
-	 * thread id in the process's own name space; DSO: its number
+	 * thread id in the process's own name space; DSO, PLACES: its number
 	 */
 	uint32_t	value;
 	uint32_t	number;		/* number of the request on this connection */

@@ -559,7 +559,20 @@ struct site_set {
 	/* uint32_t[], 0: none; set once, when the first of them is switched on */
 	_Atomic config_ref words;
 	_Atomic uint32_t nr;
-	uint32_t	pad;
+	/*
+	 * Of a file without a compiler's sites: what the server has found in it, so that programs
+	 * need not read its code. struct site_place[], by address; 0: not read. nr_places is stored
+	 * first.
+	 */
+	_Atomic uint32_t nr_places;
+	_Atomic config_ref places;
+};
+
+/* A function whose first instructions are to be moved (elf/sites.h). */
+struct site_place {
+	uint64_t	at;		/* site.at */
+	uint8_t		len, skip, unreturned;
+	uint8_t		pad[5];
 };
 
 /*

@@ -21,7 +21,7 @@ golden=$here/../golden
 recording=$golden/scenarios/01-keys-basic/trace.dat
 nr=0
 work=$(mktemp -d /dev/shm/tracefuse-test-XXXXXX) || exit 1
-export XDG_RUNTIME_DIR="$work"
+export XDG_RUNTIME_DIR="$work" XDG_CACHE_HOME="$work/cache"
 unset TRACEFUSE_SESSION
 
 end_all() {

@@ -197,7 +197,7 @@ int request_send(struct attach_request *q, const void *more, size_t extra)
 	q->number = ++agent.conn.asked;
 	agent.conn.patience = patience_begin();
 	/* A DSO's functions are traced when the words are there: the program waits no longer. */
-	if (q->kind == ATTACH_DSO && !agent.starting)
+	if ((q->kind == ATTACH_DSO || q->kind == ATTACH_PLACES) && !agent.starting)
 		agent.conn.patience.rounds = AGENT_ROUNDS;
 	do
 		n = agent_syscall(SYS_sendmsg, agent.conn.fd, &msg, MSG_NOSIGNAL);

@@ -26,7 +26,9 @@
 
 enum { PAGE = 4096, SPARE = 16, SITELESS_PLACES = 4,
        /* bytes of a stub and moved code, about */
-       MOVED_ROOM = 64 };
+       MOVED_ROOM = 64,
+       /* bytes that a place displaces */
+       MOVED_LEAST = 5, MOVED_MOST = 30 };
 
 struct site_state sites;
 bool patch_has_xsave;
@@ -237,37 +239,105 @@ static void moved_compare(struct known *k, const struct image *im)
 	}
 }
 
-static void moved_list(struct known *k, const struct image *im, struct code_file *code)
+static void moved_list(struct known *k, struct code_file *code)
 {
 	k->room = code->nr_functions;
 	k->dso.sites = k->room ? site_memory(k->room) : NULL;
 	k->dso.nr = k->dso.sites ? moved_sites(code, k->dso.sites) : 0;
-	moved_compare(k, im);
-	if (k->dso.sites && !k->dso.nr)
-		agent_syscall(SYS_munmap, k->dso.sites, k->room * sizeof(struct site));
 }
 
-/* Takes time, so only in sessions where somebody asks for functions. */
-static bool moved_find(struct known *k, const struct file *f)
+/* Takes time: reads all of the file's code. */
+static void moved_find(struct known *k, const struct image *im)
 {
+	const size_t size = code_room(im);
 	struct code_file code;
-	struct image im;
-	size_t size;
 	long memory;
 
-	if (!is_asked(k->path) || !image_open(&im, f->bytes, f->size))
-		return false;
-	size = code_room(&im);
 	memory = size ? agent_syscall(SYS_mmap, 0, size, PROT_READ | PROT_WRITE,
 				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
 		      : -ENOEXEC;
 	if (is_error(memory))
+		return;
+	if (code_open(&code, im, (void *)memory, size))
+		moved_list(k, &code);
+	agent_syscall(SYS_munmap, memory, size);
+}
+
+/* NULL: the server has not read the file. *nr: how many there are */
+static const struct site_place *places_of(const struct known *k, uint32_t *nr)
+{
+	const struct site_set *set = &sites_control()->sets[k->number % LAYOUT_MAX_DSOS];
+	/* Acquire: the list is there. Pairs with the release in program_places_publish(). */
+	const config_ref ref = atomic_load_explicit(&set->places, memory_order_acquire);
+
+	/* Relaxed: stored before. */
+	*nr = atomic_load_explicit(&set->nr_places, memory_order_relaxed);
+	if (!ref || ref >= agent.plane.config_size ||
+	    *nr * sizeof(struct site_place) > agent.plane.config_size - ref)
+		return NULL;
+	return plane_config(&agent.plane, ref);
+}
+
+/* Whether the place can be one: in code, behind the one in front of it. */
+static bool place_fits(const struct known *k, const struct site_place *p, uint64_t behind)
+{
+	const uintptr_t at = k->dso.bias + p->at;
+
+	if (p->at < behind || p->skip >= SITE_NR_SKIPS || p->len > MOVED_MOST ||
+	    (!p->skip && p->len < MOVED_LEAST))
+		return false;
+	for (unsigned int i = 0; i < k->dso.nr_texts; i++)
+		if (at >= k->dso.texts[i].low && at + p->len <= k->dso.texts[i].high)
+			return true;
+	return false;
+}
+
+/* False: the file is to be read. */
+static bool places_take(struct known *k)
+{
+	uint32_t nr;
+	const struct site_place *p = places_of(k, &nr);
+	uint64_t behind = 0;
+
+	if (!p)
+		return false;
+	k->room = nr;
+	k->dso.sites = nr ? site_memory(nr) : NULL;
+	for (uint32_t i = 0; k->dso.sites && i < nr; i++) {
+		if (!place_fits(k, &p[i], behind)) {
+			agent_syscall(SYS_munmap, k->dso.sites, nr * sizeof(struct site));
+			k->dso.sites = NULL;
+			return false;
+		}
+		behind = p[i].at + (p[i].len ? p[i].len : 1);
+		k->dso.sites[i] = (struct site){
+			.at = p[i].at, .kind = SITE_MOVED, .len = p[i].len, .skip = p[i].skip,
+			.unreturned = p[i].unreturned, .number = i,
+		};
+	}
+	k->dso.nr = k->dso.sites ? nr : 0;
+	return true;
+}
+
+/* Finds the functions of a DSO that is `unread`. -> whether there are some */
+static bool known_read(struct known *k)
+{
+	struct known now = { .dso.bias = k->dso.bias };
+	struct image im;
+	struct file f;
+
+	if (!file_map(*k->path ? k->path : "/proc/self/exe", &f))
 		return false;
 	sites_ask_memory();
-	if (code_open(&code, &im, (void *)memory, size))
-		moved_list(k, &im, &code);
-	agent_syscall(SYS_munmap, memory, size);
-	return k->dso.nr != 0;
+	if (is_loaded(&now, &f) && image_open(&im, f.bytes, f.size)) {
+		if (!places_take(k))
+			moved_find(k, &im);
+		moved_compare(k, &im);
+	}
+	agent_syscall(SYS_munmap, f.bytes, f.size);
+	if (k->dso.sites && !k->dso.nr)
+		agent_syscall(SYS_munmap, k->dso.sites, k->room * sizeof(struct site));
+	return k->dso.nr;
 }
 
 static bool find_in(struct known *k, const struct file *f, uint64_t contents)
@@ -278,7 +348,8 @@ static bool find_in(struct known *k, const struct file *f, uint64_t contents)
 		return false;
 	if (!room) {
 		siteless_note(contents);
-		return k->alone && moved_find(k, f);
+		k->unread = k->alone && is_asked(k->path);
+		return k->unread;
 	}
 	sites_ask_memory();
 	if (k->program)
@@ -558,20 +629,46 @@ static void moved_note(uint32_t number)
 	atomic_store_explicit(&tables->dsos[number].moved, 1, memory_order_relaxed);
 }
 
+static bool known_number(struct known *k, struct dso_place *place)
+{
+	if (!dso_place(k->start, k->end, k->path, place) || place->number >= LAYOUT_MAX_DSOS)
+		return false;
+	k->number = place->number;
+	if (k->unread)
+		moved_note(k->number);
+	return true;
+}
+
+void known_ask(struct known *k)
+{
+	struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_PLACES };
+	struct attach_reply reply;
+	struct dso_place place;
+	uint32_t nr;
+
+	if (!known_number(k, &place) || places_of(k, &nr))
+		return;
+	q.value = k->number;
+	/* If it fails, this process reads the file. */
+	request_ask(&q, &reply);
+}
+
 int known_prepare(struct known *k)
 {
-	const struct site *s = k->dso.sites;
+	const struct site *s;
 	struct dso_place place;
 	int err;
 
 	k->tried = true;
+	if (!known_number(k, &place))
+		return -ENOSPC;
+	if (k->unread && !known_read(k)) {
+		k->number = UINT32_MAX;
+		return 0;
+	}
 	/* Only now all objects have been seen that came with this one. */
 	known_look_through(k);
-	if (!dso_place(k->start, k->end, k->path, &place) || place.number >= LAYOUT_MAX_DSOS)
-		return -ENOSPC;
-	k->number = place.number;
-	if (s->kind == SITE_MOVED)
-		moved_note(k->number);
+	s = k->dso.sites;
 	if (k->dso.bias + s[0].at < place.code ||
 	    k->dso.bias + s[k->dso.nr - 1].at >= place.code_end)
 		return -ENOEXEC;

@@ -499,6 +499,18 @@ static bool prepare_all(void)
 	return any;
 }
 
+/* At a start, before the server has told all: the connection waits for no other answer. */
+static void ask_all(void)
+{
+	for (unsigned int i = 0; i < sites.nr_known; i++) {
+		struct known *k = &sites.known[i];
+
+		/* As in tell_all(). */
+		if (__atomic_load_n(&k->ld, __ATOMIC_ACQUIRE) && k->unread && !k->tried)
+			known_ask(k);
+	}
+}
+
 /*
  * When the server answers, the words of the new DSO are there. Without an answer they come with a
  * later command.
@@ -552,6 +564,8 @@ void sites_go_on(void)
 	    !thread_lock())
 		return;
 	if (!attach_again()) {
+		if (request_usable() || !attach_more())
+			ask_all();
 		sites_lock();
 		any = prepare_all();
 		answer_fill(0);
@@ -600,6 +614,9 @@ void sites_start(void)
 		sites.may_patch = task_permitted(true) && patch_live();
 		sites.calls_come = static_is_called();
 		watch_start(alone);
+		/* Else HELLO has no answer yet. */
+		if (!agent.all_said)
+			ask_all();
 		prepare_all();
 		sites.permitted = sites.untold = true;
 		sites_unlock();

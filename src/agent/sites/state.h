@@ -29,6 +29,8 @@ struct known {
 	bool		program;	/* the program itself: never unmapped */
 	bool		alone;		/* its code has not run when it is prepared */
 	bool		tried;		/* known_prepare() was called */
+	/* It has no sites of a compiler, and somebody asks for its functions. */
+	bool		unread;
 	bool		looked_through;	/* site.jumps is final */
 	/* It could not be prepared: its calls of mcount or __fentry__ come to us. */
 	bool		calls;
@@ -130,6 +132,11 @@ bool task_permitted(bool patch);
 
 /* Finds the DSO's sites in its file. NULL: it has none, or the file cannot be read. */
 struct known *known_find(const void *ld, uintptr_t bias, const char *path, bool alone);
+/*
+ * Has the server read the file of a DSO that is `unread`, and so find its functions. With the
+ * process's connection; not under the lock.
+ */
+void known_ask(struct known *k);
 /* 0: its sites can be switched; -errno: never. */
 int known_prepare(struct known *k);
 /* Finds who may end in a jump out of it, where that matters. */

@@ -194,6 +194,10 @@ static void answer_kind(struct session *s, unsigned int index, const struct atta
 	case ATTACH_DSO:
 		answer_barrier(s, index, q, dso_waits(s, &peer, q->value), &out->reply);
 		break;
+	case ATTACH_PLACES:
+		if (s->hooks.places && q->value < LAYOUT_MAX_DSOS)
+			s->hooks.places(s->hooks.arg, q->value);
+		break;
 	case ATTACH_PID:
 		answer_pid(s, index, q->value, &out->reply);
 		break;

@@ -90,6 +90,8 @@ struct attach_hooks {
 	 * published. Returns true if the process has to wait until attach_go(), at most a second.
 	 */
 	bool		(*dso)(void *arg, const struct attach_peer *peer, uint32_t number);
+	/* PLACES: when this returns, what was found in the DSO's file is published. */
+	void		(*places)(void *arg, uint32_t number);
 };
 
 /* The hooks are copied; NULL: none */

@@ -393,7 +393,7 @@ static bool is_put_off(const struct session *s, const struct process *p)
 	if (recv(p->conn, &q, sizeof(q), MSG_PEEK | MSG_DONTWAIT) < (ssize_t)sizeof(q))
 		return false;
 	return q.kind == ATTACH_EVENTS || q.kind == ATTACH_READY || q.kind == ATTACH_DSO ||
-	       (q.kind == ATTACH_HELLO && q.ready);
+	       q.kind == ATTACH_PLACES || (q.kind == ATTACH_HELLO && q.ready);
 }
 
 static void connection_read(struct session *s, unsigned int index)

@@ -62,6 +62,11 @@ static bool hook_dso(void *arg, const struct attach_peer *peer, uint32_t number)
 	return p->ready && p->ready(p->ready_arg, peer);
 }
 
+static void hook_places(void *arg, uint32_t number)
+{
+	program_sites_loaded(arg, number);
+}
+
 /* Returns whether there was any work, or probably will be soon. */
 static bool take_in(struct programs *p)
 {
@@ -122,6 +127,7 @@ static int set_hooks(struct programs *p)
 		.arg = p, .table = hook_table, .joined = hook_joined, .define = hook_define,
 		.ready = hook_ready,
 		.dso = hook_dso,
+		.places = hook_places,
 	};
 	const struct tree_extra kallsyms = {
 		.name = "kallsyms", .mode = 0440, .print = print_kallsyms, .arg = p };
@@ -266,6 +272,7 @@ static int restore_table(struct programs *p, const char *text)
 	p->table = table;
 	model_reserve_ids(p->model, first + count);
 	program_words_restore(p);
+	program_places_restore(p);
 	ft->offered = true;	/* restored commands will write to its files */
 	return 0;
 }

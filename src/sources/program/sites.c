@@ -166,7 +166,9 @@ static void dso_look(struct programs *p, uint32_t nr)
 	p->sites->dsos[nr].read = true;
 	p->sites->dsos[nr].moved = d.moved;
 	read = d.moved ? read_moved : read_sites;
-	if (program_dso_read(p, &d, read, &f) && f.nr && inside(&d, &f)) {
+	if (program_dso_read(p, &d, read, &f) && inside(&d, &f) && d.moved)
+		program_places_publish(p, nr, &f);
+	if (f.nr && inside(&d, &f)) {
 		program_sites_add(p, &d, &f);
 		program_symbols_take(p, &d, &f.symbols);
 	}

@@ -13,6 +13,7 @@
 #ifndef TRACEFUSE_SOURCES_PROGRAM_SITES_H
 #define TRACEFUSE_SOURCES_PROGRAM_SITES_H
 
+#include "elf/file.h"
 #include "model/ftrace/ftrace.h"
 #include "sources/program/programs_state.h"
 
@@ -61,6 +62,13 @@ bool program_sites_wait(struct programs *p, const struct attach_peer *peer);
 /* True: there will be more to do soon. */
 bool program_sites_tick(struct programs *p);
 void program_sites_print(struct programs *p, FILE *out);
+
+/* ---- places.c ---- */
+
+/* Publishes what was found in the DSO's file, for programs that load it. */
+void program_places_publish(struct programs *p, uint32_t nr, const struct elf_sites *f);
+/* Takes over those of a session whose server died. Call it before anything is freed. */
+void program_places_restore(struct programs *p);
 
 /* ---- words.c ---- */
 
