@@ -5,7 +5,8 @@
  *
  *     reader_events RATE EVENTS       events a second of each thread, 0: as fast as it can
  *
- * Prints how many events were made, and in how many microseconds.
+ * Prints how many events were made, and in how many microseconds. Built with WITH_LTTNG, its events
+ * are LTTng-UST's.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -13,9 +14,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
+
+#ifdef WITH_LTTNG
+#define LTTNG_UST_TRACEPOINT_CREATE_PROBES
+#define LTTNG_UST_TRACEPOINT_DEFINE
+#include "event_lttng_provider.h"
+
+static void trace_tick(int thread, int n)
+{
+	lttng_ust_tracepoint(tracefuse_bench, ring, thread, n);
+}
+
+static void await_tracer(void)
+{
+	for (int i = 0; i < 2000 && !lttng_ust_tracepoint_enabled(tracefuse_bench, ring); i++)
+		usleep(1000);
+}
+#else
 #include <tracefuse/tracefuse.h>
 
-TF_EVENT(readers, tick, (int, thread), (unsigned long, n));
+TF_EVENT(readers, tick, (int, thread), (int, n));
+
+static void await_tracer(void)
+{
+}
+#endif
 
 enum { THREADS = 2, BATCH = 100 };
 
@@ -55,7 +79,7 @@ static void *make_events(void *arg)
 			if (now_ns() < due)
 				pause_until(due);
 		}
-		trace_tick(thread, (unsigned long)n);
+		trace_tick(thread, (int)n);
 	}
 	return NULL;
 }
@@ -69,6 +93,7 @@ int main(int argc, char **argv)
 		return 2;
 	rate = strtoull(argv[1], NULL, 10);
 	nr_events = strtoull(argv[2], NULL, 10);
+	await_tracer();
 	pthread_barrier_init(&begin, NULL, THREADS);
 	start = now_ns();
 	for (intptr_t i = 0; i < THREADS; i++)

@@ -146,7 +146,8 @@ static void fuse_on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 	ret = buf ? read_file(&read, buf) : -ENOMEM;
 	f->end = ret == 0 ? off : -1;
 	/* Each read brings the flags of that moment, so fcntl(F_SETFL) has an effect. */
-	if (ret == -EINPROGRESS || (ret == -EAGAIN && !(fi->flags & O_NONBLOCK)))
+	if (ret == -EINPROGRESS ||
+	    (ret == -EAGAIN && !(fi->flags & O_NONBLOCK) && !(read.page_cache && size > RAW_PAGE)))
 		wait_for_events(mount_of(req), &read);
 	else
 		reply_read(req, buf, ret);
@@ -234,7 +235,7 @@ static void fuse_on_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *
 			    struct fuse_pollhandle *ph)
 {
 	struct open_file *f = fuse_file_of(fi);
-	unsigned int ready = tree_poll(f->file);
+	unsigned int ready = tree_poll(f->file) | (raw_ahead(f->pages) ? POLLIN : 0);
 
 	(void)ino;
 	if (ph) {
@@ -256,13 +257,13 @@ bool open_file_wake(struct open_file *f)
 }
 
 /*
- * splice asks for no page that it does not use, and it waits for each answer, so that a signal
- * interrupts it (P1).
+ * Only trace_pipe_raw is read through the page cache. splice waits for each answer, so that a
+ * signal interrupts it (P1).
  */
 static void fuse_on_init(void *mount, struct fuse_conn_info *conn)
 {
 	(void)mount;
-	conn->max_readahead = 0;
+	conn->max_readahead = RAW_AHEAD;
 	conn->want &= ~FUSE_CAP_ASYNC_READ;
 }
 

@@ -10,7 +10,9 @@
  *       to a file with O_NONBLOCK. The kernel keeps no page of an error and asks again.
  *   P2  A page cache belongs to a node. So each lookup makes a node: what one reader took is not
  *       in the cache of the next one, whose offsets begin at 0 as well.
- *   P3  A short answer would set the file's size. So an answer to the page cache is whole.
+ *   P3  A short answer would set the file's size. So an answer to the page cache is whole. A
+ *       request of several pages is the kernel's read-ahead, which may fail: it does not wait.
+ *       Then each page is asked for alone.
  *   P4  Offsets count the bytes that this reader took. The kernel may drop a page before splice has
  *       used it, and ask for it again: the last pages are kept.
  */
@@ -33,6 +35,7 @@ struct raw_pages {
 	struct raw_page	kept[KEPT];	/* page n is kept[n % KEPT] */
 	uint64_t	nr;		/* how many were taken */
 	off_t		end;		/* the offset behind the last one */
+	bool		ahead;		/* the page cache may have what splice has not taken */
 };
 
 struct raw_pages *raw_pages_create(void)
@@ -100,6 +103,7 @@ ssize_t raw_read(struct open_file *f, char *buf, size_t size, off_t off)
 {
 	int rc;
 
+	f->pages->ahead &= off < f->pages->end;
 	if (off == f->pages->end) {
 		rc = take_page(f);
 		if (rc <= 0)
@@ -108,22 +112,40 @@ ssize_t raw_read(struct open_file *f, char *buf, size_t size, off_t off)
 	return (ssize_t)copy_from(f->pages, buf, size, off);
 }
 
+/* Whether the bytes are there or full sub-buffers of them. */
+static bool has_whole(const struct open_file *f, size_t size, off_t off)
+{
+	const off_t missing = off + (off_t)size - f->pages->end;
+
+	return off <= f->pages->end &&
+	       (missing <= 0 || tree_raw_unread(f->file) >= (uint64_t)missing);
+}
+
 ssize_t raw_read_whole(struct open_file *f, char *buf, size_t size, off_t off)
 {
 	size_t n = 0;
 	int rc;
 
+	f->pages->ahead &= off < f->pages->end;
+	if (!has_whole(f, size, off))
+		return -EAGAIN;		/* P1, P3 */
 	while (n < size) {
 		size_t some = copy_from(f->pages, buf + n, size - n, off + (off_t)n);
 
 		n += some;
 		if (some)
 			continue;
-		if (off + (off_t)n != f->pages->end || !tree_raw_full(f->file))
-			return -EAGAIN;		/* P1, P3 */
+		if (off + (off_t)n != f->pages->end)
+			return -EAGAIN;		/* it is not kept */
 		rc = take_page(f);
 		if (rc <= 0)
 			return rc ? rc : -EAGAIN;
 	}
+	f->pages->ahead = size > RAW_PAGE;
 	return (ssize_t)n;
+}
+
+bool raw_ahead(const struct raw_pages *p)
+{
+	return p && p->ahead;
 }

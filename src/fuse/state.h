@@ -42,6 +42,8 @@ struct raw_pages;
 
 /* The size of an open trace_pipe_raw (P1). */
 #define RAW_SIZE ((off_t)1 << 62)
+/* The kernel's page, and how many bytes it may ask for before splice wants them. */
+enum { RAW_PAGE = 4096, RAW_AHEAD = 16 * RAW_PAGE };
 
 struct open_file {
 	struct list_head node;		/* in mount_point.files */
@@ -106,6 +108,8 @@ void raw_pages_destroy(struct raw_pages *p);
 ssize_t raw_read(struct open_file *f, char *buf, size_t size, off_t off);
 /* What the page cache gets: all `size` bytes, or -EAGAIN. */
 ssize_t raw_read_whole(struct open_file *f, char *buf, size_t size, off_t off);
+/* Whether a splice may succeed without a READ. `p` may be NULL. */
+bool raw_ahead(const struct raw_pages *p);
 
 /* file.c */
 /* The size that a reader as in F5 has to see; 0: the caller is no such reader. */

@@ -676,9 +676,9 @@ size_t tree_raw_size(const struct tree_file *f)
 	return f->at.kind && f->at.kind->raw ? f->at.inst->subbuf_size : 0;
 }
 
-bool tree_raw_full(const struct tree_file *f)
+uint64_t tree_raw_unread(const struct tree_file *f)
 {
 	data_ref b = instance_buffer(f->at.inst, tree_is_pipe(f) ? 0 : 1);
 
-	return b && ring_unread(f->tree->model->session, b, f->at.cpu) >= tree_raw_size(f);
+	return b ? ring_unread(f->tree->model->session, b, f->at.cpu) : 0;
 }

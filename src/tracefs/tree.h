@@ -81,8 +81,8 @@ bool tree_is_pipe(const struct tree_file *f);
  * another file.
  */
 size_t tree_raw_size(const struct tree_file *f);
-/* Whether the next sub-buffer would be full, or nearly, with what there is now. */
-bool tree_raw_full(const struct tree_file *f);
+/* How many bytes of such a file there are to read. */
+uint64_t tree_raw_unread(const struct tree_file *f);
 
 /* A source may add files at the root (replay control); see sources/. */
 struct tree_extra {
