@@ -607,6 +607,8 @@ enum graph_flags {
 	GRAPH_PROFILE	= 1 << 2,
 	/* nograph-time: the profile's times do not include the functions that are called */
 	GRAPH_SELF_TIME	= 1 << 3,
+	/* funcgraph-args: the record of a call has the registers of arguments */
+	GRAPH_ARGS	= 1 << 4,
 };
 
 /* How a probe stands in its file's code. The server makes it from the file alone. */

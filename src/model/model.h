@@ -290,7 +290,9 @@ struct model {
 	void			(*settle)(void *arg);
 	/* Called between the pieces of long work: model_step(). NULL: no programs */
 	void			(*step)(void *arg);
-	void			*catch_up_arg;		/* the argument of all three */
+	/* The parameters of a program's function; NULL: not known. NULL itself: no programs */
+	const struct parameters	*(*parameters)(void *arg, uint64_t func);
+	void			*catch_up_arg;		/* the argument of all four */
 	const struct kernel_hooks *kernel;	/* NULL: no event is of the running kernel */
 	/* The running kernel is a source, or will be again when the session is restored */
 	bool			has_kernel;

@@ -421,7 +421,9 @@ static void graph_fields(struct show_event *e)
 	else if (find_offset(e, GRAPH_AT_CALLTIME, "calltime") &&
 		 find_offset(e, GRAPH_AT_RETTIME, "rettime"))
 		e->kind = SHOW_GRAPH_EXIT;
-	/* Some kernels lack these two fields; then they read as 0. */
+	/* Some kernels lack these three fields; then they read as 0. */
+	if (!find_offset(e, GRAPH_AT_ARGS, "args"))
+		e->at[GRAPH_AT_ARGS] = UINT16_MAX;
 	if (!find_offset(e, GRAPH_AT_OVERRUN, "overrun"))
 		e->at[GRAPH_AT_OVERRUN] = UINT16_MAX;
 	if (!find_offset(e, GRAPH_AT_RETVAL, "retval"))

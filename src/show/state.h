@@ -25,8 +25,8 @@ typedef void show_fn(struct show *s, const struct show_event *e, const struct sh
 enum show_kind { SHOW_EVENT, SHOW_FUNCTION, SHOW_STACK, SHOW_GRAPH_ENTRY, SHOW_GRAPH_EXIT };
 
 /*
- * Indices of the fields in show_event's `at`: SHOW_GRAPH_ENTRY has the first two, SHOW_GRAPH_EXIT
- * all.
+ * Indices of the fields in show_event's `at`: both kinds have the first two, SHOW_GRAPH_ENTRY the
+ * last one, SHOW_GRAPH_EXIT the others.
  */
 enum graph_field {
 	GRAPH_AT_FUNC,
@@ -35,6 +35,8 @@ enum graph_field {
 	GRAPH_AT_RETTIME,
 	GRAPH_AT_OVERRUN,
 	GRAPH_AT_RETVAL,
+	GRAPH_AT_ARGS,
+	GRAPH_FIELDS
 };
 
 /* How an event prints. The reader makes one at the event's first record. */
@@ -49,7 +51,8 @@ struct show_event {
 	bool		internal;	/* of system ftrace */
 	bool		no_memory;	/* memory ran out while this was made: the text fails */
 	enum show_kind	kind;
-	uint16_t	at[6];		/* offsets of the fields that its functions look at */
+	/* Offsets of the fields that its functions look at */
+	uint16_t	at[GRAPH_FIELDS];
 };
 
 struct show {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "model/cmdlines.h"
+#include "model/parameters.h"
 #include "model/symbols.h"
 #include "show/state.h"
 #include "tracers/function.h"
@@ -39,6 +40,14 @@ struct graph {
 	uint32_t	nr_cpus;
 	int		cpu_digits;
 	struct graph_cpu cpus[];
+};
+
+/* A call that begins, with the registers of arguments if its record has them. */
+struct graph_call {
+	uint64_t	func;
+	int		depth;
+	bool		has_args;
+	uint64_t	args[PARAMETER_REGISTERS];
 };
 
 /* A call that has returned. */
@@ -290,6 +299,19 @@ static int depth_of(const struct show_event *e, const struct show_record *r)
 	return depth > DEPTH_MAX ? DEPTH_MAX : depth < -DEPTH_MAX ? -DEPTH_MAX : depth;
 }
 
+static struct graph_call call_of(const struct show_event *e, const struct show_record *r)
+{
+	struct graph_call c = {
+		.func = record_load(r, e->at[GRAPH_AT_FUNC], 8),
+		.depth = depth_of(e, r),
+		.has_args = e->at[GRAPH_AT_ARGS] + sizeof(c.args) <= r->at.size,
+	};
+
+	for (unsigned int i = 0; i < PARAMETER_REGISTERS; i++)
+		c.args[i] = record_load(r, e->at[GRAPH_AT_ARGS] + 8 * i, 8);
+	return c;
+}
+
 static struct graph_return return_of(const struct show_event *e, const struct show_record *r)
 {
 	return (struct graph_return){
@@ -321,6 +343,42 @@ static void return_value(struct show *s, unsigned int style, uint64_t value)
 		text_printf(&s->text, " = 0x%llx */\n", (unsigned long long)value);
 }
 
+static void argument(struct show *s, const struct parameter *p, const uint64_t *args)
+{
+	const unsigned int bits = p->size < 8 ? p->size * 8u : 64;
+	uint64_t value;
+
+	if (*p->name)
+		text_printf(&s->text, "%s=", p->name);
+	if (p->reg >= PARAMETER_REGISTERS || !bits) {
+		text_putc(&s->text, '?');
+		return;
+	}
+	value = args[p->reg] << (64 - bits);
+	if (p->base == PARAMETER_SIGNED)
+		text_printf(&s->text, "%lld", (long long)((int64_t)value >> (64 - bits)));
+	else
+		text_printf(&s->text, "0x%llx", (unsigned long long)(value >> (64 - bits)));
+}
+
+/* As Linux 6.15 prints them. Of a function that is not known it prints none. */
+static void arguments(struct show *s, unsigned int style, const struct graph_call *c)
+{
+	const struct model *m = s->model;
+	const struct parameters *p = style & GRAPH_ARGUMENTS && c->has_args && m->parameters ?
+				     m->parameters(m->catch_up_arg, c->func) : NULL;
+
+	text_putc(&s->text, '(');
+	for (unsigned int i = 0; p && i < p->nr; i++) {
+		if (i)
+			text_puts(&s->text, ", ");
+		argument(s, &p->v[i], c->args);
+	}
+	if (p && p->more)
+		text_puts(&s->text, p->nr ? ", ..." : "...");
+	text_putc(&s->text, ')');
+}
+
 /* If the next record of the CPU is the entry's own return, takes it from the reader. */
 static bool take_leaf(struct show *s, const struct show_record *entry, uint64_t func,
 		      struct graph_return *out)
@@ -346,56 +404,57 @@ static void graph_forget(struct graph_cpu *c, int depth)
 		c->entered[depth] = 0;
 }
 
-static void leaf_line(struct show *s, unsigned int style, const struct show_record *r, int depth,
-		      const struct graph_return *ret)
+static void leaf_line(struct show *s, unsigned int style, const struct show_record *r,
+		      const struct graph_call *call, const struct graph_return *ret)
 {
 	struct graph_cpu *c = cpu_of(s, r);
 
-	c->depth = depth - 1;	/* the next comment has the function's indentation */
-	graph_forget(c, depth);
+	c->depth = call->depth - 1;	/* the next comment has the function's indentation */
+	graph_forget(c, call->depth);
 	duration_column(s, style, ret->duration);
-	indent(s, depth);
+	indent(s, call->depth);
 	func_name(s, ret->func);
+	arguments(s, style, call);
 	if (style & GRAPH_RETVAL) {
-		text_puts(&s->text, "(); /*");
+		text_puts(&s->text, "; /*");
 		return_value(s, style, ret->retval);
 	} else {
-		text_puts(&s->text, "();\n");
+		text_puts(&s->text, ";\n");
 	}
 	irq_arrow(s, style, r, ret->func, "<==========");
 }
 
 static void open_line(struct show *s, unsigned int style, const struct show_record *r,
-		      uint64_t func, int depth)
+		      const struct graph_call *call)
 {
 	struct graph_cpu *c = cpu_of(s, r);
 
-	c->depth = depth;
-	if (depth >= 0 && depth < REMEMBERED)
-		c->entered[depth] = func;
+	c->depth = call->depth;
+	if (call->depth >= 0 && call->depth < REMEMBERED)
+		c->entered[call->depth] = call->func;
 	no_duration(s, style);
-	indent(s, depth);
-	func_name(s, func);
-	text_puts(&s->text, "() {\n");
+	indent(s, call->depth);
+	func_name(s, call->func);
+	arguments(s, style, call);
+	text_puts(&s->text, " {\n");
 }
 
 static void entry_line(struct show *s, unsigned int style, const struct show_event *e,
 		       const struct show_record *r)
 {
-	uint64_t func = record_load(r, e->at[GRAPH_AT_FUNC], 8);
-	int depth = depth_of(e, r);
+	const struct graph_call call = call_of(e, r);
 	struct graph_return ret;
 
-	if (hides_entry(s, style, r, func, depth))
+	if (hides_entry(s, style, r, call.func, call.depth))
 		return;
 	another_task(s, r);
-	irq_arrow(s, style, r, func, "==========>");
+	irq_arrow(s, style, r, call.func, "==========>");
 	context_columns(s, style, r);
 	s->mark = s->text.len;
-	if (take_leaf(s, r, func, &ret))
-		leaf_line(s, style, r, depth, &ret);
+	if (take_leaf(s, r, call.func, &ret))
+		leaf_line(s, style, r, &call, &ret);
 	else
-		open_line(s, style, r, func, depth);
+		open_line(s, style, r, &call);
 }
 
 /* Prints a closing brace; with the function's name if its entry was not drawn. */
@@ -536,6 +595,7 @@ unsigned int graph_style(const struct show *s)
 		{ OPTION_FUNCGRAPH_TAIL, GRAPH_TAIL },
 		{ OPTION_FUNCGRAPH_RETVAL, GRAPH_RETVAL },
 		{ OPTION_FUNCGRAPH_RETVAL_HEX, GRAPH_RETVAL_HEX },
+		{ OPTION_FUNCGRAPH_ARGS, GRAPH_ARGUMENTS },
 	};
 	unsigned int style = 0;
 
@@ -570,7 +630,7 @@ const struct tracer tracer_function_graph = {
 		 BIT(OPTION_FUNCGRAPH_DURATION) | BIT(OPTION_FUNCGRAPH_ABSTIME) |
 		 BIT(OPTION_FUNCGRAPH_IRQS) | BIT(OPTION_FUNCGRAPH_TAIL) |
 		 BIT(OPTION_FUNCGRAPH_RETVAL) | BIT(OPTION_FUNCGRAPH_RETVAL_HEX) |
-		 BIT(OPTION_SLEEP_TIME) | BIT(OPTION_GRAPH_TIME),
+		 BIT(OPTION_FUNCGRAPH_ARGS) | BIT(OPTION_SLEEP_TIME) | BIT(OPTION_GRAPH_TIME),
 	.allow_instances = true,
 	.init = init,
 	.reset = functions_disable,

@@ -28,6 +28,7 @@ enum graph_style {
 	GRAPH_TAIL = 1 << 8,
 	GRAPH_RETVAL = 1 << 9,
 	GRAPH_RETVAL_HEX = 1 << 10,
+	GRAPH_ARGUMENTS = 1 << 11,
 };
 
 /* The style by the options of function_graph, of enum graph_style. */

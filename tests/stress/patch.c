@@ -77,7 +77,8 @@ void probe_left(uintptr_t *slot)
 {
 }
 
-uint32_t patch_hit_late(struct site_dso *d, uintptr_t after, uintptr_t *slot)
+uint32_t patch_hit_late(struct site_dso *d, uintptr_t after, uintptr_t *slot,
+			const uint64_t *saved)
 {
 	die("a late site, in functions that have none");
 	return PATCH_PASS;
@@ -88,7 +89,7 @@ static void destroy_vectors(void)
 	__asm__ volatile("pcmpeqd %%xmm0, %%xmm0" : : : "xmm0");
 }
 
-uint32_t patch_hit_slow(struct site_call *c)
+uint32_t patch_hit_slow(struct site_call *c, const uint64_t *saved)
 {
 	destroy_vectors();
 	if (c->after & 0x10)

@@ -120,6 +120,14 @@ struct graph_entry_record {
 	uint32_t	depth;
 };
 
+/* The same with the registers of arguments, if they are wanted (GRAPH_ARGS). */
+struct graph_args_record {
+	struct record_common common;
+	uint64_t	func;
+	uint64_t	depth;
+	uint64_t	args[6];
+};
+
 struct graph_exit_record {
 	struct record_common common;
 	uint64_t	func, retval;
@@ -232,14 +240,35 @@ static inline bool is_armed(uint32_t entry)
 				    memory_order_relaxed) != 0;
 }
 
+/* The same as entry_emit(), with the arguments. `saved`: the registers, as entry.S saves them. */
+static __attribute__((noinline)) uint64_t args_emit(struct agent_thread *t,
+						    const struct graph_config *c, uint32_t entry,
+						    struct graph_args_record r,
+						    const uint64_t *saved, uint64_t *time)
+{
+	static const uint8_t places[] = { SAVED_DI, SAVED_SI, SAVED_DX, SAVED_CX, SAVED_R8,
+					  SAVED_R9 };
+
+	if (!is_armed(entry) || site_out_of_section(t, entry))
+		return 0;
+	for (unsigned int i = 0; i < sizeof(places); i++)
+		r.args[i] = saved[places[i] / 8];
+	return emit_hit(t, &(struct hit){ .entry = entry, .record = &r, .size = sizeof(r),
+					  .ask = c->thresh }, time, NULL, EMIT_NEXT_LONG);
+}
+
 /* -> the instances that want the function's return */
 static uint64_t entry_emit(struct agent_thread *t, const struct graph_config *c, uint32_t word,
-			   uint64_t func, uint64_t state, uint64_t *time)
+			   uint64_t func, uint64_t state, const uint64_t *saved, uint64_t *time)
 {
 	struct graph_entry_record r = { .func = func, .depth = (uint32_t)state };
 	uint32_t entry = (word & SITE_GROUP) + GROUP_GRAPH;
-	uint64_t mask = c->thresh ? 0 : emit_try(t, entry, &r, ENTRY_SIZE, time, EMIT_ALL);
+	uint64_t mask;
 
+	if (__builtin_expect(c->flags & GRAPH_ARGS, 0))
+		return args_emit(t, c, entry, (struct graph_args_record){ .func = func,
+				 .depth = (uint32_t)state }, saved, time);
+	mask = c->thresh ? 0 : emit_try(t, entry, &r, ENTRY_SIZE, time, EMIT_ALL);
 	if (mask)
 		return mask;
 	if (!is_armed(entry) || site_out_of_section(t, entry))
@@ -380,9 +409,12 @@ static uint32_t unhooked(const struct agent_thread *t, struct graph_piece *piece
 	return PATCH_PASS;
 }
 
-/* If the function was reached by a tail call, the slot does not contain a return address. */
+/*
+ * If the function was reached by a tail call, the slot does not contain a return address. saved:
+ * its registers, as general_save leaves them.
+ */
 static uint32_t hook(struct agent_thread *t, struct graph_piece *piece, uintptr_t *at,
-		     uint32_t word, uint64_t func, bool late)
+		     uint32_t word, uint64_t func, const uint64_t *saved, bool late)
 {
 	const struct graph_config *c = config_now();
 	const uintptr_t slot = (uintptr_t)at, ret = *at;
@@ -402,7 +434,7 @@ static uint32_t hook(struct agent_thread *t, struct graph_piece *piece, uintptr_
 		return PATCH_PASS;
 	}
 	if (!is_left_out(c, state))
-		mask = entry_emit(t, c, word, func, state, &time);
+		mask = entry_emit(t, c, word, func, state, saved, &time);
 	/* The outermost function in set_graph_notrace is hooked, so that those below it know. */
 	if (!mask && !profiled && !(state & FRAME_NOTRACE))
 		return unhooked(t, piece, slot);
@@ -715,7 +747,7 @@ static __attribute__((noinline)) uint32_t slowly(struct agent_thread *t, const u
 
 /* Runs behind the function event. */
 static uint32_t hook_long(struct agent_thread *t, uintptr_t *slot, uint32_t word, uint64_t func,
-			  bool late)
+			  const uint64_t *saved, bool late)
 {
 	struct graph_piece *piece;
 	bool refused;
@@ -727,11 +759,13 @@ static uint32_t hook_long(struct agent_thread *t, uintptr_t *slot, uint32_t word
 		t->graph.overrun += refused;
 		return refused ? PATCH_PASS : slowly(t, slot, PATCH_SLOW_GRAPH);
 	}
-	return hook(t, piece, slot, word, func, late);
+	return hook(t, piece, slot, word, func, saved, late);
 }
 
 static inline __attribute__((always_inline)) uint32_t hit_at(struct site_dso *d, uintptr_t after,
-							     uintptr_t *slot, bool late)
+							     uintptr_t *slot,
+							     const uint64_t *saved,
+							     bool late)
 {
 	struct agent_thread *t = agent_self.thread;
 	const struct site_table *table = d->table;
@@ -763,20 +797,21 @@ static inline __attribute__((always_inline)) uint32_t hit_at(struct site_dso *d,
 		return unhooked(t, t->graph.piece, (uintptr_t)slot);
 	if (late && returns_elsewhere(table, ip))
 		return PATCH_PASS;
-	return hook_long(t, slot, word, ip + table->delta, late);
+	return hook_long(t, slot, word, ip + table->delta, saved, late);
 }
 
 uint32_t patch_hit(struct site_dso *d, uintptr_t after, uintptr_t *slot)
 {
-	return hit_at(d, after, slot, false);
+	return hit_at(d, after, slot, (const uint64_t *)((uintptr_t)slot - S), false);
 }
 
-uint32_t patch_hit_late(struct site_dso *d, uintptr_t after, uintptr_t *slot)
+uint32_t patch_hit_late(struct site_dso *d, uintptr_t after, uintptr_t *slot,
+			const uint64_t *saved)
 {
-	return hit_at(d, after, slot, true);
+	return hit_at(d, after, slot, saved, true);
 }
 
-static uint32_t hit_slowly(struct agent_thread *t, struct site_call *c,
+static uint32_t hit_slowly(struct agent_thread *t, struct site_call *c, const uint64_t *saved,
 			   const struct site_table *table, uintptr_t ip, uint32_t word)
 {
 	struct graph_piece *piece;
@@ -790,10 +825,10 @@ static uint32_t hit_slowly(struct agent_thread *t, struct site_call *c,
 	piece = piece_make(t, (uintptr_t)c->slot);
 	if (!piece)
 		return PATCH_PASS;
-	return hook(t, piece, c->slot, word, ip + table->delta, c->late);
+	return hook(t, piece, c->slot, word, ip + table->delta, saved, c->late);
 }
 
-uint32_t patch_hit_slow(struct site_call *c)
+uint32_t patch_hit_slow(struct site_call *c, const uint64_t *saved)
 {
 	struct agent_thread *t = agent_thread();
 	const struct site_table *table = c->dso->table;
@@ -804,7 +839,7 @@ uint32_t patch_hit_slow(struct site_call *c)
 		return PATCH_PASS;
 	/* It calls functions of libc, which may have sites. */
 	t->busy = 1;
-	how = hit_slowly(t, c, table, ip, word);
+	how = hit_slowly(t, c, saved, table, ip, word);
 	t->busy = 0;
 	return how;
 }

@@ -60,8 +60,10 @@ enum {
 };
 
 uint32_t patch_hit(struct site_dso *d, uintptr_t after, uintptr_t *slot);
-uint32_t patch_hit_late(struct site_dso *d, uintptr_t after, uintptr_t *slot);
-uint32_t patch_hit_slow(struct site_call *c);
+/* saved: the registers at the call, as general_save leaves them. */
+uint32_t patch_hit_late(struct site_dso *d, uintptr_t after, uintptr_t *slot,
+			const uint64_t *saved);
+uint32_t patch_hit_slow(struct site_call *c, const uint64_t *saved);
 
 /*
  * A probe waits for the return of the function whose return address is at `slot`. False: not done,

@@ -42,8 +42,8 @@ struct static_call {
 /* What static_hit() returns besides PATCH_*: libc's function need not be called. */
 enum { STATIC_COUNTED = 1 };
 
-uint32_t static_hit(uintptr_t after, uintptr_t *slot);
-uint32_t static_hit_slow(const struct static_call *call);
+uint32_t static_hit(uintptr_t after, uintptr_t *slot, const uint64_t *saved);
+uint32_t static_hit_slow(const struct static_call *call, const uint64_t *saved);
 void static_find(void);
 
 typedef void (*static_count)(uintptr_t caller, uintptr_t function);
@@ -117,7 +117,7 @@ static uint32_t counted(uintptr_t after, const uintptr_t *slot, uintptr_t before
 	return STATIC_COUNTED;
 }
 
-uint32_t static_hit(uintptr_t after, uintptr_t *slot)
+uint32_t static_hit(uintptr_t after, uintptr_t *slot, const uint64_t *saved)
 {
 	const struct site_table *table = table_at(after);
 	uintptr_t before = *slot, caller;
@@ -126,11 +126,11 @@ uint32_t static_hit(uintptr_t after, uintptr_t *slot)
 	if (!table || !site_word(table, behind(after) - 5))
 		return PATCH_PASS;
 	caller = graph_true(slot);
-	done = patch_hit_late(table->dso, behind(after), slot);
+	done = patch_hit_late(table->dso, behind(after), slot, saved);
 	return done >= PATCH_SLOW ? done : counted(after, slot, before, caller);
 }
 
-uint32_t static_hit_slow(const struct static_call *call)
+uint32_t static_hit_slow(const struct static_call *call, const uint64_t *saved)
 {
 	const struct site_table *table = table_at(call->after);
 	uintptr_t before = *call->slot, caller = graph_true(call->slot);
@@ -149,6 +149,6 @@ uint32_t static_hit_slow(const struct static_call *call)
 	c.next = (uintptr_t)call->slot == call->frame + 8 ? (const void *)call->frame
 							  : (const void *)&c.caller;
 	c.dso = table->dso;
-	patch_hit_slow(&c);
+	patch_hit_slow(&c, saved);
 	return counted(call->after, call->slot, before, caller);
 }

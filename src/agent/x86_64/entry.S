@@ -10,7 +10,7 @@
  *         if it needs libc, which uses vector registers:
  *             make a struct site_call: a walk from its frame sees the function and its caller
  *             save the processor's extended state
- *             hooked = patch_hit_slow(struct site_call)
+ *             hooked = patch_hit_slow(struct site_call, the saved registers)
  *             restore it
  *         restore; carry = hooked
  *     patch_entry_moved:                      at a function's start, which is moved code
@@ -99,6 +99,7 @@
 	movq	%rcx, 40(%rsp)
 	movq	$\late, 56(%rsp)
 	movq	%rsp, %rdi
+	movq	%rbx, %rsi
 	extended_call patch_hit_slow
 	movq	80(%rbx), %rbx
 	.cfi_def_cfa_register %rsp
@@ -358,6 +359,7 @@ patch_entry_moved:
 patch_entry_late:
 	enter_and_save
 	leaq	8(%rbp), %rdx
+	movq	%rsp, %rcx
 	call	patch_hit_late
 	restore_and_leave
 	movq	%rbp, 16(%rsp)

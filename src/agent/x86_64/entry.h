@@ -10,6 +10,14 @@
 #define STUB	96
 #define S	104
 
+/* Where general_save leaves the registers of arguments. */
+#define SAVED_CX	8
+#define SAVED_DX	16
+#define SAVED_SI	24
+#define SAVED_DI	32
+#define SAVED_R8	40
+#define SAVED_R9	48
+
 /* At a return: graph_leave()'s `at` is SAVED - 8 bytes above the stack pointer. */
 #define SAVED	96
 

@@ -35,6 +35,7 @@
 	movq	%rdi, 80(%rsp)
 	movq	%rsi, 88(%rsp)
 	movq	%rax, 96(%rsp)
+	movq	%rsp, %rdx
 	cld
 	call	static_hit
 	cmpl	$1, %eax
@@ -59,6 +60,7 @@
 	movq	%rbx, 72(%rsp)
 	leaq	80(%rsp), %rdi
 	movq	%rsp, %rbx
+	movq	%rsp, %rsi
 	extended_call static_hit_slow
 	movq	72(%rsp), %rbx
 	jmp	2b

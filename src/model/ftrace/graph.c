@@ -36,6 +36,8 @@ static struct graph_config wanted(const struct ftrace *ft)
 		c.flags |= GRAPH_PROFILE;
 	if (!options_test(options, OPTION_GRAPH_TIME))
 		c.flags |= GRAPH_SELF_TIME;
+	if (options_test(options, OPTION_FUNCGRAPH_ARGS))
+		c.flags |= GRAPH_ARGS;
 	return c;
 }
 

@@ -22,7 +22,7 @@ const char *const option_names[OPTION_COUNT] = {
 	"func_stack_trace", "func-no-repeats",
 	"funcgraph-overrun", "funcgraph-cpu", "funcgraph-overhead", "funcgraph-proc",
 	"funcgraph-duration", "funcgraph-abstime", "funcgraph-irqs", "funcgraph-tail",
-	"funcgraph-retval", "funcgraph-retval-hex", "sleep-time", "graph-time",
+	"funcgraph-retval", "funcgraph-retval-hex", "funcgraph-args", "sleep-time", "graph-time",
 };
 
 #define BIT(o) (1ull << (o))
@@ -81,14 +81,22 @@ uint64_t options_of_nop(void)
 	return BIT(OPTION_TEST_NOP_ACCEPT) | BIT(OPTION_TEST_NOP_REFUSE);
 }
 
+/* Linux 6.12 does not have it, and nothing says what a kernel's functions have as arguments. */
+static bool is_of_programs(enum trace_option o)
+{
+	return o == OPTION_FUNCGRAPH_ARGS;
+}
+
 bool option_in_directory(const struct instance *inst, enum trace_option o)
 {
-	return !inst->name || !(top_only & BIT(o));
+	return (!inst->name || !(top_only & BIT(o))) &&
+	       (!is_of_programs(o) || inst->model->of_programs);
 }
 
 bool option_applies(const struct instance *inst, enum trace_option o)
 {
-	return o < OPTION_TRACER || (inst->tracer_options & BIT(o));
+	return (o < OPTION_TRACER || (inst->tracer_options & BIT(o))) &&
+	       (!is_of_programs(o) || inst->model->of_programs);
 }
 
 static void tell_follow(struct model *m)

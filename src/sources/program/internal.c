@@ -80,7 +80,10 @@ static const struct internal_event events[] = {
 	{ 11,
 	 "funcgraph_entry",
 	 "\"--> %ps (%d)\", (void *)REC->func, REC->depth",
-	 { { "unsigned long func", 8, 8, false }, { "int depth", 16, 4, true } } },
+	 /* As in Linux 6.15. Records without arguments end before args. */
+	 { { "unsigned long func", 8, 8, false },
+	  { "int depth", 16, 4, true },
+	  { "unsigned long args[]", 24, 0, false } } },
 	{ 12,
 	 "user_stack",
 	 STACK_PRINT,

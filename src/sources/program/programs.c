@@ -111,6 +111,11 @@ static int print_kallsyms(void *arg, void *out)
 	return 0;
 }
 
+static const struct parameters *hook_parameters(void *arg, uint64_t func)
+{
+	return program_parameters_of(arg, func);
+}
+
 static bool hook_lives(uint32_t pid)
 {
 	return pid && (!kill((pid_t)pid, 0) || errno != ESRCH);
@@ -136,6 +141,7 @@ static int set_hooks(struct programs *p)
 	p->model->catch_up = hook_catch_up;
 	p->model->catch_up_arg = p;
 	p->model->step = hook_step;
+	p->model->parameters = hook_parameters;
 	p->model->task_lives = hook_lives;
 	symbols_set_loader(p->model->symbols, hook_load, p);
 	return p->tree ? tree_add_extra(p->tree, &kallsyms) : 0;
@@ -243,10 +249,12 @@ void programs_destroy(struct programs *p)
 	attach_set_hooks(p->model->session, NULL);
 	p->model->catch_up = NULL;
 	p->model->step = NULL;
+	p->model->parameters = NULL;
 	p->model->task_lives = NULL;
 	symbols_set_loader(p->model->symbols, NULL, NULL);
 	program_probes_destroy(p);
 	program_sites_destroy(p);
+	program_parameters_destroy(p);
 	program_pending_destroy(p);
 	program_names_destroy(p);
 	program_events_destroy(p);
@@ -313,6 +321,7 @@ int programs_tick(struct programs *p)
 	int64_t now = session_now_ms();
 
 	busy |= program_sites_tick(p);
+	program_parameters_tick(p, now);
 	if (now - p->threads_checked >= THREADS_MS) {
 		p->threads_checked = now;
 		attach_check_threads(p->model->session);

@@ -45,6 +45,7 @@ struct programs {
 
 	struct program_sites *sites;	/* sites.h */
 	struct program_probes *probes;	/* probes.h */
+	struct program_parameters *parameters;	/* parameters.c; NULL: not used so far */
 
 	struct list_head pending;
 	int64_t		threads_checked;	/* time of the last check, in milliseconds */
@@ -116,6 +117,14 @@ void program_symbols_load(struct programs *p, uint64_t addr);
 /* Adds the symbols of a DSO whose file has been read. */
 void program_symbols_take(struct programs *p, const struct program_dso *d,
 			  const struct elf_symbols *symbols);
+
+/* ---- parameters.c ---- */
+
+/* What the function at an address of the session has as parameters. NULL: not known. */
+const struct parameters *program_parameters_of(struct programs *p, uint64_t func);
+/* Ends what was not used for a while. now: session_now_ms() */
+void program_parameters_tick(struct programs *p, int64_t now);
+void program_parameters_destroy(struct programs *p);
 
 /* ---- sums.c ---- */
 

@@ -421,6 +421,37 @@ static void what_takes_long_is_recorded_at_its_end(void **state)
 	config_set((struct graph_config){ 0 });
 }
 
+static void arguments_are_recorded_if_they_are_wanted(void **state)
+{
+	const uint64_t *args;
+	struct ring_record r;
+	struct ring_iter *it;
+	int found = 0;
+
+	buffer_clear(session, inst->buffers[0], -1);
+	config_set((struct graph_config){ .flags = GRAPH_ARGS });
+	run_values();
+	config_set((struct graph_config){ 0 });
+	run_values();
+	assert_int_equal(ring_iter_open(session, inst->buffers[0], -1, &it), 0);
+	while (ring_iter_next(it, &r) == 1) {
+		const struct entry_record *entry = r.record;
+
+		if (entry->common.type != LAYOUT_GRAPH_ENTRY_ID ||
+		    strcmp(name_of(entry->func), "many"))
+			continue;
+		assert_int_equal(r.size, found++ ? 20 : 72);
+		if (found > 1)
+			continue;
+		args = (const uint64_t *)((const char *)r.record + 24);
+		for (uint64_t i = 0; i < 6; i++)
+			assert_int_equal(args[i], i + 1);
+	}
+	ring_iter_close(it);
+	assert_int_equal(found, 2);
+	assert_string_equal(shape_of(run_calls), "run_calls{outer{middle{leaf{}leaf{}}leaf{}}}");
+}
+
 static void the_function_event_comes_first(void **state)
 {
 	entry_arm(GROUP + GROUP_FUNCTION, LAYOUT_FUNCTION_ID, true);
@@ -1184,6 +1215,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(only_chosen_functions_and_what_they_call),
 		cmocka_unit_test(nothing_below_some_functions),
 		cmocka_unit_test(what_takes_long_is_recorded_at_its_end),
+		cmocka_unit_test(arguments_are_recorded_if_they_are_wanted),
 		cmocka_unit_test(the_function_event_comes_first),
 		cmocka_unit_test(what_is_not_recorded_is_not_hooked),
 		cmocka_unit_test(sleep_counts_or_not),

@@ -26,12 +26,13 @@ uint32_t patch_hit(struct site_dso *d, uintptr_t after, uintptr_t *slot)
 	abort();
 }
 
-uint32_t patch_hit_late(struct site_dso *d, uintptr_t after, uintptr_t *slot)
+uint32_t patch_hit_late(struct site_dso *d, uintptr_t after, uintptr_t *slot,
+			const uint64_t *saved)
 {
 	abort();
 }
 
-uint32_t patch_hit_slow(struct site_call *c)
+uint32_t patch_hit_slow(struct site_call *c, const uint64_t *saved)
 {
 	abort();
 }

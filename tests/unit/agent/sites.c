@@ -133,12 +133,13 @@ void probe_left(uintptr_t *slot)
 {
 }
 
-uint32_t patch_hit_late(struct site_dso *d, uintptr_t after, uintptr_t *slot)
+uint32_t patch_hit_late(struct site_dso *d, uintptr_t after, uintptr_t *slot,
+			const uint64_t *saved)
 {
 	return hit_at(d, after, slot, true);
 }
 
-uint32_t patch_hit_slow(struct site_call *c)
+uint32_t patch_hit_slow(struct site_call *c, const uint64_t *saved)
 {
 	uint32_t hooked = c->done == PATCH_SLOW ? hook(c->slot, c->late) : PATCH_PASS;
 	const uintptr_t *f = site_call_frame(c);

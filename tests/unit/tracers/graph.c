@@ -3,14 +3,17 @@
  * graph.c - function_graph shows the records of two CPUs as Linux 6.12 does
  */
 #include "show_fixture.h"
+#include "model/parameters.h"
 #include "model/tracer.h"
 
 #define IRQ_TEXT (KERNEL + 0x800)	/* the first functions of interrupts */
 
 static const char entry_format[] = "name: funcgraph_entry\nID: 11\n" COMMON
 				   "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
-				   "\tfield:int depth;\toffset:16;\tsize:4;\tsigned:1;\n\nprint "
-				   "fmt: \"--> %ps (%d)\", (void *)REC->func, REC->depth\n";
+				   "\tfield:int depth;\toffset:16;\tsize:4;\tsigned:1;\n"
+				   "\tfield:unsigned long args[];\toffset:24;\tsize:0;"
+				   "\tsigned:0;\n\nprint fmt: "
+				   "\"--> %ps (%d)\", (void *)REC->func, REC->depth\n";
 
 static const char exit_format[] =
 	"name: funcgraph_exit\nID: 10\n" COMMON
@@ -219,6 +222,64 @@ static void returned_values_are_errors_where_they_can_be(void **state)
 	       " 0) alpha(); /* = 0xfffffffffffff000 */\n 0) } /* beta = 0xfffffffffffffffe */\n");
 }
 
+static struct parameters *alpha;
+
+static const struct parameters *parameters_of_alpha(void *arg, uint64_t func)
+{
+	assert_null(arg);
+	return func == ALPHA ? alpha : NULL;
+}
+
+static void alpha_make(void)
+{
+	static const struct parameter all[] = {
+		{ "a", 0, 4, PARAMETER_SIGNED }, { "", 5, 8, PARAMETER_HEX },
+		{ "f", PARAMETER_NONE, 8, PARAMETER_HEX }, { "c", 1, 1, PARAMETER_HEX },
+	};
+
+	alpha = malloc(sizeof(*alpha) + sizeof(all));
+	assert_non_null(alpha);
+	*alpha = (struct parameters){ .func = ALPHA, .known = true, .more = true, .nr = 4 };
+	memcpy(alpha->v, all, sizeof(all));
+}
+
+static void enter_with(uint64_t func, int depth, const uint64_t args[PARAMETER_REGISTERS])
+{
+	struct record r = { .type = 11, .pid = 42 };
+
+	put64(&r, 8, func);
+	put32(&r, 16, (uint32_t)depth);
+	for (unsigned int i = 0; i < PARAMETER_REGISTERS; i++)
+		put64(&r, 24 + 8 * i, args[i]);
+	fixture_write(script.f, &r, 16 + 8 * PARAMETER_REGISTERS, 0, script.now += 1000);
+}
+
+static void arguments_have_names_and_types(void **state)
+{
+	const uint64_t args[PARAMETER_REGISTERS] = { 0x12fffffffe, 0x1234, 3, 4, 5, 0xdeadbeef };
+
+	script.f->model->of_programs = true;
+	script.f->model->parameters = parameters_of_alpha;
+	alpha_make();
+	enter_with(ALPHA, 0, args);
+	enter_with(BETA, 1, args);
+	leave(0, BETA, 1, 100);
+	leave(0, ALPHA, 0, 200);
+	/* Without the registers in the record */
+	enter(0, ALPHA, 0);
+	leave(0, ALPHA, 0, 100);
+	option(script.f, OPTION_FUNCGRAPH_DURATION, false);
+	expect(" 0) alpha() {\n 0)   beta();\n 0) }\n 0) alpha();\n");
+	option(script.f, OPTION_FUNCGRAPH_ARGS, true);
+	expect(" 0) alpha(a=-2, 0xdeadbeef, f=?, c=0x34, ...) {\n 0)   beta();\n 0) }\n"
+	       " 0) alpha();\n");
+	option(script.f, OPTION_FUNCGRAPH_RETVAL, true);
+	expect(" 0) alpha(a=-2, 0xdeadbeef, f=?, c=0x34, ...) {\n 0)   beta(); /* = 0x0 */\n"
+	       " 0) } /* alpha = 0x0 */\n 0) alpha(); /* = 0x0 */\n");
+	script.f->model->parameters = NULL;
+	free(alpha);
+}
+
 static void tail_names_each_return_and_overrun_counts(void **state)
 {
 	enter(0, ALPHA, 0);
@@ -356,6 +417,7 @@ int main(void)
 		TEST(options_choose_columns),
 		TEST(the_header_has_the_columns),
 		TEST(returned_values_are_errors_where_they_can_be),
+		TEST(arguments_have_names_and_types),
 		TEST(tail_names_each_return_and_overrun_counts),
 		TEST(interrupts_have_arrows),
 		TEST(without_irqs_what_interrupts_call_is_hidden),
