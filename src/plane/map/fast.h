@@ -8,6 +8,7 @@
 #ifndef TRACEFUSE_PLANE_MAP_FAST_H
 #define TRACEFUSE_PLANE_MAP_FAST_H
 
+#include "layout/ring.h"
 #include "plane/arch/rseq_add.h"
 
 enum { MAP_ENTRIES = (sizeof(struct map) + 63) / 64 * 64 };	/* where the table begins */
@@ -90,7 +91,8 @@ static inline uint32_t map_insert(struct map_view m, const struct slot *slot, co
 
 static inline void map_add(struct map_view m, uint32_t elt, uint32_t sum, uint64_t v, uint32_t set)
 {
-	if (set || !rseq_add(map_sum(m, 0, elt, sum), m.layout->column_size, m.layout->nr_plain, v))
+	if (set >= RING_SET_KEPT ||
+	    !rseq_add(map_sum(m, 0, elt, sum), m.layout->column_size, m.layout->nr_plain, v))
 		map_add_any(m, elt, sum, v);
 }
 

@@ -5,8 +5,8 @@
  * M1  An entry goes from 0 to {hash, elt} once and never changes again. The
  *     release of its compare-and-swap (insert.c) pairs with the acquire
  *     in map_lookup(): a hit that sees the entry sees the elt's key.
- * M2  Only threads of writer set 0 on its CPU add to a plain column, inside a restartable section.
- *     The last column is atomic, for all others.
+ * M2  Only threads of writer set 0 or of a source add to a plain column, that of their CPU, inside
+ *     a restartable section. The last column is atomic, for all others.
  * M3  A variable is one word (fast.h): 0 is unset, else it holds the value. The reader that
  *     exchanges it for 0 gets the value of that setting, and no other reader does. If value and
  *     mark were two words, a reader between the two stores of the next setting would get the new

@@ -43,7 +43,7 @@ struct map_layout {
 	uint32_t	elt_size;	/* key, then nr_vars pairs of value and mark */
 	uint64_t	elts, sums;	/* offsets from the start of the map, and below */
 	uint32_t	nr_sums;
-	/* How many columns are plain: set 0 adds to them with rseq */
+	/* How many columns are plain: threads add to them with rseq (map_add()) */
 	uint32_t	nr_plain;
 	uint64_t	column_size;	/* bytes */
 	uint32_t	var_base;	/* offset of the variables in an elt */
@@ -52,7 +52,7 @@ struct map_layout {
 	uint32_t	nr_elts;	/* 1 + max_elts + nr_owners */
 	uint32_t	max_elts;	/* power of two, up to MAP_MAX_ELTS */
 	uint32_t	nr_vars;
-	/* Plain columns for set 0, then one atomic one; 1: only that */
+	/* Plain columns, then one atomic one; 1: only that */
 	uint32_t	nr_columns;
 	/* There is one writing process and thread: plain stores everywhere */
 	uint32_t	single_writer;
@@ -111,7 +111,7 @@ void map_lay_out(struct map_layout *out, const struct map_shape *shape);
  *	The elt of `key`, made if new; 0 when the map is full (counted as dropped).
  *	Every hit that gets an elt adds 1 to its sum 0.
  * void map_add(struct map_view m, uint32_t elt, uint32_t sum, uint64_t v, uint32_t set)
- *	Adds to a sum. `set` is the writer set (0: rseq).
+ *	Adds to a sum. `set` is the writer set. Threads of set 0 and of sources add with rseq.
  */
 uint32_t map_insert_any(struct map_view m, const struct slot *slot, const void *key);
 uint32_t map_insert_word_any(struct map_view m, const struct slot *slot, uint64_t key);

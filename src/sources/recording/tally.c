@@ -13,7 +13,7 @@ enum {
 	/* Unpacked; so large that taking the next one costs nothing */
 	PIECE_BYTES	= 1 << 20,
 	WORKERS_MAX	= 64,
-	TALLY_WRITER	= 1,		/* as in the run in order */
+	TALLY_WRITER	= BUFFER_MAX_SETS,	/* no ring; its map has one column */
 	UNPACKER_COST	= 256 << 10,
 	READ_BYTES	= 128 << 10,	/* uncompressed bytes to read at once: they stay in L2 */
 };
