@@ -63,8 +63,9 @@ def run(command, **more):
 
 
 def setup_file(work, text):
-    path = os.path.join(work, 'setup')
-    with open(path, 'w') as f:
+    """A file of its own for each text: several commands are made before the first one runs."""
+    fd, path = tempfile.mkstemp(dir=work, prefix='setup')
+    with os.fdopen(fd, 'w') as f:
         f.write(text)
     return path
 
@@ -208,12 +209,9 @@ def many_sites(work):
 # ---- Real programs ----
 
 def timed(command):
-    best = 1e9
-    for _ in range(ROUNDS):
-        start = time.monotonic()
-        run(command)
-        best = min(best, time.monotonic() - start)
-    return best
+    start = time.monotonic()
+    run(command)
+    return time.monotonic() - start
 
 
 def programs(work):
@@ -221,14 +219,18 @@ def programs(work):
     jobs = [('lua', [f'{lua}/lua', '-e', LUA])] if lua else []
     jobs += [('sqlite', [f'{sqlite}/speedtest1', '--size', '12'])] if sqlite else []
     for title, command in jobs:
-        alone = timed(command)
-        print(f'{title}: untraced, s\t{alone:.3f}')
-        ways = [('function tracer', traced(work, SETUPS['function tracer, a call'])),
+        best = {}
+        ways = [('untraced', []),
+                ('function tracer', traced(work, SETUPS['function tracer, a call'])),
                 ('function_graph', traced(work, SETUPS['function_graph, entry and exit'])),
                 ('histogram of ip', traced(work, SETUPS['histogram of ip instead of recording']))]
         ways += [('uftrace', uftrace(work))] if shutil.which('uftrace') else []
-        for name, prefix in ways:
-            print(f'{title}: {name}, times as long\t{timed(prefix + command) / alone:.2f}',
+        for _ in range(ROUNDS):
+            for name, prefix in ways:
+                best[name] = min(best.get(name, 1e9), timed(prefix + command))
+        print(f'{title}: untraced, s\t{best["untraced"]:.3f}')
+        for name, _ in ways[1:]:
+            print(f'{title}: {name}, times as long\t{best[name] / best["untraced"]:.2f}',
                 flush=True)
 
 
