@@ -106,6 +106,7 @@ def measure():
     print(f'a command beside a reader, ms\t{slowest_command():.1f}')
     drain.join()
     begin = Reader('events/readers/tick/hist')
+    print(f'a histogram of 2^17 entries: the first byte, ms\t{begin.first * 1e3:.1f}')
     print(f'a command beside the fold of 2^17 entries, ms\t{slowest_command():.1f}')
     begin.finish()
     memory.over.set()

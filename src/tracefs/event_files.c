@@ -202,7 +202,16 @@ static int begin_hist(struct tree_file *f, FILE *out)
 {
 	struct event_file *ef = event_file_find(f->at.inst, f->at.event);
 
-	return ef && hist_is_large(ef) ? 1 : f->at.kind->print(f, out);
+	if (!ef || !hist_is_large(ef))
+		return f->at.kind->print(f, out);
+	if (f->at.kind->rest)
+		hist_print_begin(ef, out);
+	return 1;
+}
+
+static int rest_hist(struct tree_file *f, FILE *out)
+{
+	return hist_print_rest(event_file_find(f->at.inst, f->at.event), out);
 }
 
 static int print_hist_json(struct tree_file *f, FILE *out)
@@ -243,10 +252,10 @@ const struct file_kind event_kinds[] = {
 	 .absent = no_enable },
 	{ .name = "format", .mode = 0440, .print = print_format },
 	{ .name = "hist", .mode = 0440, .print = event_files_print_hist,
-	  .begin = begin_hist },
+	  .begin = begin_hist, .rest = rest_hist, .whole = true },
 	{ .name = "hist_debug", .mode = 0440, .print = print_hist_debug },
 	{ .name = "hist.json", .mode = 0440, .print = print_hist_json, .begin = begin_hist,
-	  .hidden = true },
+	  .whole = true, .hidden = true },
 	{ .name = "id", .mode = 0440, .print = print_id, .outlives = true, .absent = no_id },
 	{ .name = "trigger",
 	 .mode = 0640,

@@ -29,15 +29,28 @@ static int print_all(void *arg, FILE *out)
 
 	/* The server serves processes. */
 	f->tree->model->step = NULL;
-	fwrite(f->text, 1, f->len, out);
 	return kind->rest ? kind->rest(f, out) : kind->print(f, out);
 }
 
 static void hold(struct tree_file *f, bool held)
 {
-	if (held != f->held)
-		session_hold(f->tree->model->session, held);
+	if (held == f->held)
+		return;
+	session_hold(f->tree->model->session, held);
+	if (held)
+		list_add_tail(&f->held_node, &f->tree->held);
+	else
+		list_del(&f->held_node);
 	f->held = held;
+}
+
+void long_text_tend(struct tree *t)
+{
+	struct tree_file *f, *next;
+
+	list_each_safe(f, next, &t->held, held_node)
+		if (!printer_holds(f->printer))
+			hold(f, false);
 }
 
 void long_text_begun(struct tree_file *f)
@@ -50,7 +63,8 @@ int long_text_start(struct tree_file *f)
 {
 	const struct file_kind *kind = f->at.kind;
 	const struct printer_text text = {
-		.print = print_all, .arg = f, .whole = !kind->stays && !kind->rest,
+		.begun = f->text, .begun_size = f->len, .print = print_all, .arg = f,
+		.whole = kind->whole,
 		.after = f->following ? &f->body : NULL, .start = f->following ? f->follow_at : 0,
 	};
 	int err = printer_start(f->tree->printers, &text, &f->printer);
@@ -107,8 +121,6 @@ ssize_t long_text_read(struct tree_file *f, char *buf, size_t size, off_t off)
 	if (f->ended && f->at.kind->follows && off == printer_pos(f->printer))
 		follow_on(f);
 	n = printer_read(f->printer, buf, size, off);
-	if (!printer_holds(f->printer))
-		hold(f, false);
 	if (n == 0 && !f->ended) {
 		f->ended = true;
 		f->printed_ms = session_now_ms();

@@ -39,6 +39,7 @@ enum {
 
 /* T2 */
 struct printer_status {
+	_Atomic bool	made;		/* the session's memory is read no more */
 	_Atomic bool	done;
 	int		err;
 	struct printer_body body;
@@ -50,8 +51,6 @@ struct printer {
 	pid_t		pid;
 	int		fd;		/* -1: the text has ended */
 	int		err;		/* how */
-	bool		whole;
-	bool		holds;
 	off_t		start, pos;	/* of the first byte, behind the last one read */
 	char		*kept;		/* the byte at offset o is kept[(o - start) % KEPT] */
 };
@@ -172,7 +171,7 @@ static ssize_t printer_put(void *cookie, const char *bytes, size_t n)
 	return (ssize_t)n;
 }
 
-static int print_whole(const struct printer_text *text, FILE *out)
+static int print_whole(const struct printer_text *text, struct printer_status *status, FILE *out)
 {
 	char *bytes;
 	size_t n;
@@ -182,6 +181,8 @@ static int print_whole(const struct printer_text *text, FILE *out)
 	if (!memory)
 		return -ENOMEM;
 	err = text->print(text->arg, memory);
+	/* Relaxed: what was read is in this process. */
+	atomic_store_explicit(&status->made, true, memory_order_relaxed);
 	if (fclose(memory))
 		return err ? err : -ENOMEM;
 	fwrite(bytes, 1, n, out);
@@ -223,7 +224,9 @@ static _Noreturn void printer_run(const struct printer_text *text, struct printe
 	if (!out)
 		_exit(1);
 	setvbuf(out, NULL, _IOFBF, OUT_BYTES);
-	status->err = text->whole ? print_whole(text, out) : text->print(text->arg, out);
+	fwrite(text->begun, 1, text->begun_size, out);
+	fflush(out);
+	status->err = text->whole ? print_whole(text, status, out) : text->print(text->arg, out);
 	fflush(out);
 	/* T2. Release: pairs with the acquire in printer_finish(). */
 	atomic_store_explicit(&status->done, true, memory_order_release);
@@ -332,8 +335,6 @@ int printer_start(struct printers *ps, const struct printer_text *text, struct p
 	p->all = ps;
 	p->fd = -1;
 	p->start = p->pos = text->start;
-	p->holds = true;
-	p->whole = text->whole;
 	p->kept = malloc(KEPT);
 	p->status = mmap(NULL, sizeof(*p->status), PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -364,7 +365,6 @@ static void printer_close(struct printer *p)
 	if (p->fd >= 0)
 		close(p->fd);
 	p->fd = -1;
-	p->holds = false;
 	printer_dies(p);
 }
 
@@ -408,7 +408,6 @@ static ssize_t printer_fill(struct printer *p)
 		return 0;
 	}
 	p->pos += n;
-	p->holds &= !p->whole;
 	return n;
 }
 
@@ -451,7 +450,8 @@ ssize_t printer_read(struct printer *p, char *buf, size_t size, off_t off)
 
 bool printer_holds(const struct printer *p)
 {
-	return p->holds;
+	/* Relaxed: see print_whole(). */
+	return p->fd >= 0 && !atomic_load_explicit(&p->status->made, memory_order_relaxed);
 }
 
 bool printer_body(const struct printer *p, struct printer_body *out)

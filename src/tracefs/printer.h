@@ -28,12 +28,14 @@ struct printer_body {
 };
 
 struct printer_text {
-	/* Prints the text, in the printer. 0 or -errno, which the reader gets behind the text. */
+	const char	*begun;		/* its first bytes, which are printed already */
+	size_t		begun_size;
+	/* Prints the rest, in the printer. 0 or -errno, which the reader gets behind the text. */
 	int		(*print)(void *arg, FILE *out);
 	void		*arg;
 	/*
-	 * The printer prints all into its memory before the first byte can be read: the session's
-	 * memory has to stay as it is only until then.
+	 * The printer prints the rest into its memory, and then into the pipe: the session's memory
+	 * has to stay as it is only until then.
 	 */
 	bool		whole;
 	/* Only what follows these lines, if the text begins with them; no header. NULL: all */

@@ -27,6 +27,7 @@ struct tree *tree_create(struct model *m)
 	if (!t)
 		return NULL;
 	t->model = m;
+	list_init(&t->held);
 	if (marker_names(m)) {
 		free(t);
 		return NULL;
@@ -48,8 +49,10 @@ int tree_use_printers(struct tree *t)
 
 void tree_tend(struct tree *t)
 {
-	if (t->printers)
-		printers_tend(t->printers);
+	if (!t->printers)
+		return;
+	printers_tend(t->printers);
+	long_text_tend(t);
 }
 
 int tree_add_extra(struct tree *t, const struct tree_extra *extra)

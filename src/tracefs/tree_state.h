@@ -60,6 +60,7 @@ struct file_kind {
 	bool		raw;		/* each read takes a sub-buffer */
 	/* For begin(): the memory that the text is made of stays while the file is open */
 	bool		stays;
+	bool		whole;		/* struct printer_text */
 	/* A reader at its end that reads again gets the new text (tail -f). */
 	bool		follows;
 	/* It can be opened but is not listed, because the kernel has no such file. */
@@ -98,6 +99,7 @@ struct tree {
 	struct tree_extra extras[8];
 	unsigned int	nr_extras;
 	struct printers	*printers;	/* NULL: this thread prints all texts */
+	struct list_head held;		/* files that hold the session's memory */
 };
 
 struct tree_file {
@@ -111,6 +113,7 @@ struct tree_file {
 	struct printer	*printer;	/* instead of `text`, which is then NULL */
 	bool		ended;		/* the reader of the printer was at the end */
 	bool		held;		/* the session's memory: session_hold() */
+	struct list_head held_node;	/* in tree->held, then */
 	bool		following;	/* the next text is to follow `body`, at this offset: */
 	off_t		follow_at;
 	struct printer_body body;
@@ -134,6 +137,8 @@ void long_text_begun(struct tree_file *f);
 /* As tree_read(). -ESPIPE: the text has to be made again. */
 ssize_t long_text_read(struct tree_file *f, char *buf, size_t size, off_t off);
 void long_text_end(struct tree_file *f);
+/* Lets the session's memory go that no printer reads any more. */
+void long_text_tend(struct tree *t);
 /* Returns the offset behind the lines of a text's header. */
 size_t text_body(const char *text, size_t len);
 

@@ -253,16 +253,20 @@ static void sum_up(const struct hist_entries *all, struct val_total *totals)
 		}
 }
 
-static int hist_show_one(struct trigger *t, unsigned int n, FILE *out)
+static void hist_show_header(struct trigger *t, unsigned int n, FILE *out)
+{
+	fprintf(out, "%s# event histogram\n#\n# trigger info: ", n ? "\n\n" : "");
+	hist_trigger_print(t, out);
+	fputs("\n#\n\n", out);
+}
+
+static int hist_show_one(struct trigger *t, FILE *out)
 {
 	struct hist_data *hd = hist_of(t);
 	struct val_total totals[HIST_VALS_MAX + 1] = { { 0 } };
 	struct hist_entries all;
 	int err = hist_entries_read(hd, &all);
 
-	fprintf(out, "%s# event histogram\n#\n# trigger info: ", n ? "\n\n" : "");
-	hist_trigger_print(t, out);
-	fputs("\n#\n\n", out);
 	sum_up(&all, totals);
 	for (unsigned int i = 0; !err && i < all.nr; i++) {
 		print_entry(&all.v[i], totals, out);
@@ -287,18 +291,40 @@ static void print_legacy_error(const struct event_file *f, FILE *out)
 			f->hist_command ? f->hist_command : "");
 }
 
-int hist_print(struct event_file *f, FILE *out)
+void hist_print_begin(const struct event_file *f, FILE *out)
+{
+	struct trigger *t;
+
+	list_each(t, &f->triggers, node)
+		if (t->cmd == &hist_command) {
+			hist_show_header(t, 0, out);
+			return;
+		}
+}
+
+int hist_print_rest(struct event_file *f, FILE *out)
 {
 	struct trigger *t;
 	unsigned int n = 0;
 	int err = 0;
 
-	list_each(t, &f->triggers, node)
-		if (t->cmd == &hist_command && !err)
-			err = hist_show_one(t, n++, out);
+	list_each(t, &f->triggers, node) {
+		if (t->cmd != &hist_command || err)
+			continue;
+		if (n)
+			hist_show_header(t, n, out);
+		n++;
+		err = hist_show_one(t, out);
+	}
 	if (!err && f->event->model->hist_legacy)
 		print_legacy_error(f, out);
 	return err;
+}
+
+int hist_print(struct event_file *f, FILE *out)
+{
+	hist_print_begin(f, out);
+	return hist_print_rest(f, out);
 }
 
 bool hist_is_large(const struct event_file *f)

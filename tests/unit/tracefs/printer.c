@@ -83,13 +83,50 @@ static void all_of_it(void **state)
 		ssize_t end;
 		char *text = read_from(ps, p, 0, 5000, &end);
 
-		assert_true(printer_holds(p) == false);
+		assert_false(printer_holds(p));
 		assert_int_equal(end, 0);
 		assert_int_equal(strlen(text), LINES * LINE + 7);
 		assert_memory_equal(text, "# head\n000000000\n", 17);
 		assert_string_equal(text + 7 + (LINES - 1) * LINE, "000049999\n");
 		assert_int_equal(await(ps, p, text, 10, 0), -ESPIPE);
 		printer_end(p);
+	}
+	printers_destroy(ps);
+}
+
+/* The beginning is there while the rest is made. */
+static int print_after_byte(void *arg, FILE *out)
+{
+	char byte;
+
+	if (read(*(int *)arg, &byte, 1) != 1)
+		return -EIO;
+	fputs("the rest\n", out);
+	return 0;
+}
+
+static void the_beginning(void **state)
+{
+	struct printers *ps = printers_create();
+	int go[2];
+	struct printer *p;
+	char text[100];
+
+	for (int whole = 0; whole < 2; whole++) {
+		const struct printer_text job = { .begun = "begun\n", .begun_size = 6,
+						  .whole = whole, .print = print_after_byte,
+						  .arg = &go[0] };
+
+		assert_int_equal(pipe(go), 0);
+		/* It keeps no descriptor: standard input is /dev/null there, or nothing. */
+		assert_int_equal(printer_start(ps, &job, &p), 0);
+		assert_int_equal(await(ps, p, text, 6, 0), 6);
+		assert_memory_equal(text, "begun\n", 6);
+		assert_int_equal(await(ps, p, text, 6, 6), -EIO);
+		assert_false(printer_holds(p));
+		printer_end(p);
+		close(go[0]);
+		close(go[1]);
 	}
 	printers_destroy(ps);
 }
@@ -207,6 +244,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_of_it),
+		cmocka_unit_test(the_beginning),
 		cmocka_unit_test(back_and_on),
 		cmocka_unit_test(what_follows),
 		cmocka_unit_test(how_it_ends),
