@@ -102,6 +102,8 @@ struct agent {
 	bool		starting;	/* attach_start() runs: the program does not yet */
 	bool		late;		/* attached by tf_attach(): the program has run before */
 	bool		all_said;	/* HELLO is all: there are no static events and no sites */
+	/* Its files have probes of their author: some may be planted at any time */
+	bool		has_probes;
 	uint32_t	verbose;
 	uint32_t	owner;		/* the session's user: the program's when it attached */
 	const char	*exe;			/* the executed file: AT_EXECFN */

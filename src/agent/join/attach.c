@@ -467,7 +467,10 @@ static void ready(void)
 	struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_READY };
 	struct attach_reply reply;
 
-	if (!agent.all_said && !request_ask(&q, &reply) && reply.barrier)
+	if (agent.all_said || request_ask(&q, &reply))
+		return;
+	agent.has_probes |= reply.has_probes;
+	if (reply.barrier)
 		wait_at_barrier(&q);
 }
 
@@ -505,6 +508,8 @@ static int join_session(struct attach_reply *reply, int connected)
 		sites_stop();
 		untraced_count(err);
 	}
+	if (!err && agent.all_said)
+		agent.has_probes |= reply->has_probes;
 	if (!err && agent.all_said && reply->barrier)
 		wait_at_barrier(&(struct attach_request){ .number = agent.conn.asked });
 	return err;

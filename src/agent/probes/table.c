@@ -510,7 +510,8 @@ static const struct probe_table *probe_table_at(config_ref ref)
 bool probes_may_come(void)
 {
 	/* Relaxed: a program that begins just now may miss it. */
-	return atomic_load_explicit(&plane_header(&agent.plane)->probes, memory_order_relaxed);
+	return agent.has_probes ||
+	       atomic_load_explicit(&plane_header(&agent.plane)->probes, memory_order_relaxed);
 }
 
 static void object_switch(struct probe_object *o, bool on)

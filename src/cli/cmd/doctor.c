@@ -262,17 +262,34 @@ static void check_probes(struct patient *p)
 	}
 }
 
-/* The value is "SYSTEM:EVENT REASON". */
-static void check_refused_probes(struct patient *p)
+/* The value is "PID planted N refused N[ late]". */
+static void print_planted(const char *value)
+{
+	unsigned int planted, refused;
+	int pid;
+
+	if (sscanf(value, "%d planted %u refused %u", &pid, &planted, &refused) == 3)
+		printf("probes: %u in process %d%s\n", planted, pid,
+		       strstr(value, " late") ? ", which has not obeyed the last command yet" : "");
+}
+
+static void check_planted(struct patient *p)
 {
 	char value[256], text[320];
 
+	for (unsigned int i = 0; client_info(p->info, "probes", i, value, sizeof(value)); i++)
+		if (i < LISTED)
+			print_planted(value);
+	/* The value is "SYSTEM:EVENT[ in process PID:] REASON". */
 	for (unsigned int i = 0; client_info(p->info, "probe-refused", i, value, sizeof(value));
 	     i++) {
-		const int name = (int)strcspn(value, " ");
+		const char *process = strstr(value, " in process ");
+		const char *why = strchr(process ? process : value, process ? ':' : ' ');
 
-		snprintf(text, sizeof(text), "%.*s cannot be probed:%s.", name, value,
-			 value + name);
+		if (!why)
+			continue;
+		snprintf(text, sizeof(text), "%.*s cannot be probed:%s.", (int)(why - value),
+			 value, why + (process != NULL));
 		complain(p, text, "tracefuse list -v FILE says where a probe can be put");
 	}
 }
@@ -617,7 +634,7 @@ static int examine(struct access *a)
 	check_switch(&p);
 	check_probes(&p);
 	if (p.info)
-		check_refused_probes(&p);
+		check_planted(&p);
 	check_pids(&p);
 	a->ops->list(a, "events", list_filtered, &p);
 	a->ops->list(a, "per_cpu", add_stats, &p);

@@ -170,7 +170,8 @@ size_t code_room(const struct image *im)
 		return 0;
 	for (unsigned int i = 0; i < f.nr_segments; i++)
 		marks += f.segments[i].high - f.segments[i].low;
-	return (im->nr_starts + refer_count(im)) * sizeof(struct code_function) + marks;
+	/* Two more: .init and .fini */
+	return (im->nr_starts + refer_count(im) + 2) * sizeof(struct code_function) + marks;
 }
 
 bool code_open(struct code_file *f, const struct image *im, void *memory, size_t size)

@@ -358,6 +358,38 @@ static bool fde_read(struct code_file *f, uint64_t at, struct cie *e)
 	return !lsda || lsda_read(f, lsda, start);
 }
 
+/* ---- .init and .fini ---- */
+
+static bool is_init(const struct image *im, const Elf64_Shdr *s)
+{
+	const char *name = image_string(im, im->names, s->sh_name);
+
+	return s->sh_type == SHT_PROGBITS && (s->sh_flags & SHF_EXECINSTR) &&
+	       (!strcmp(name, ".init") || !strcmp(name, ".fini"));
+}
+
+/*
+ * Both are a function without an entry in .eh_frame: the linker joins them of pieces of crti.o and
+ * crtn.o. They begin with the section, and have no jumps through registers or memory but calls.
+ */
+static void init_add(struct code_file *f)
+{
+	const struct image *im = f->image;
+
+	for (unsigned int i = 0; i < im->nr_shdrs; i++) {
+		const struct code_segment *s = code_segment_at(f, im->shdrs[i].sh_addr);
+		struct code_function fn = { .start = im->shdrs[i].sh_addr, .why = CODE_PART,
+					    .has = CODE_HAS_FDE };
+
+		if (!s || !is_init(im, &im->shdrs[i]) || !im->shdrs[i].sh_size ||
+		    im->shdrs[i].sh_size > s->high - fn.start ||
+		    im->shdrs[i].sh_size > ENTRY_MAX)
+			continue;
+		fn.size = (uint32_t)im->shdrs[i].sh_size;
+		code_function_add(f, fn);
+	}
+}
+
 bool fde_read_all(struct code_file *f)
 {
 	const struct image *im = f->image;
@@ -366,5 +398,6 @@ bool fde_read_all(struct code_file *f)
 	for (size_t i = 0; i < im->nr_starts; i++)
 		if (!fde_read(f, im->starts_base + (uint64_t)(int64_t)im->starts[2 * i + 1], &e))
 			return false;
+	init_add(f);
 	return true;
 }

@@ -153,9 +153,13 @@ static void answer_barrier(struct session *s, unsigned int index, const struct a
 	reply->barrier = waits;
 }
 
-static bool ready_waits(struct session *s, const struct attach_peer *peer)
+static void answer_ready(struct session *s, unsigned int index, const struct attach_request *q,
+			 struct attach_reply *reply)
 {
-	return s->hooks.ready && s->hooks.ready(s->hooks.arg, peer);
+	const struct attach_peer peer = { index + 1, s->processes[index].pid };
+
+	reply->has_probes = s->hooks.has_probes && s->hooks.has_probes(s->hooks.arg, &peer);
+	answer_barrier(s, index, q, s->hooks.ready && s->hooks.ready(s->hooks.arg, &peer), reply);
 }
 
 static bool dso_waits(struct session *s, const struct attach_peer *peer, uint32_t number)
@@ -180,7 +184,7 @@ static void answer_kind(struct session *s, unsigned int index, const struct atta
 	case ATTACH_HELLO:
 		answer_hello(s, index, q, &out->reply);
 		if (q->ready && !out->reply.err)
-			answer_barrier(s, index, q, ready_waits(s, &peer), &out->reply);
+			answer_ready(s, index, q, &out->reply);
 		break;
 	case ATTACH_MORE:
 		answer_more(s, index, &out->reply);
@@ -189,7 +193,7 @@ static void answer_kind(struct session *s, unsigned int index, const struct atta
 		answer_events(s, index, q->value, (const char *)(q + 1), size - sizeof(*q), out);
 		break;
 	case ATTACH_READY:
-		answer_barrier(s, index, q, ready_waits(s, &peer), &out->reply);
+		answer_ready(s, index, q, &out->reply);
 		break;
 	case ATTACH_DSO:
 		answer_barrier(s, index, q, dso_waits(s, &peer, q->value), &out->reply);

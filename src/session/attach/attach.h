@@ -92,6 +92,11 @@ struct attach_hooks {
 	bool		(*dso)(void *arg, const struct attach_peer *peer, uint32_t number);
 	/* PLACES: when this returns, what was found in the DSO's file is published. */
 	void		(*places)(void *arg, uint32_t number);
+	/*
+	 * Called before `ready`. True: probes may be planted in the process while it runs, though
+	 * none was defined so far.
+	 */
+	bool		(*has_probes)(void *arg, const struct attach_peer *peer);
 };
 
 /* The hooks are copied; NULL: none */

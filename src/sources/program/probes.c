@@ -86,20 +86,27 @@ static char *point_line(const struct wanted_point *w)
 }
 
 /* Once while the event is armed. */
-static void probes_refuse(struct programs *p, struct wanted_point *w, const char *why)
+static void point_complain(struct programs *p, const struct wanted_point *w, const char *text)
 {
 	bool *said = w->note ? &w->note->refused : &w->place->refused;
-	char *line, text[160];
+	char *line;
 
-	w->why = why;
 	if (*said)
 		return;
 	*said = true;
-	snprintf(text, sizeof(text), "This place cannot be probed: %s", why);
 	line = point_line(w);
 	if (line)
 		errlog_add(p->model->top->errlog, subsystem_of(w), line, text, 0);
 	free(line);
+}
+
+static void probes_refuse(struct programs *p, struct wanted_point *w, const char *why)
+{
+	char text[160];
+
+	w->why = why;
+	snprintf(text, sizeof(text), "This place cannot be probed: %s", why);
+	point_complain(p, w, text);
 }
 
 /* ---- the file of a place ---- */
@@ -563,16 +570,28 @@ void program_probes_settled(struct programs *p)
 
 /* ---- answers ---- */
 
-static void take_refusal(struct programs *p, const struct site_refused *r)
+struct answering {
+	struct programs	*programs;
+	FILE		*out;		/* for doctor; NULL: for error_log */
+};
+
+static void take_refusal(const struct answering *g, pid_t pid, const struct site_refused *r)
 {
-	struct program_probes *pr = p->probes;
+	const struct program_probes *pr = g->programs->probes;
 	const char *why = code_why_text((enum code_why)r->why);
+	char text[160];
 
 	for (size_t i = 0; i < pr->nr_points; i++) {
-		struct wanted_point *w = &pr->points[i];
+		const struct wanted_point *w = &pr->points[i];
 
-		if (w->file && w->file->number == r->file + 1 && w->at == r->at && !w->why)
-			probes_refuse(p, w, why);
+		if (!w->file || w->why || w->file->number != r->file + 1 || w->at != r->at)
+			continue;
+		snprintf(text, sizeof(text), "Process %d cannot be probed here: %s", (int)pid, why);
+		if (g->out)
+			fprintf(g->out, "probe-refused %s:%s in process %d: %s\n",
+				w->event->system->name, w->event->name, (int)pid, why);
+		else
+			point_complain(g->programs, w, text);
 	}
 }
 
@@ -580,13 +599,15 @@ static void take_answer(void *arg, const struct attach_answer *a)
 {
 	for (uint32_t i = 0; i < a->nr_probes_refused && i < PROBE_REFUSALS; i++)
 		if (a->probe_refused[i].why && a->probe_refused[i].why < CODE_NR_WHYS)
-			take_refusal(arg, &a->probe_refused[i]);
+			take_refusal(arg, a->peer.pid, &a->probe_refused[i]);
 }
 
 void program_probes_answered(struct programs *p)
 {
+	struct answering g = { .programs = p };
+
 	if (p->probes->nr_points)
-		attach_answers(p->model->session, take_answer, p);
+		attach_answers(p->model->session, take_answer, &g);
 }
 
 static void probes_print_answer(void *arg, const struct attach_answer *a)
@@ -600,14 +621,16 @@ static void probes_print_answer(void *arg, const struct attach_answer *a)
 void program_probes_print(struct programs *p, FILE *out)
 {
 	const struct program_probes *pr = p->probes;
+	struct answering g = { .programs = p, .out = out };
 
-	program_probes_answered(p);
 	attach_answers(p->model->session, probes_print_answer, out);
 	for (size_t i = 0; i < pr->nr_points; i++)
 		if (pr->points[i].why)
 			fprintf(out, "probe-refused %s:%s %s\n",
 				pr->points[i].event->system->name, pr->points[i].event->name,
 				pr->points[i].why);
+	if (pr->nr_points)
+		attach_answers(p->model->session, take_answer, &g);
 }
 
 /* ---- life ---- */
@@ -627,9 +650,9 @@ struct list_head *probes_files(struct programs *p)
 	return &p->probes->files;
 }
 
-void program_probes_ready(struct programs *p, pid_t pid)
+bool program_probes_ready(struct programs *p, pid_t pid)
 {
-	usdt_look(p->probes->usdt, pid);
+	return usdt_look(p->probes->usdt, pid);
 }
 
 static void look_again(void *arg, pid_t pid, unsigned int slots)

@@ -28,13 +28,16 @@ void program_probes_begin(struct programs *p);
 bool program_probes_update(struct programs *p);
 /* All programs have obeyed all commands up to now. */
 void program_probes_settled(struct programs *p);
-/* A process begins: events of its USDT probes are made. */
-void program_probes_ready(struct programs *p, pid_t pid);
+/* A process begins: events of its USDT probes are made. Returns whether it has some. */
+bool program_probes_ready(struct programs *p, pid_t pid);
 /* The files that have probes or notes of USDT. */
 struct list_head *probes_files(struct programs *p);
 /* What programs have answered is looked at: their refusals go to error_log. */
 void program_probes_answered(struct programs *p);
-/* For doctor: "points N planted N in PROCESSES" and "probe-refused SYSTEM:EVENT REASON" */
+/*
+ * For doctor: "probes PID planted N refused N[ late]" for each process that has some, and
+ * "probe-refused SYSTEM:EVENT[ in process PID:] REASON"
+ */
 void program_probes_print(struct programs *p, FILE *out);
 
 #endif

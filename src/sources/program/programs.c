@@ -40,12 +40,19 @@ static int hook_define(void *arg, const struct attach_peer *peer, const char *sy
 	return program_events_define(arg, peer, system, name, body);
 }
 
+static bool hook_has_probes(void *arg, const struct attach_peer *peer)
+{
+	struct programs *p = arg;
+	const bool has_probes = program_probes_ready(p, peer->pid);
+
+	program_words_probes(p);
+	return has_probes;
+}
+
 static bool hook_ready(void *arg, const struct attach_peer *peer)
 {
 	struct programs *p = arg;
 
-	program_probes_ready(p, peer->pid);
-	program_words_probes(p);
 	return program_sites_wait(p, peer) || (p->ready && p->ready(p->ready_arg, peer));
 }
 
@@ -133,6 +140,7 @@ static int set_hooks(struct programs *p)
 		.ready = hook_ready,
 		.dso = hook_dso,
 		.places = hook_places,
+		.has_probes = hook_has_probes,
 	};
 	const struct tree_extra kallsyms = {
 		.name = "kallsyms", .mode = 0440, .print = print_kallsyms, .arg = p };

@@ -367,47 +367,67 @@ static void take_notes(struct usdt *u, struct probed_file *f)
 
 /* ---- the files of a process ---- */
 
-/* Whether it was seen before. It is from now on. */
-static bool is_seen(struct usdt *u, const struct stat *st, uint64_t salt)
+/* What is remembered of a file or a program: a hash, and whether it has notes. */
+enum { SEEN_IS = 1, SEEN_NOTES = 2, SEEN_FLAGS = SEEN_IS | SEEN_NOTES };
+
+static uint64_t hash_of(const struct stat *st, uint64_t salt)
 {
-	uint64_t h = salt;
 	const uint64_t parts[] = { st->st_dev, st->st_ino, (uint64_t)st->st_size,
 				   (uint64_t)st->st_mtim.tv_sec, (uint64_t)st->st_mtim.tv_nsec };
+	uint64_t h = salt;
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		h = (h ^ parts[i]) * 0x9e3779b97f4a7c15 ^ h >> 29;
-	h |= 1;
-	for (uint64_t i = h >> 32;; i++) {
-		uint64_t *at = &u->seen[i % SEEN];
+	return (h & ~(uint64_t)SEEN_FLAGS) | SEEN_IS;
+}
 
-		if (*at == h)
-			return true;
-		if (*at)
-			continue;
-		if (u->nr_seen++ == SEEN / 2) {
-			memset(u->seen, 0, sizeof(u->seen));
-			u->nr_seen = 1;
-			at = &u->seen[i % SEEN];
-		}
-		*at = h;
-		return false;
+/* The entry of the hash, or a free one. */
+static uint64_t *seen_at(struct usdt *u, uint64_t h)
+{
+	uint64_t i = h >> 32;
+
+	while (u->seen[i % SEEN] && (u->seen[i % SEEN] & ~(uint64_t)SEEN_NOTES) != h)
+		i++;
+	return &u->seen[i % SEEN];
+}
+
+static void see(struct usdt *u, uint64_t h, bool has_notes)
+{
+	if (u->nr_seen++ == SEEN / 2) {
+		memset(u->seen, 0, sizeof(u->seen));
+		u->nr_seen = 1;
 	}
+	*seen_at(u, h) = h | (has_notes ? SEEN_NOTES : 0);
 }
 
 /* The file is opened as the process sees it. `name` is its path there. */
-static void look_at_file(struct usdt *u, const char *path, const char *name)
+static bool file_has_notes(struct usdt *u, const char *path, const char *name)
 {
-	struct list_head *files = probes_files(u->programs);
 	struct probed_file *f;
-	struct stat st;
+	bool has_notes;
 
-	if (stat(path, &st) || !S_ISREG(st.st_mode) || is_seen(u, &st, 1) ||
-	    probed_open(files, path, &f))
-		return;
+	if (probed_open(probes_files(u->programs), path, &f))
+		return false;
 	probed_rename(f, path, name);
 	take_notes(u, f);
-	if (!f->has_notes && !f->needed)
+	has_notes = f->has_notes;
+	if (!has_notes && !f->needed)
 		probed_close(f);
+	return has_notes;
+}
+
+/* Returns whether it has notes. */
+static bool look_at_file(struct usdt *u, const char *path, const char *name)
+{
+	struct stat st;
+	uint64_t h;
+
+	if (stat(path, &st) || !S_ISREG(st.st_mode))
+		return false;
+	h = hash_of(&st, 1);
+	if (!*seen_at(u, h))
+		see(u, h, file_has_notes(u, path, name));
+	return *seen_at(u, h) & SEEN_NOTES;
 }
 
 /* A line of /proc/PID/maps: code that is mapped from a file. NULL: another one. */
@@ -419,11 +439,12 @@ static const char *mapped_path(char *line)
 	return path && strstr(line, "r-xp ") && strstr(line, "r-xp ") < path ? path : NULL;
 }
 
-static void look_at_maps(struct usdt *u, pid_t pid)
+static bool look_at_maps(struct usdt *u, pid_t pid)
 {
 	/* The server would wait for itself in its own mounts. */
 	const char *own = session_dir(u->programs->model->session);
 	char name[64], line[512], path[600];
+	bool has_notes = false;
 	FILE *in;
 
 	snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
@@ -434,20 +455,26 @@ static void look_at_maps(struct usdt *u, pid_t pid)
 		if (!mapped || (*own && !strncmp(mapped, own, strlen(own))))
 			continue;
 		snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, mapped);
-		look_at_file(u, path, mapped);
+		has_notes |= look_at_file(u, path, mapped);
 	}
 	if (in)
 		fclose(in);
+	return has_notes;
 }
 
-void usdt_look(struct usdt *u, pid_t pid)
+bool usdt_look(struct usdt *u, pid_t pid)
 {
 	char exe[64];
 	struct stat st;
+	uint64_t h;
 
 	snprintf(exe, sizeof(exe), "/proc/%d/exe", (int)pid);
-	if (!stat(exe, &st) && !is_seen(u, &st, 2))
-		look_at_maps(u, pid);
+	if (stat(exe, &st))
+		return false;
+	h = hash_of(&st, 2);
+	if (!*seen_at(u, h))
+		see(u, h, look_at_maps(u, pid));
+	return *seen_at(u, h) & SEEN_NOTES;
 }
 
 /* ---- life ---- */

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * usdt_program.c - a program with probes of its author, with notes as SystemTap's macros make them
+ *
+ *     N          passes the probes: usdt:twin 2N times, usdt:guarded if its semaphore is raised
+ *     wait       for each line of its input: says its semaphore, and passes the probes once
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+__asm__(".section .stapsdt.base, \"aG\", \"progbits\", .stapsdt.base, comdat\n"
+	".weak _.stapsdt.base\n.hidden _.stapsdt.base\n_.stapsdt.base:\n.space 1\n"
+	".size _.stapsdt.base, 1\n.previous\n");
+__asm__(".section .probes, \"aw\"\n.globl usdt_semaphore\n.hidden usdt_semaphore\n"
+	"usdt_semaphore: .short 0\n.previous\n");
+
+extern volatile unsigned short usdt_semaphore __attribute__((visibility("hidden")));
+
+#define NOTE(semaphore, name, arguments, ...)						\
+	__asm__ volatile("990: nop\n"							\
+			 ".pushsection .note.stapsdt, \"\", \"note\"\n.balign 4\n"	\
+			 ".long 8, 992f - 991f, 3\n.asciz \"stapsdt\"\n"		\
+			 "991: .quad 990b, _.stapsdt.base, " semaphore "\n"		\
+			 ".asciz \"usdt-e2e\", \"" name "\", \"" arguments "\"\n"	\
+			 "992: .balign 4\n.popsection" :: __VA_ARGS__)
+
+static int guarded;
+
+__attribute__((noinline)) static long pass(int i)
+{
+	long more = i * 3l;
+
+	NOTE("0", "twin", "-4@%0 -8@%1", "r"(i), "r"(more));
+	more += i;
+	if (usdt_semaphore) {
+		guarded++;
+		NOTE("usdt_semaphore", "guarded", "-4@%0", "m"(i));
+		more++;
+	}
+	NOTE("0", "twin", "-4@$-7 -8@%0", "r"(more));
+	return more + i;
+}
+
+int main(int argc, char **argv)
+{
+	char line[16];
+	long sum = 0;
+
+	if (argc > 1 && !strcmp(argv[1], "wait")) {
+		for (int i = 0; fgets(line, sizeof(line), stdin); i++) {
+			printf("semaphore %u\n", usdt_semaphore);
+			sum += pass(i);
+			printf("guarded %d\n", guarded);
+			fflush(stdout);
+		}
+		return sum < 0;
+	}
+	for (int i = 0; argc > 1 && i < atoi(argv[1]); i++)
+		sum += pass(i);
+	printf("guarded %d\n", guarded);
+	return sum < 0;
+}
