@@ -55,11 +55,14 @@ enum wire_op {
 	/* -> a bit for each enum untraced that has occurred */
 	WIRE_UNTRACED,
 	/*
-	 * how much later merged triggers run, in ms, or "" -> 0; the running kernel is a source;
-	 * else a sentence
+	 * how much later merged triggers run, in ms, or "", then WIRE_KERNEL_PROGRAMS or ""
+	 * -> 0; the running kernel is a source; else a sentence
 	 */
 	WIRE_KERNEL,
 };
+
+/* The session traces functions of programs only. */
+#define WIRE_KERNEL_PROGRAMS " programs"
 
 struct wire_request {
 	uint32_t	size;

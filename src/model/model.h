@@ -302,6 +302,8 @@ struct model {
 	 */
 	_Atomic uint32_t	staging;
 	unsigned int		merge_delay_ms;	/* merged triggers run at most so much later */
+	/* `run --function`: the functions of the running kernel are not the session's */
+	bool			without_kernel_functions;
 	unsigned int		nr_merged;	/* how many triggers run merged */
 	unsigned int		nr_turned;	/* how many turned so while variables were set */
 	/*

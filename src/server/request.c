@@ -155,20 +155,21 @@ static void print_info(struct server *srv, FILE *out)
 	server_boot_print(srv, out);
 }
 
-/* `delay`: R28, in ms; "": as it is. The next server finds it. */
-static int set_merge_delay(struct server *srv, const char *delay)
+/* The text is that of WIRE_KERNEL. The next server finds it. */
+static int keep_kernel(struct server *srv, const char *asked)
 {
 	struct model *m = srv->model;
-	char text[16];
+	char text[32];
 
-	if (*delay)
-		m->merge_delay_ms = (unsigned int)strtoul(delay, NULL, 10);
-	snprintf(text, sizeof(text), "%u", m->merge_delay_ms);
+	if (*asked >= '0' && *asked <= '9')
+		m->merge_delay_ms = (unsigned int)strtoul(asked, NULL, 10);
+	snprintf(text, sizeof(text), "%u%s", m->merge_delay_ms,
+		 m->without_kernel_functions ? WIRE_KERNEL_PROGRAMS : "");
 	return saved_replace(m, m->top, SERVER_LIVE, text, NULL, 0, &srv->live_saved);
 }
 
 /* Once for a session. A recording's has its own order of time. */
-static int request_kernel(struct server *srv, const char *delay, FILE *out)
+static int request_kernel(struct server *srv, const char *asked, FILE *out)
 {
 	char why[512] = "";
 	int ret = 0;
@@ -177,12 +178,14 @@ static int request_kernel(struct server *srv, const char *delay, FILE *out)
 		ret = -EOPNOTSUPP;
 		snprintf(why, sizeof(why), "the session is that of a recording: the kernel's "
 			 "events need one of their own");
-	} else if (!srv->live)
+	} else if (!srv->live) {
+		srv->model->without_kernel_functions = strstr(asked, WIRE_KERNEL_PROGRAMS);
 		ret = live_create(srv->model, &srv->live, why, sizeof(why));
-	else if (!*delay)
+	} else if (!*asked) {
 		return 0;
+	}
 	if (!ret)
-		ret = set_merge_delay(srv, delay);
+		ret = keep_kernel(srv, asked);
 	fputs(why, out);
 	return ret;
 }

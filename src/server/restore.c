@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "access/access.h"
+#include "access/wire.h"
 #include "host/message.h"
 #include "server/function_list.h"
 #include "server/server.h"
@@ -57,6 +58,7 @@ static int restore_live(struct restoring *r, const char *text)
 	r->live_saved = r->model->restored.id;
 	r->model->has_kernel = true;
 	r->model->merge_delay_ms = (unsigned int)strtoul(text, NULL, 10);
+	r->model->without_kernel_functions = strstr(text, WIRE_KERNEL_PROGRAMS);
 	return 0;
 }
 

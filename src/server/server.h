@@ -85,7 +85,7 @@ int server_make(const struct server_make_params *params);
 /* R4: the path of the saved settings of boot.h that wait. */
 #define SERVER_BOOT "#boot"
 
-/* R4: the session has the running kernel. The text is model.merge_delay_ms */
+/* R4: the session has the running kernel. The text is as in WIRE_KERNEL */
 #define SERVER_LIVE "#live"
 
 struct server_params {

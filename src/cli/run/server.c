@@ -182,13 +182,18 @@ static int run_server_find(struct run *r)
 	return ret;
 }
 
-/* What is missing is said, and counts as a setup that was refused. */
+/*
+ * What is missing is said, and counts as a setup that was refused. --function and --graph are for
+ * functions of programs.
+ */
 static int run_server_kernel(struct run *r)
 {
-	char *why = NULL;
-	int ret = access_request(r->access, WIRE_KERNEL, r->merge_delay ? r->merge_delay : "",
-				 -1, &why);
+	const char *programs = run_functions_asked(r) ? WIRE_KERNEL_PROGRAMS : "";
+	char *why = NULL, text[64];
+	int ret;
 
+	snprintf(text, sizeof(text), "%s%s", r->merge_delay ? r->merge_delay : "", programs);
+	ret = access_request(r->access, WIRE_KERNEL, text, -1, &why);
 	if (ret < 0 && run_server_died(r, ret))
 		return COMMAND_FAILED;
 	if (ret < 0) {

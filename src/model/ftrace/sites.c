@@ -210,6 +210,15 @@ static int load_line(struct model *m, struct load *l, char *line, uint64_t numbe
 	return err ? err : load_one(l, ip, name ? name + 1 : line);
 }
 
+/* Called once in some hundred lines. */
+static void load_step(struct model *m, uint64_t number)
+{
+	enum { OFTEN = 256 };
+
+	if (number % OFTEN == 0)
+		model_step(m);
+}
+
 int ftrace_sites_load(struct model *m, const char *text, size_t len)
 {
 	struct load l = { 0 };
@@ -221,8 +230,10 @@ int ftrace_sites_load(struct model *m, const char *text, size_t len)
 	if (m->ftrace)
 		m->ftrace->load = NULL;
 	for (char *line = copy ? strtok_r(copy, "\n", &save) : NULL; line && !err;
-	     line = strtok_r(NULL, "\n", &save))
+	     line = strtok_r(NULL, "\n", &save)) {
+		load_step(m, number);
 		err = load_line(m, &l, line, ++number);
+	}
 	if (!err)
 		err = load_flush(m, &l);
 	free(l.sites);

@@ -186,6 +186,15 @@ static int live_functions_load(void *arg)
 
 /* ---- which functions the kernel has to record ---- */
 
+/* Called for each function: programs that wait see that the server is at work. */
+static void functions_step(const struct live *l, uint32_t i)
+{
+	enum { OFTEN = 256 };
+
+	if (i % OFTEN == 0)
+		model_step(l->model);
+}
+
 /*
  * A latency tracer's functions, and the profile's, are those of programs. And a kernel may have no
  * function_graph for instances.
@@ -241,6 +250,7 @@ static uint32_t choose_sites(struct live *l, enum live_tracer *tracer)
 		for (uint32_t k = 0; k < p->page->nr; k++) {
 			const bool is = site_is_chosen(l, &p->page->sites[k], all);
 
+			functions_step(l, k);
 			changes += is != calls->chosen[p->first + k];
 			calls->chosen[p->first + k] = is;
 			calls->nr_chosen += is;
@@ -284,9 +294,9 @@ static void site_word(const struct live_calls *calls, const struct live_page *p,
 		snprintf(word, FUNCTIONS_WORD, "%s\n", name);
 }
 
-static int write_page(const struct live_calls *calls, const struct live_page *p, int fd,
-		      bool chosen)
+static int write_page(const struct live *l, const struct live_page *p, int fd, bool chosen)
 {
+	const struct live_calls *calls = &l->calls;
 	char word[FUNCTIONS_WORD];
 	int err = 0;
 
@@ -295,6 +305,7 @@ static int write_page(const struct live_calls *calls, const struct live_page *p,
 		return write_word(fd, word);
 	}
 	for (uint32_t i = 0; !err && i < p->page->nr; i++) {
+		functions_step(l, i);
 		if (calls->chosen[p->first + i] != chosen)
 			continue;
 		site_word(calls, p, i, word);
@@ -313,7 +324,7 @@ static int write_set(const struct live *l, const char *file, bool any, bool chos
 	if (fd < 0)
 		return -errno;
 	for (uint32_t i = 0; any && !err && i < calls->nr_pages; i++)
-		err = write_page(calls, &calls->pages[i], fd, chosen);
+		err = write_page(l, &calls->pages[i], fd, chosen);
 	close(fd);
 	return err;
 }
@@ -442,9 +453,11 @@ static void find_all_words(struct live *l)
 	for (uint32_t i = 0; i < calls->nr_pages; i++) {
 		const struct live_page *p = &calls->pages[i];
 
-		for (uint32_t k = 0; k < p->page->nr; k++)
+		for (uint32_t k = 0; k < p->page->nr; k++) {
+			functions_step(l, k);
 			calls->new_words[p->first + k] =
 				new_word_of(l->model->ftrace, &p->page->sites[k]);
+		}
 	}
 }
 
@@ -460,12 +473,14 @@ static const struct live_page *page_of(const struct live_calls *calls,
 /* Returns whether there are functions of the kernel in the list. */
 static bool find_site_words(struct live *l, const struct ftrace_change *list, size_t nr)
 {
+	const struct ftrace_page *last = NULL;
 	const struct live_page *p = NULL;
 	bool any = false;
 
 	for (size_t i = 0; i < nr; i++) {
-		if (!p || p->page != list[i].page)
+		if (list[i].page != last)
 			p = page_of(&l->calls, list[i].page);
+		last = list[i].page;
 		if (!p)
 			continue;
 		any = true;
@@ -601,6 +616,9 @@ void live_functions_begin(struct live *l)
 
 	if (l->kernel.top < 0)
 		snprintf(calls->why_not, sizeof(calls->why_not), "root has not lent them");
+	else if (l->model->without_kernel_functions)
+		snprintf(calls->why_not, sizeof(calls->why_not),
+			 "--function and --graph are for programs");
 	else
 		find_tracers(l);
 	if (!*calls->why_not)
