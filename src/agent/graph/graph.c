@@ -410,11 +410,12 @@ static uint32_t unhooked(const struct agent_thread *t, struct graph_piece *piece
 }
 
 /*
- * If the function was reached by a tail call, the slot does not contain a return address. saved:
- * its registers, as general_save leaves them.
+ * If the function was reached by a tail call, the slot does not contain a return address. late: the
+ * registers of a late site, as general_save leaves them; NULL: those of another site are S below
+ * the slot.
  */
 static uint32_t hook(struct agent_thread *t, struct graph_piece *piece, uintptr_t *at,
-		     uint32_t word, uint64_t func, const uint64_t *saved, bool late)
+		     uint32_t word, uint64_t func, const uint64_t *late)
 {
 	const struct graph_config *c = config_now();
 	const uintptr_t slot = (uintptr_t)at, ret = *at;
@@ -434,7 +435,8 @@ static uint32_t hook(struct agent_thread *t, struct graph_piece *piece, uintptr_
 		return PATCH_PASS;
 	}
 	if (!is_left_out(c, state))
-		mask = entry_emit(t, c, word, func, state, saved, &time);
+		mask = entry_emit(t, c, word, func, state,
+				  late ? late : (const uint64_t *)(slot - S), &time);
 	/* The outermost function in set_graph_notrace is hooked, so that those below it know. */
 	if (!mask && !profiled && !(state & FRAME_NOTRACE))
 		return unhooked(t, piece, slot);
@@ -747,7 +749,7 @@ static __attribute__((noinline)) uint32_t slowly(struct agent_thread *t, const u
 
 /* Runs behind the function event. */
 static uint32_t hook_long(struct agent_thread *t, uintptr_t *slot, uint32_t word, uint64_t func,
-			  const uint64_t *saved, bool late)
+			  const uint64_t *late)
 {
 	struct graph_piece *piece;
 	bool refused;
@@ -759,13 +761,12 @@ static uint32_t hook_long(struct agent_thread *t, uintptr_t *slot, uint32_t word
 		t->graph.overrun += refused;
 		return refused ? PATCH_PASS : slowly(t, slot, PATCH_SLOW_GRAPH);
 	}
-	return hook(t, piece, slot, word, func, saved, late);
+	return hook(t, piece, slot, word, func, late);
 }
 
 static inline __attribute__((always_inline)) uint32_t hit_at(struct site_dso *d, uintptr_t after,
 							     uintptr_t *slot,
-							     const uint64_t *saved,
-							     bool late)
+							     const uint64_t *late)
 {
 	struct agent_thread *t = agent_self.thread;
 	const struct site_table *table = d->table;
@@ -797,18 +798,18 @@ static inline __attribute__((always_inline)) uint32_t hit_at(struct site_dso *d,
 		return unhooked(t, t->graph.piece, (uintptr_t)slot);
 	if (late && returns_elsewhere(table, ip))
 		return PATCH_PASS;
-	return hook_long(t, slot, word, ip + table->delta, saved, late);
+	return hook_long(t, slot, word, ip + table->delta, late);
 }
 
 uint32_t patch_hit(struct site_dso *d, uintptr_t after, uintptr_t *slot)
 {
-	return hit_at(d, after, slot, (const uint64_t *)((uintptr_t)slot - S), false);
+	return hit_at(d, after, slot, NULL);
 }
 
 uint32_t patch_hit_late(struct site_dso *d, uintptr_t after, uintptr_t *slot,
 			const uint64_t *saved)
 {
-	return hit_at(d, after, slot, saved, true);
+	return hit_at(d, after, slot, saved);
 }
 
 static uint32_t hit_slowly(struct agent_thread *t, struct site_call *c, const uint64_t *saved,
@@ -825,7 +826,7 @@ static uint32_t hit_slowly(struct agent_thread *t, struct site_call *c, const ui
 	piece = piece_make(t, (uintptr_t)c->slot);
 	if (!piece)
 		return PATCH_PASS;
-	return hook(t, piece, c->slot, word, ip + table->delta, saved, c->late);
+	return hook(t, piece, c->slot, word, ip + table->delta, c->late ? saved : NULL);
 }
 
 uint32_t patch_hit_slow(struct site_call *c, const uint64_t *saved)
