@@ -281,8 +281,11 @@ struct dso_image {
 	const char	*path;		/* the dynamic linker's; of the program itself: "" */
 };
 
-/* Makes no system call. False: there is no such object. */
-bool dso_image(uintptr_t addr, struct dso_image *out);
+/*
+ * ld, bias and path are its link map's. An object that is just being loaded costs a system call.
+ * False: it is not known.
+ */
+bool dso_image(const void *ld, uintptr_t bias, const char *path, struct dso_image *out);
 
 /* ---- sites.c ---- */
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * planted_program.c - functions that are probed: planted_program N [fork | threads | wait FILE]
+ * planted_program.c - functions that are probed: planted_program N [HOW [FILE]]
  *
  * It prints sums that depend on all registers and on the stack below the stack pointer. It computes
- * them N times, each with the numbers 0 to 3. With `wait` it goes on until FILE is there.
+ * them N times, each with the numbers 0 to 3. HOW: in two processes (fork) or four threads
+ * (threads); until FILE is there (wait), also with all signals blocked (blocked); `load` calls a
+ * function of the library FILE N times and loads it each time.
  */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -174,6 +177,32 @@ static int waits(void)
 	return 3;
 }
 
+static int loads(void)
+{
+	long all = 0;
+
+	for (long i = 0; i < rounds; i++) {
+		void *part = dlopen(file, RTLD_NOW);
+		long (*sum)(long) = part ? (long (*)(long))dlsym(part, "part_sum") : NULL;
+
+		if (!sum)
+			return 1;
+		all += sum(i);
+		dlclose(part);
+	}
+	printf("%ld\n", all);
+	return 3;
+}
+
+static int blocks(void)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	return waits();
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 2 ? argv[2] : "";
@@ -187,6 +216,10 @@ int main(int argc, char **argv)
 		return runs_threads(&s);
 	if (!strcmp(how, "wait"))
 		return waits();
+	if (!strcmp(how, "blocked"))
+		return blocks();
+	if (!strcmp(how, "load"))
+		return loads();
 	run(&s);
 	print(&s);
 	return 3;

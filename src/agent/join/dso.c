@@ -360,22 +360,44 @@ static bool dso_find(uintptr_t addr, struct dso *d)
 	return true;
 }
 
-bool dso_image(uintptr_t addr, struct dso_image *out)
+static bool image_fill(const struct found *f, struct dso_image *out)
 {
 	struct dso_entry e = { .id_len = 0 };
-	struct found f;
 
-	if (!find(addr, &f))
-		return false;
-	*out = (struct dso_image){ .start = f.start, .end = f.end,
-				  .path = f.path ? f.path : "" };
-	out->segments = image_segments((const void *)f.start, PAGE, &out->nr_segments);
-	out->bias = bias_of(&f, out->segments, out->nr_segments);
-	describe_notes(&f, out->segments, out->nr_segments, out->bias, &e);
+	*out = (struct dso_image){ .start = f->start, .end = f->end,
+				  .path = f->path ? f->path : "" };
+	out->segments = image_segments((const void *)f->start, PAGE, &out->nr_segments);
+	out->bias = bias_of(f, out->segments, out->nr_segments);
+	describe_notes(f, out->segments, out->nr_segments, out->bias, &e);
 	_Static_assert(sizeof(out->id) == sizeof(e.id), "a whole build-id");
 	memcpy(out->id, e.id, sizeof(out->id));
 	out->id_len = e.id_len;
 	return out->segments != NULL;
+}
+
+/* Its headers are at its load bias, as those of any library. */
+static bool image_is_coming(uintptr_t bias, const char *path, struct dso_image *out)
+{
+	struct found f = { .start = bias, .path = path };
+	unsigned char in_core;
+	const Elf64_Phdr *p;
+	uint64_t low, high;
+	unsigned int nr;
+
+	if (!bias || bias % PAGE || agent_syscall(SYS_mincore, bias, PAGE, &in_core))
+		return false;
+	p = image_segments((const void *)bias, PAGE, &nr);
+	if (!p || !image_span(p, nr, &low, &high))
+		return false;
+	f.end = bias + high;
+	return image_fill(&f, out);
+}
+
+bool dso_image(const void *ld, uintptr_t bias, const char *path, struct dso_image *out)
+{
+	struct found f;
+
+	return find((uintptr_t)ld, &f) ? image_fill(&f, out) : image_is_coming(bias, path, out);
 }
 
 uint64_t dso_contents(uintptr_t addr)

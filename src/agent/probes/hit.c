@@ -72,6 +72,14 @@ static uint64_t session_address(void *arg, uint64_t address)
 
 /* ---- A hit ---- */
 
+static void missed(struct agent_thread *t)
+{
+	struct slot *slot = agent_slot(t);
+
+	if (slot)
+		hit_miss(slot);
+}
+
 static void run_one(struct hitting *h, const struct probe_run *r, const struct fetch_hit *hit,
 		    void *record, uint32_t room)
 {
@@ -94,8 +102,14 @@ static __attribute__((noinline)) void run_small(struct hitting *h, const struct 
 static __attribute__((noinline)) void run_large(struct hitting *h, const struct probe_run *r,
 						const struct fetch_hit *hit)
 {
-	void *record = large_get(h->thread, r->room);
+	void *record;
 
+	/* The thread's first one makes a system call. */
+	if (!h->thread->large && sites_quiet()) {
+		missed(h->thread);
+		return;
+	}
+	record = large_get(h->thread, r->room);
 	if (!record)
 		return;
 	run_one(h, r, hit, record, r->room);
@@ -174,14 +188,6 @@ static inline bool is_on(void)
 {
 	/* Relaxed: one hit more or less does not matter. */
 	return atomic_load_explicit(&agent.state, memory_order_relaxed) == AGENT_ON;
-}
-
-static void missed(struct agent_thread *t)
-{
-	struct slot *slot = agent_slot(t);
-
-	if (slot)
-		hit_miss(slot);
 }
 
 uint32_t probe_hit(struct probe_registers *regs, const struct probe_place *p)

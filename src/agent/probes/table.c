@@ -39,7 +39,6 @@ struct probe_object {
 	struct near	near;
 	bool		fresh;		/* its code has not run */
 	bool		ours;
-	bool		seen;
 };
 
 static struct {
@@ -145,20 +144,20 @@ static void file_ask(struct probe_object *o)
 	o->inode = st.st_ino;
 }
 
-static void object_see(const void *ld, bool fresh)
+static void object_see(const struct watched *w)
 {
-	struct probe_object *o = object_of(ld);
+	struct probe_object *o = object_of(w->ld);
 
-	if (o) {
-		o->seen = true;
+	if (o)
 		return;
-	}
 	o = object_free();
 	if (!o)
 		return;
-	*o = (struct probe_object){ .ld = ld, .fresh = fresh, .seen = true };
-	if (!dso_image((uintptr_t)ld, &o->image))
+	memset(o, 0, sizeof(*o));
+	if (!dso_image(w->ld, w->bias, w->path, &o->image))
 		return;
+	o->ld = w->ld;
+	o->fresh = w->fresh;
 	o->bias = o->image.bias;
 	o->ours = preload_is_agent(o->image.path, strlen(o->image.path));
 	texts_find(o);
@@ -530,14 +529,6 @@ static void all_switch(void)
 				object_switch(&probes.objects[i], on);
 }
 
-/* T4 */
-static void objects_look(void)
-{
-	for (unsigned int i = 0; i < probes.nr_objects; i++)
-		probes.objects[i].seen = false;
-	watch_objects(object_see);
-}
-
 static void table_obey(const struct probe_table *table)
 {
 	probes.nr_refused = 0;
@@ -564,7 +555,7 @@ void probes_obey(void)
 	sites_ask_memory();
 	if (!sites.may_patch || !objects_map())
 		return;
-	objects_look();
+	watch_objects(object_see);
 	if (ref == probes.table && !probes.changed)
 		return;
 	table_obey(probe_table_at(ref));

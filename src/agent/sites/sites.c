@@ -50,25 +50,35 @@ static void hits_go_on(void)
 		agent_self.thread->busy = (was & WAS_BUSY) != 0;
 }
 
-void sites_lock(void)
+static void lock_take(void)
 {
 	uint32_t free = 0;
 
-	/* Pairs with the release in sites_unlock(). */
+	/* Pairs with the release in lock_release(). */
 	if (!atomic_compare_exchange_strong_explicit(&agent.here->sites_lock, &free, 1,
 						     memory_order_acquire, memory_order_relaxed))
 		/* Pairs with the same. */
 		while (atomic_exchange_explicit(&agent.here->sites_lock, 2, memory_order_acquire))
 			agent_syscall(SYS_futex, &agent.here->sites_lock, FUTEX_WAIT_PRIVATE, 2, 0);
+}
+
+static void lock_release(void)
+{
+	/* Pairs with the acquires in lock_take(). */
+	if (atomic_exchange_explicit(&agent.here->sites_lock, 0, memory_order_release) == 2)
+		agent_syscall(SYS_futex, &agent.here->sites_lock, FUTEX_WAKE_PRIVATE, 1);
+}
+
+void sites_lock(void)
+{
+	lock_take();
 	hits_stop();
 }
 
 void sites_unlock(void)
 {
 	hits_go_on();
-	/* Pairs with the acquires in sites_lock(). */
-	if (atomic_exchange_explicit(&agent.here->sites_lock, 0, memory_order_release) == 2)
-		agent_syscall(SYS_futex, &agent.here->sites_lock, FUTEX_WAKE_PRIVATE, 1);
+	lock_release();
 }
 
 /* ---- Switching ---- */
@@ -443,11 +453,31 @@ static bool any_known(void)
 	return false;
 }
 
+/*
+ * fork() waits until the task has stored its jumps: in the child nobody would go on with the steps.
+ */
+static void fork_begins(void)
+{
+	if (!sites.plants || sites_quiet())
+		return;
+	lock_take();
+	sites.forking = true;
+}
+
+static void fork_ends(void)
+{
+	if (!sites.forking)
+		return;
+	sites.forking = false;
+	lock_release();
+}
+
 /* In a child of fork(): begins a task of its own, which does nothing until there is a command. */
 static void forked(void)
 {
 	uint64_t old = signals_block();
 
+	sites.forking = false;		/* the lock is wiped (state.h) */
 	/* Relaxed: fork() has copied all that came before it. */
 	if ((any_known() || sites.plants) &&
 	    atomic_load_explicit(&agent.state, memory_order_relaxed) == AGENT_ON &&
@@ -588,7 +618,7 @@ static void tell_forks(void)
 {
 	static bool is_told;
 
-	if (!is_told && !pthread_atfork(NULL, NULL, forked))
+	if (!is_told && !pthread_atfork(fork_begins, fork_ends, forked))
 		is_told = true;
 }
 

@@ -69,6 +69,7 @@ struct site_state {
 	_Atomic bool	binds_deep;	/* objects may have been loaded with RTLD_DEEPBIND */
 	bool		watching;	/* watch.c sees all DSOs come and go */
 	bool		plants;		/* the process plants probes */
+	bool		forking;	/* the thread that forks has the lock */
 };
 
 extern struct site_state sites;
@@ -164,8 +165,16 @@ static inline bool site_is_called(const struct known *k, const struct site *s)
 void watch_start(bool alone);
 /* At load: ends that. */
 void watch_stop(void);
-/* For all objects that are loaded. fresh: its code has not run. Under the lock. */
-void watch_objects(void (*see)(const void *ld, bool fresh));
+/* An object that is loaded. */
+struct watched {
+	const void	*ld;
+	uintptr_t	bias;
+	const char	*path;
+	bool		fresh;		/* its code has not run */
+};
+
+/* For all of them. Under the lock. */
+void watch_objects(void (*see)(const struct watched *w));
 /* The code of all of them may run from now on. Under the lock. */
 void watch_age(void);
 /* In a child of fork(). */

@@ -131,8 +131,11 @@ static bool command_await(const struct site_control *c, uint32_t command)
 	const struct timespec second = { .tv_sec = 1 };
 	long err = agent_syscall(SYS_futex, &c->command, FUTEX_WAIT, command, &second);
 
-	if (err == -ETIMEDOUT)
+	if (err == -ETIMEDOUT) {
 		leave_if_last();
+		if (sites.plants)
+			guard_leads();	/* the program may have set its own handler */
+	}
 	/* EFAULT: the memory is gone, so no command can come. */
 	return err != -EFAULT;
 }

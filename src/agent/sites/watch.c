@@ -42,6 +42,8 @@ enum { SEEN_FIRST = 24, SEEN_AT_ONCE = 256, PAGE = 4096, BLOCK = 16, JUMP = 0xe9
 
 static struct seen {
 	const void	*ld;		/* its dynamic section */
+	uintptr_t	bias;
+	const char	*path;		/* the dynamic linker's text */
 	bool		fresh;		/* its code has not run when probes_obey() sees it first */
 	uint32_t	list;		/* number of the name space */
 		uint32_t	known;		/* 1 + its index in sites.known[]; 0: no sites */
@@ -153,6 +155,8 @@ static void seen_add(const void *ld, uint32_t list, uintptr_t bias, const char *
 	sites.postponed |= graph_dso(path);
 	k = known_find(ld, bias, path, alone);
 	seen[nr_seen].ld = ld;
+	seen[nr_seen].bias = bias;
+	seen[nr_seen].path = path;
 	seen[nr_seen].fresh = alone;
 	seen[nr_seen].list = list;
 	seen[nr_seen++].known = k ? (uint32_t)(k - sites.known) + 1 : 0;
@@ -166,11 +170,12 @@ static void seen_drop(unsigned int i)
 	seen[i].ld = NULL;
 }
 
-void watch_objects(void (*see)(const void *ld, bool fresh))
+void watch_objects(void (*see)(const struct watched *w))
 {
 	for (unsigned int i = 0; i < nr_seen; i++)
 		if (seen[i].ld)
-			see(seen[i].ld, seen[i].fresh);
+			see(&(struct watched){ seen[i].ld, seen[i].bias, seen[i].path,
+					       seen[i].fresh });
 }
 
 void watch_age(void)

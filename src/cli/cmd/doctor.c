@@ -294,6 +294,19 @@ static void check_planted(struct patient *p)
 	}
 }
 
+/* The value is a process. */
+static void check_unplanted(struct patient *p)
+{
+	char value[64], text[160];
+
+	for (unsigned int i = 0; client_info(p->info, "probes-none", i, value, sizeof(value));
+	     i++) {
+		snprintf(text, sizeof(text), "Process %s has no probes.", value);
+		complain(p, text, "It began before the session's first probe was defined, or its "
+			 "code may not be changed: define probes before programs start");
+	}
+}
+
 /* Settings of the session's start whose function or event does not exist yet. */
 static void check_boot(struct patient *p)
 {
@@ -633,8 +646,10 @@ static int examine(struct access *a)
 	check_replay(&p);
 	check_switch(&p);
 	check_probes(&p);
-	if (p.info)
+	if (p.info) {
 		check_planted(&p);
+		check_unplanted(&p);
+	}
 	check_pids(&p);
 	a->ops->list(a, "events", list_filtered, &p);
 	a->ops->list(a, "per_cpu", add_stats, &p);

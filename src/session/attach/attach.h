@@ -133,6 +133,7 @@ struct attach_answer {
 	uint32_t	skipped[SITE_SKIPS];	/* by enum site_skip */
 	int32_t		err;
 	bool		slow;
+	bool		plants;		/* it has a task that plants probes */
 	uint32_t	nr_probes, nr_probes_refused;
 	struct site_refused probe_refused[PROBE_REFUSALS];
 	uint64_t	dsos[LAYOUT_MAX_DSOS / 64];

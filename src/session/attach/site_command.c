@@ -235,6 +235,7 @@ void attach_answers(struct session *s, void (*fn)(void *arg, const struct attach
 			.slow = p->slow,
 			.nr_probes = a->nr_probes,
 			.nr_probes_refused = a->nr_probes_refused,
+			.plants = a->plants,
 		};
 
 		if (!p->pid || a->pid != (uint32_t)p->pid)

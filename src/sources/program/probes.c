@@ -610,6 +610,13 @@ void program_probes_answered(struct programs *p)
 		attach_answers(p->model->session, take_answer, &g);
 }
 
+/* Such a process has no task that could plant anything (agent/sites/task.c). */
+static void probes_print_late(void *arg, const struct attach_answer *a)
+{
+	if (!a->plants)
+		fprintf(arg, "probes-none %d\n", (int)a->peer.pid);
+}
+
 static void probes_print_answer(void *arg, const struct attach_answer *a)
 {
 	if (a->nr_probes || a->nr_probes_refused)
@@ -624,6 +631,8 @@ void program_probes_print(struct programs *p, FILE *out)
 	struct answering g = { .programs = p, .out = out };
 
 	attach_answers(p->model->session, probes_print_answer, out);
+	if (pr->nr_points)
+		attach_answers(p->model->session, probes_print_late, out);
 	for (size_t i = 0; i < pr->nr_points; i++)
 		if (pr->points[i].why)
 			fprintf(out, "probe-refused %s:%s %s\n",
