@@ -67,6 +67,33 @@ def calls(work):
         flush=True)
 
 
+SYSTEM_CALL = """echo 1 > events/syscalls/sys_enter_getppid/enable
+echo 1 > events/syscalls/sys_exit_getppid/enable
+"""
+COUNTED = """echo 'hist:keys=common_pid' > events/syscalls/sys_enter_getppid/trigger
+"""
+
+
+def system_calls(work):
+    """getppid(), the cheapest: both events of it recorded, or one counted."""
+    best = {}
+    named = {'untraced': [], 'recorded, both events': traced(work, 'calls', SYSTEM_CALL),
+             'counted by a histogram': traced(work, 'counted', COUNTED)}
+    if shutil.which('strace'):
+        named['strace -f -c'] = ['strace', '-f', '-c', '-o', '/dev/null']
+    if shutil.which('perf') and not subprocess.run(['perf', 'trace', '-o', '/dev/null', 'true'],
+                                                   capture_output=True, check=False).returncode:
+        named['perf trace'] = ['perf', 'trace', '-o', '/dev/null', '-e', 'getppid', '--']
+    for name, prefix in named.items():
+        out = subprocess.run(prefix + [os.path.join(HERE, 'provider_calls'), 'getppid'],
+                             capture_output=True, text=True, check=True).stdout
+        best[name] = float(next(line.split('\t')[1] for line in out.splitlines()
+                                if line.startswith('getppid')))
+    print(f'a system call: untraced\t{best["untraced"]:.1f}')
+    for name in list(named)[1:]:
+        print(f'a system call: {name}\t{best[name] - best["untraced"]:.1f}', flush=True)
+
+
 CHILDREN = 'date +%s%N; for i in $(seq 400); do /bin/true; done; date +%s%N'
 
 
@@ -128,6 +155,7 @@ def main():
     os.environ['XDG_RUNTIME_DIR'] = work
     try:
         calls(work)
+        system_calls(work)
         children()
         for title, program, run, scale, unit in jobs:
             if not shutil.which(program):

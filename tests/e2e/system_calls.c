@@ -6,6 +6,7 @@
  *   calls	threads, cancellation, children of all kinds; prints what came of each
  *   storm N	handlers with SA_RESTART interrupt calls of 4 threads for N calls each
  *   live	waits until the file named by $SYSTEM_CALLS_GO is there, then opens files by stdio
+ *   small	a handler makes calls on the smallest stack that the kernel takes
  *   bare	makes a task with a control block of its own
  */
 #include <errno.h>
@@ -248,6 +249,32 @@ static void bare(void)
 	printf("bare: %x\n", (unsigned int)status_of(pid));
 }
 
+static volatile sig_atomic_t calls;
+
+static void calls_on_little(int sig)
+{
+	(void)sig;
+	for (int i = 0; i < 100; i++)
+		calls += getppid() > 0;
+}
+
+/* Below the stack is memory that may not be touched. */
+static void small(void)
+{
+	struct sigaction act = { .sa_handler = calls_on_little, .sa_flags = SA_ONSTACK };
+	const size_t size = ((size_t)sysconf(_SC_MINSIGSTKSZ) + 1024 + 4095) & ~(size_t)4095;
+	char *memory = mmap(NULL, size + 4096, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	stack_t little = { .ss_sp = memory + 4096, .ss_size = size };
+
+	mprotect(memory, 4096, PROT_NONE);
+	sigaltstack(&little, NULL);
+	sigaction(SIGUSR1, &act, NULL);
+	for (int i = 0; i < 10; i++)
+		raise(SIGUSR1);
+	printf("small: %d\n", (int)calls);
+}
+
 static void live(void)
 {
 	const char *go = getenv("SYSTEM_CALLS_GO");
@@ -268,6 +295,8 @@ int main(int argc, char **argv)
 		storm(atoi(argv[2]));
 	} else if (argc == 2 && !strcmp(argv[1], "live")) {
 		live();
+	} else if (argc == 2 && !strcmp(argv[1], "small")) {
+		small();
 	} else if (argc == 2 && !strcmp(argv[1], "bare")) {
 		bare();
 	} else if (!pipe(pipes)) {

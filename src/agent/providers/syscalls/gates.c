@@ -24,8 +24,11 @@
 #include "agent/state.h"
 #include "agent/syscall.h"
 #include "elf/gates.h"
+#include "plane/code.h"
 
 enum { NUMBERS = 512, NOTED = 8, FOREIGN = 8 };
+/* Bytes of stack, as in graph.c. */
+enum { SLOW_ROOM = 4224, FIRST_ROOM = 5632 };
 
 _Atomic uint8_t gates_state;
 
@@ -132,6 +135,18 @@ static bool gate_needs_slow(const struct agent_thread *t, unsigned int event)
 	return !t || !t->slot || emit_wants_stack(agent_provider_id + event);
 }
 
+/* Whether the slow function can be called. A handler's stack may have no room: that is missed. */
+static bool gate_has_room(const struct agent_thread *t, const struct gate_call *c)
+{
+	struct slot *slot = t ? agent_slot(t) : NULL;
+
+	if (stack_has_room((uintptr_t)c, slot ? SLOW_ROOM : FIRST_ROOM))
+		return true;
+	if (slot)
+		hit_miss(slot);
+	return false;
+}
+
 static void enter_emit(struct agent_thread *t, unsigned int index, const struct gate_call *c,
 		       long nr, const void *frame)
 {
@@ -171,13 +186,13 @@ bool gate_entered(const struct gate_call *c)
 	if (nr >= NUMBERS || !index_of[nr])
 		return false;
 	if (special[nr])
-		return true;
+		return gate_has_room(agent_self.thread, c);
 	event = call_enter_event(index_of[nr] - 1u);
 	if (!provider_armed(event))
 		return false;
 	t = agent_self.thread;
 	if (gate_needs_slow(t, event))
-		return true;
+		return gate_has_room(t, c);
 	enter_emit(t, index_of[nr] - 1u, c, nr, GATE_FRAME(c));
 	return false;
 }
@@ -195,13 +210,14 @@ bool gate_left(const struct gate_call *c)
 		return false;
 	/* C2: a new thread has a control block of its own, all zeros. */
 	if (special[nr])
-		return agent_self.thread || c->result || nr == SYS_rseq;
+		return (agent_self.thread || c->result || nr == SYS_rseq) &&
+		       gate_has_room(agent_self.thread, c);
 	event = call_exit_event(index_of[nr] - 1u);
 	if (!provider_armed(event))
 		return false;
 	t = agent_self.thread;
 	if (gate_needs_slow(t, event))
-		return true;
+		return gate_has_room(t, c);
 	leave_emit(t, index_of[nr] - 1u, c, nr, GATE_FRAME(c));
 	return false;
 }
