@@ -506,7 +506,8 @@ static const struct probe_table *probe_table_at(config_ref ref)
 
 /* ---- Obeying ---- */
 
-bool probes_may_come(void)
+/* Each start calls it: order.ld puts it with the rest of a start. */
+__attribute__((section(".text.begin"))) bool probes_may_come(void)
 {
 	/* Relaxed: a program that begins just now may miss it. */
 	return agent.has_probes ||

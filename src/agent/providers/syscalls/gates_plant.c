@@ -410,7 +410,7 @@ static void objects_look(bool alone)
 
 /* ---- When ---- */
 
-static bool any_armed(void)
+static __attribute__((section(".text.begin"))) bool any_armed(void)
 {
 	for (unsigned int i = 0; i < 2 * SYSCALL_COUNT; i++)
 		if (provider_armed(PROVIDER_SYSCALLS + i))
@@ -433,7 +433,8 @@ static void begin(void)
 	signals_restore(old);
 }
 
-void agent_providers_begin(bool late)
+/* Each start calls it: order.ld puts it with the rest of a start. */
+__attribute__((section(".text.begin"))) void agent_providers_begin(bool late)
 {
 	/* B1 */
 	if (!late && any_armed() && !agent_restricted() && !agent_filtered())
