@@ -140,23 +140,45 @@ static bool takes_flags(const struct code_file *f, const struct code_function *f
 
 /* ---- Sites ---- */
 
+/* Why its first instructions stay where they are. *plan: how they could move. */
+static enum site_skip skip_of(const struct code_file *f, const struct code_function *fn,
+			      struct code_plan *plan)
+{
+	const uint64_t at = code_entry(fn);
+
+	if (fn->why)
+		return SITE_NO_FDE;
+	if (is_only_jumped_to(fn))
+		return SITE_PERHAPS_PART;
+	if (!code_plan(f, at, AVOIDED, plan))
+		return plan->why == CODE_TRAP_ONLY ? SITE_ENTERED : SITE_UNMOVED;
+	if (begins_again(f, fn, at))
+		return SITE_AGAIN;
+	if (takes_flags(f, fn, at))
+		return SITE_FLAGS;
+	return (plan->tactic == CODE_WHOLE || plan->tactic == CODE_SEVERAL) && plan->at == at &&
+	       plan->len >= CODE_JUMP && plan->len <= LONGEST ? SITE_GOOD : SITE_UNMOVED;
+}
+
 static struct site moved_site(struct code_file *f, const struct code_function *fn, bool unwinder)
 {
-	struct site s = { .at = code_entry(fn), .kind = SITE_MOVED, .skip = SITE_UNMOVED };
+	struct site s = { .at = code_entry(fn), .kind = SITE_MOVED };
 	struct code_plan plan;
 
 	s.unreturned = fn->returns != CODE_RETURN_GOOD ||
 		       (unwinder && !(fn->has & CODE_HAS_SYMBOL));
-	if (is_only_jumped_to(fn) || !code_plan(f, s.at, AVOIDED, &plan) ||
-	    begins_again(f, fn, s.at) || takes_flags(f, fn, s.at))
-		return s;
-	if ((plan.tactic != CODE_WHOLE && plan.tactic != CODE_SEVERAL) || plan.at != s.at ||
-	    plan.len < CODE_JUMP || plan.len > LONGEST)
+	s.skip = skip_of(f, fn, &plan);
+	if (s.skip)
 		return s;
 	s.len = plan.len;
-	s.skip = SITE_GOOD;
 	code_own(f, &plan, true);
 	return s;
+}
+
+/* Nobody misses parts of functions, stubs of the PLT, and where programs and threads begin. */
+static bool is_missed(const struct code_function *fn)
+{
+	return fn->why == CODE_GOOD || fn->why == CODE_NO_FDE;
 }
 
 /* Whether the linker writes into its code, perhaps after a jump has been stored there. */
@@ -190,7 +212,7 @@ size_t moved_sites(struct code_file *f, struct site *out)
 	for (size_t i = 0; i < f->nr_functions; i++) {
 		const struct code_function *fn = &f->functions[i];
 
-		if (fn->why != CODE_GOOD)
+		if (!is_missed(fn))
 			continue;
 		out[nr] = moved_site(f, fn, unwinder);
 		if (relocated)

@@ -51,10 +51,15 @@ enum site_skip {
 	SITE_GRAPHLESS,
 	SITE_MIXED,		/* a sled in a file that has sites of other kinds, too */
 	SITE_UNSEEN,		/* a sled, in a program whose XRay could change it unseen */
-	/* Its first instructions cannot be moved, or jumps may lead to the inside of them. */
-	SITE_UNMOVED,
+	SITE_UNMOVED,		/* its first instructions cannot be moved */
 	SITE_RETURNLESS,	/* only in answers, as SITE_GRAPHLESS: site.unreturned */
-	SITE_RELOCATED,		/* the linker writes into the code of its file (DT_TEXTREL) */
+	SITE_RELOCATED,		/* the linker writes into the code (DT_TEXTREL) */
+	/* Jumps may lead to its first five bytes, or the next function begins there. */
+	SITE_ENTERED,
+	SITE_PERHAPS_PART,	/* it has no symbol, and is only jumped to */
+	SITE_AGAIN,		/* it jumps to its own start, which is no call */
+	SITE_FLAGS,		/* it begins with flags of its caller */
+	SITE_NO_FDE,		/* a symbol without an entry in .eh_frame: nobody knows its code */
 	SITE_NR_SKIPS
 };
 

@@ -513,6 +513,11 @@ const char *site_skip_text(enum site_skip why)
 		[SITE_RETURNLESS] =
 			"not in the graph, because they return twice or look at their caller",
 		[SITE_RELOCATED] = "in code that the dynamic linker relocates",
+		[SITE_ENTERED] = "jumps may lead to the inside of their first five bytes",
+		[SITE_PERHAPS_PART] = "only jumped to: perhaps parts of other functions",
+		[SITE_AGAIN] = "they jump to their own start",
+		[SITE_FLAGS] = "they begin with flags of their callers",
+		[SITE_NO_FDE] = "without an entry in .eh_frame",
 	};
 
 	return why < SITE_NR_SKIPS ? texts[why] : "";

@@ -70,6 +70,18 @@ static int ftrace_filter_enter(void *arg, struct ftrace_site *site)
 	return 0;
 }
 
+/* The site with that number among those of the page that are listed; there is one. */
+static struct ftrace_site *listed_site(const struct ftrace_page *page, uint64_t index)
+{
+	struct ftrace_site *site = page->sites;
+
+	if (!page->nr_skipped)
+		return &site[index];
+	for (;; site++)
+		if (!(site->flags & FTRACE_SITE_SKIPPED) && !index--)
+			return site;
+}
+
 /* Functions are counted from 1, in the order of available_filter_functions. */
 static int enter_index(struct ftrace *ft, struct entering *e, const char *text)
 {
@@ -81,11 +93,13 @@ static int enter_index(struct ftrace *ft, struct entering *e, const char *text)
 		return 0;
 	index--;
 	list_each(page, &ft->pages, node) {
-		if (index < page->nr) {
-			err = ftrace_filter_enter(e, &page->sites[index]);
+		const uint32_t listed = page->nr - page->nr_skipped;
+
+		if (index < listed) {
+			err = ftrace_filter_enter(e, listed_site(page, index));
 			return err ? err : 1;
 		}
-		index -= page->nr;
+		index -= listed;
 	}
 	return 0;
 }

@@ -59,6 +59,7 @@ struct ftrace_page {
 	/* The name of a program, which is no module, but :mod: matches it, too; NULL: none */
 	char		*file;
 	uint32_t	nr;
+	uint32_t	nr_skipped;	/* of these, not in available_filter_functions */
 	struct ftrace_site *sites;
 	char		*names;
 	/* Open addressing: index + 1; made when a whole name is first looked for */

@@ -100,6 +100,8 @@ static struct ftrace_page *page_create(const char *module, const char *file,
 	}
 	page->nr = (uint32_t)nr;
 	page_sort(page);
+	for (uint32_t i = 0; i < page->nr; i++)
+		page->nr_skipped += (page->sites[i].flags & FTRACE_SITE_SKIPPED) != 0;
 	return page;
 }
 

@@ -304,7 +304,8 @@ bool program_sites_tick(struct programs *p)
 /* Reasons that only the process knows, not the file. */
 static bool is_own_reason(int k)
 {
-	return k != SITE_SHORT && k != SITE_UNKNOWN && k != SITE_NOT_CODE;
+	return k != SITE_SHORT && k != SITE_UNKNOWN && k != SITE_NOT_CODE && k != SITE_UNMOVED &&
+	       k < SITE_RELOCATED;
 }
 
 static void print_answer(void *arg, const struct attach_answer *a)
