@@ -3,7 +3,7 @@
 """drain.py TRACEFUSE DIRECTORY - how many events can be drained to a file while they are made
 
 DIRECTORY has reader_events and, where LTTng is installed, reader_events_lttng. On each of two CPUs
-a thread makes events of two integers at a rate, for two seconds, into rings of 8 MB for each CPU.
+a thread makes events of two integers at a rate, for three seconds, into 64 MB for each CPU.
 trace-cmd record drains them by splice from a session's trace_pipe_raw, and LTTng's own consumer
 drains its buffers. Prints lines NAME<tab>VALUE: the highest rate without a loss, both threads
 together, and the share that is lost at 5 M events/s of each. What is not installed is left out.
@@ -16,8 +16,8 @@ import sys
 import tempfile
 
 TRACEFUSE, HERE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-SECONDS, ROUNDS = 2, 2
-RATES = [100, 200, 300, 400, 600, 800, 1000, 1300, 1600, 2000, 2500, 3000, 4000, 5000]   # k/s
+SECONDS, ROUNDS = 3, 2
+RATES = [200, 400, 800, 1300, 2000, 3000, 4000, 5000]   # k/s
 PAIRS = 'tracefuse_bench:ring'
 
 
@@ -40,7 +40,7 @@ class TraceCmd:
             not quiet(TRACEFUSE, 'shell', 'bench', '--', 'true').returncode
 
     def lost(self, rate):
-        done = quiet(TRACEFUSE, 'shell', 'bench', '--', 'trace-cmd', 'record', '-b', '8192', '-e',
+        done = quiet(TRACEFUSE, 'shell', 'bench', '--', 'trace-cmd', 'record', '-b', '65536', '-e',
                      'readers', '-o', self.out, TRACEFUSE, 'run', '-q', '--session', 'bench',
                      '--', *program('reader_events', rate))
         return sum(int(n) for n in re.findall(r'(\d+) events lost', done.stdout + done.stderr))
@@ -67,7 +67,7 @@ class Lttng:
     def lost(self, rate):
         out = os.path.join(self.work, 'out')
         for command in (['create', 'drain', f'--output={out}'],
-                        ['enable-channel', '-u', '--discard', '--subbuf-size=1M',
+                        ['enable-channel', '-u', '--discard', '--subbuf-size=8M',
                          '--num-subbuf=8', 'c'],
                         ['enable-event', '-u', '-c', 'c', PAIRS], ['start']):
             quiet('lttng', '-n', *command, check=True)
