@@ -610,13 +610,6 @@ void program_probes_answered(struct programs *p)
 		attach_answers(p->model->session, take_answer, &g);
 }
 
-/* Such a process has no task that could plant anything (agent/sites/task.c). */
-static void probes_print_late(void *arg, const struct attach_answer *a)
-{
-	if (!a->plants)
-		fprintf(arg, "probes-none %d\n", (int)a->peer.pid);
-}
-
 static void probes_print_answer(void *arg, const struct attach_answer *a)
 {
 	if (a->nr_probes || a->nr_probes_refused)
@@ -625,21 +618,77 @@ static void probes_print_answer(void *arg, const struct attach_answer *a)
 			a->slow ? " late" : "");
 }
 
+/* ---- processes that have no task that could plant (agent/sites/task.c) ---- */
+
+struct planting {
+	struct programs	*programs;
+	FILE		*out;
+	pid_t		pid;
+	bool		plants;
+};
+
+static void look_whether_plants(void *arg, const struct attach_answer *a)
+{
+	struct planting *g = arg;
+
+	g->plants |= a->peer.pid == g->pid && a->plants;
+}
+
+/* Whether a line of /proc/PID/maps is of a file with points. */
+static bool is_of_points(const struct program_probes *pr, const char *line)
+{
+	unsigned long inode;
+
+	if (sscanf(line, "%*s %*s %*s %*s %lu", &inode) != 1)
+		return false;
+	for (size_t i = 0; i < pr->nr_points; i++)
+		if (pr->points[i].code && pr->points[i].file->inode == inode)
+			return true;
+	return false;
+}
+
+static bool has_points(const struct program_probes *pr, pid_t pid)
+{
+	char path[64], line[512];
+	bool has = false;
+	FILE *in;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	in = fopen(path, "re");
+	while (in && !has && fgets(line, sizeof(line), in))
+		has = is_of_points(pr, line);
+	if (in)
+		fclose(in);
+	return has;
+}
+
+static void print_unplanted(void *arg, pid_t pid, unsigned int slots)
+{
+	struct planting *g = arg;
+
+	g->pid = pid;
+	g->plants = false;
+	attach_answers(g->programs->model->session, look_whether_plants, g);
+	if (!g->plants && has_points(g->programs->probes, pid))
+		fprintf(g->out, "probes-none %d\n", (int)pid);
+}
+
 void program_probes_print(struct programs *p, FILE *out)
 {
+	struct planting planting = { .programs = p, .out = out };
 	const struct program_probes *pr = p->probes;
 	struct answering g = { .programs = p, .out = out };
 
 	attach_answers(p->model->session, probes_print_answer, out);
-	if (pr->nr_points)
-		attach_answers(p->model->session, probes_print_late, out);
 	for (size_t i = 0; i < pr->nr_points; i++)
 		if (pr->points[i].why)
 			fprintf(out, "probe-refused %s:%s %s\n",
 				pr->points[i].event->system->name, pr->points[i].event->name,
 				pr->points[i].why);
-	if (pr->nr_points)
-		attach_answers(p->model->session, take_answer, &g);
+	if (!pr->nr_points)
+		return;
+	attach_answers(p->model->session, take_answer, &g);
+	attach_processes(p->model->session, print_unplanted, &planting);
 }
 
 /* ---- life ---- */

@@ -36,7 +36,8 @@ struct list_head *probes_files(struct programs *p);
 void program_probes_answered(struct programs *p);
 /*
  * For doctor: "probes PID planted N refused N[ late]" for each process that has some, and
- * "probe-refused SYSTEM:EVENT[ in process PID:] REASON"
+ * "probe-refused SYSTEM:EVENT[ in process PID:] REASON"; "probes-none PID" for a process that has a
+ * file with probes, and no task that plants
  */
 void program_probes_print(struct programs *p, FILE *out);
 
