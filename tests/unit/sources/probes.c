@@ -339,7 +339,7 @@ static void memory_is_followed(void **state)
 /* The offset is that of the file, also where data does not lie as far behind as in the file. */
 static void file_offset_is_where_the_file_has_it(void **state)
 {
-	static char bytes[1 << 22];
+	static char bytes[1 << 26];
 	char arguments[64];
 	int fd = open(self, O_RDONLY);
 	ssize_t n = read(fd, bytes, sizeof(bytes));
