@@ -23,10 +23,22 @@ struct classes {
 
 /* ---- Kinds ---- */
 
+/* A method's pointer is two words. Any other one is an offset. Older compilers give no size. */
+static uint32_t member_pointer_size(Dwarf_Die *bare)
+{
+	Dwarf_Die target, named;
+
+	return reader_type(bare, &target) && reader_bare(&target, &named) &&
+	       dwarf_tag(&named) == DW_TAG_subroutine_type ? 2 * EIGHT : EIGHT;
+}
+
 static uint32_t size_of(Dwarf_Die *type)
 {
 	Dwarf_Word size;
+	Dwarf_Die bare;
 
+	if (reader_bare(type, &bare) && dwarf_tag(&bare) == DW_TAG_ptr_to_member_type)
+		return member_pointer_size(&bare);
 	return dwarf_aggregate_size(type, &size) || size > UINT32_MAX ? 0 : (uint32_t)size;
 }
 
@@ -117,6 +129,8 @@ enum prototype_kind reader_kind(Dwarf_Die *type, uint32_t *size)
 		return enum_kind(&bare);
 	case DW_TAG_array_type:
 		return PROTOTYPE_WIDE;		/* a vector */
+	case DW_TAG_ptr_to_member_type:
+		return *size > EIGHT ? PROTOTYPE_WIDE : PROTOTYPE_SIGNED;
 	default:
 		break;
 	}
@@ -253,7 +267,7 @@ static void classify(struct classes *c, Dwarf_Die *type, Dwarf_Word at, unsigned
 		classify_array(c, &bare, at, depth);
 		break;
 	case DW_TAG_ptr_to_member_type:
-		class_add(c, at, size_of(&bare) > EIGHT ? size_of(&bare) : EIGHT, CLASS_INTEGER);
+		class_add(c, at, size_of(&bare), CLASS_INTEGER);
 		break;
 	case DW_TAG_enumeration_type:
 		class_add(c, at, size_of(&bare), CLASS_INTEGER);

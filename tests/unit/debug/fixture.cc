@@ -52,6 +52,11 @@ extern "C" KEEP Plain f_plain(Plain a, long Plain::*member)
 	return a;
 }
 
+extern "C" KEEP long f_method(long (Plain::*method)() const, Plain a)
+{
+	return (a.*method)();
+}
+
 extern "C" KEEP Virtual *f_calls(Counter &c)
 {
 	sink = c.put(2L) + c.put('x');

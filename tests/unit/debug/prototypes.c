@@ -61,6 +61,7 @@ static const struct wanted of_cc[] = {
 	  "?@%ax:s64 f_objects(Copied a@%di:, Plain b@%si, Virtual c@%dx:, Holds d@%cx:, "
 	  "Derived e@%r8:, int &&f@%r9:)" },
 	{ "f_plain", "Plain@%ax f_plain(Plain a@%di, ?member@%si:s64)" },
+	{ "f_method", "?@%ax:s64 f_method(?@%di+%si, Plain a@%dx)" },
 	{ "f_calls", "Virtual *@%ax: f_calls(Counter &c@%di:)" },
 	{ NULL, NULL },
 };
