@@ -10,6 +10,7 @@
 #   make fuzz       the fuzzers, FUZZ_SECONDS each (300)
 #   make install    below PREFIX (/usr/local), DESTDIR before it
 #   make uninstall
+#   make deb        Debian packages, in build/deb
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -71,4 +72,8 @@ clean:
 
 FORCE:
 
-.PHONY: all demo check bench stress judges fuzz install uninstall clean FORCE
+.PHONY: deb all demo check bench stress judges fuzz install uninstall clean FORCE
+
+# The sources are copied, so that nothing but build/ changes.
+deb:
+	@tools/make-deb

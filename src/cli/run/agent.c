@@ -2,7 +2,8 @@
 /*
  * agent.c - finds the agent, and its place in LD_PRELOAD
  *
- *     $TRACEFUSE_LIBDIR, else beside the executable in the build tree, else where it was installed
+ *     $TRACEFUSE_LIBDIR, else beside the executable in the build tree, else where it was installed:
+ *     with the providers in LIBDIR/tracefuse, without them in LIBDIR
  *
  * The agent comes before other preloaded libraries, so that it sees the program's calls, whichever
  * library answers them. It comes behind a sanitizer's library, which must be the first.
@@ -33,6 +34,15 @@ static bool has_agent(const char *dir, const char *below, char *out, size_t size
 	       has_library(dir, below, CORE, out, size);
 }
 
+static bool has_installed(const char *dir, const char *below, char *out, size_t size)
+{
+	char apart[PATH_MAX];
+
+	return (snprintf(apart, sizeof(apart), "%s/tracefuse", below) < (int)sizeof(apart) &&
+		has_library(dir, apart, PRELOAD_PROVIDERS, out, size)) ||
+	       has_agent(dir, below, out, size);
+}
+
 /* The agent of BUILD/src/cli/tracefuse is in BUILD/src/agent. */
 static bool beside_executable(char *out, size_t size)
 {
@@ -49,7 +59,7 @@ static bool beside_executable(char *out, size_t size)
 	*slash = 0;
 	return has_agent(exe, "/../agent/providers", out, size) ||
 	       has_agent(exe, "/../agent", out, size) ||
-	       has_agent(exe, "/../" TRACEFUSE_LIBDIR_BELOW, out, size);
+	       has_installed(exe, "/../" TRACEFUSE_LIBDIR_BELOW, out, size);
 }
 
 static bool find_agent(char *out, size_t size)
@@ -59,7 +69,7 @@ static bool find_agent(char *out, size_t size)
 
 	if (dir && *dir ? !has_agent(dir, "", path, sizeof(path))
 			: !beside_executable(path, sizeof(path)) &&
-				  !has_agent(TRACEFUSE_LIBDIR, "", path, sizeof(path))) {
+				  !has_installed(TRACEFUSE_LIBDIR, "", path, sizeof(path))) {
 		message_error("run: there is no %s in %s", PRELOAD_PROVIDERS,
 			      dir && *dir ? dir : TRACEFUSE_LIBDIR);
 		return false;

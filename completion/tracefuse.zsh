@@ -1,0 +1,31 @@
+#compdef tracefuse
+# SPDX-License-Identifier: MIT
+# zsh completion of tracefuse: commands and options as --help has them
+
+local -a found
+if (( CURRENT == 2 )); then
+	found=(${(f)"$(tracefuse --help 2>/dev/null | sed -n 's/^  \([a-z]*\)  *\(.*\)/\1:\2/p')"})
+	_describe command found
+	return
+fi
+case $words[CURRENT-1] in
+(-s|--session|--end)
+	found=(${(f)"$(tracefuse sessions 2>/dev/null | sed -n 's/^\([^ ][^:]*\):.*/\1/p')"})
+	compadd -a found
+	return ;;
+esac
+if [[ $PREFIX == -* ]]; then
+	found=(${(fu)"$(tracefuse $words[2] --help 2>/dev/null | grep -o -e '--[a-z][a-z-]*')"})
+	compadd -a found
+	return
+fi
+case $words[2] in
+(mount|umount|dir|shell|doctor|reset|sessions)
+	found=(${(f)"$(tracefuse sessions 2>/dev/null | sed -n 's/^\([^ ][^:]*\):.*/\1/p')"})
+	compadd -a found ;;
+(run|hist|latency|list)
+	_command_names -e
+	_files ;;
+(*)
+	_files ;;
+esac
