@@ -215,6 +215,8 @@ void ftrace_ops_disable(struct ftrace_ops *ops)
 	s = step_of(ft, ops->hashes, NULL);
 	step_run(&s, ft);
 	ops_tell(&s, ft);
+	/* What ends cannot be refused; the next command must not find it. */
+	(void)ftrace_groups_refused(ft);
 }
 
 static int ops_put_in_place(struct ftrace *ft, struct ftrace_hashes *h,
