@@ -24,7 +24,7 @@
 #include "sources/record.h"
 
 enum {
-	CALLS_DEPTHS	= 64,		/* the kernel has 50 */
+	CALLS_DEPTHS	= 64,		/* the kernel has 50; since 6.11 up to 100, as they fit */
 	CALLS_BLOCK	= 64,		/* tasks */
 	CALLS_BLOCKS	= (TASK_PIDS + LAYOUT_MAX_CPUS) / CALLS_BLOCK,
 };
@@ -198,6 +198,7 @@ static void pass_entry(struct live *l, struct hit *h, const struct subbuf_record
 	const uint64_t bit = 1ull << depth % CALLS_DEPTHS;
 	struct live_entry_record rec = { .common = *common, .func = ip };
 
+	calls->deep += depth >= CALLS_DEPTHS;
 	if (!t || depth >= CALLS_DEPTHS)
 		return;
 	drop_calls_from(t, bit);

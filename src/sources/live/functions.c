@@ -156,9 +156,8 @@ static int take_pages(struct live *l, const struct list_head *after)
 	return calls->words && calls->new_words && calls->chosen ? 0 : -ENOMEM;
 }
 
-static int live_functions_load(void *arg)
+static int load_functions(struct live *l)
 {
-	struct live *l = arg;
 	struct live_calls *calls = &l->calls;
 	const struct list_head *after = l->model->ftrace->pages.prev;
 	uint32_t nr;
@@ -182,6 +181,20 @@ static int live_functions_load(void *arg)
 	calls->loaded = true;
 	live_functions_changed(l, NULL, 0);
 	return 0;
+}
+
+/* The list is asked for once. If it cannot be had, the next command is for programs only. */
+static int live_functions_load(void *arg)
+{
+	struct live *l = arg;
+	struct live_calls *calls = &l->calls;
+	const int err = load_functions(l);
+
+	if (!err)
+		return 0;
+	snprintf(calls->why_not, sizeof(calls->why_not), "%s: %s", FUNCTIONS_LIST, strerror(-err));
+	l->hooks.no_functions = calls->why_not;
+	return err;
 }
 
 /* ---- which functions the kernel has to record ---- */
@@ -383,12 +396,26 @@ static void stop_tracer(struct live *l)
 	calls->tracer = LIVE_NOP;
 }
 
+static int clear_file(int dir, const char *file)
+{
+	const int fd = openat(dir, file, O_WRONLY | O_TRUNC | O_CLOEXEC);
+
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 ? -errno : 0;
+}
+
+/* It may be the last one, which could not be removed, with its pids. */
 static int open_calls(struct live *l)
 {
 	int err = kernel_open_calls(&l->kernel);
 
 	if (!err)
 		err = switch_on(l, false);
+	if (!err)
+		err = clear_file(l->kernel.calls, "set_ftrace_pid");
+	if (!err)
+		err = clear_file(l->kernel.calls, "set_ftrace_notrace_pid");
 	if (!err)
 		err = live_set_buffers(l->kernel.calls);
 	if (!err)
@@ -532,7 +559,10 @@ void live_functions_changed(void *arg, const struct ftrace_change *list, size_t 
 
 /* ---- at the end of a command ---- */
 
-/* The one instance that calls are for; NULL: none, or several. *on: somebody takes calls now. */
+/*
+ * The one instance whose pids decide which calls are needed. NULL: there are several, or none:
+ * function commands take calls of all tasks. *on: somebody takes calls now.
+ */
 static struct instance *calls_instance(const struct live *l, bool *on)
 {
 	struct instance *only = NULL;
@@ -543,7 +573,7 @@ static struct instance *calls_instance(const struct live *l, bool *on)
 	list_each(ops, &l->model->ftrace->ops, node) {
 		if (!ops_reach_kernel(l, ops))
 			continue;
-		several |= only && only != ops->inst;
+		several |= ops->kind == FTRACE_OPS_COMMAND || (only && only != ops->inst);
 		only = ops->inst;
 		/*
 		 * Relaxed: a hit may change it at any time. Commands and triggers take all calls.
@@ -668,6 +698,17 @@ static bool is_asked(const struct live *l, bool graph)
 	return false;
 }
 
+/* The kernel takes the tracer nevertheless, and calls it for no function. */
+static bool tracing_is_disabled(void)
+{
+	size_t len;
+	char *text = kernel_read(AT_FDCWD, "/proc/sys/kernel/ftrace_enabled", &len);
+	const bool disabled = text && *text == '0';
+
+	free(text);
+	return disabled;
+}
+
 void live_functions_print(struct live *l, FILE *out)
 {
 	const struct live_calls *calls = &l->calls;
@@ -687,11 +728,17 @@ void live_functions_print(struct live *l, FILE *out)
 	if (calls->tracer != LIVE_NOP)
 		fprintf(out, "kernel tracer %s\nkernel functions %" PRIu32 "\n",
 			live_tracers[calls->tracer], calls->nr_chosen);
+	if (calls->tracer != LIVE_NOP && tracing_is_disabled())
+		fputs("lost calls of the kernel's functions: the sysctl kernel.ftrace_enabled is "
+		      "0\n", out);
 	if (calls->records)
 		fprintf(out, "kernel calls %" PRIu64 "\n", calls->records);
 	if (calls->unknown)
 		fprintf(out, "lost %" PRIu64 " calls were of functions that came to the kernel "
 			"after its list was read\n", calls->unknown);
+	if (calls->deep)
+		fprintf(out, "lost %" PRIu64 " calls of the kernel's functions were inside of more "
+			"calls than the graph has place for\n", calls->deep);
 	if (calls->err)
 		fprintf(out, "note the kernel has refused to trace its functions: %s\n",
 			strerror(-calls->err));

@@ -187,14 +187,36 @@ static bool is_left_behind(const char *name)
 	       space == name_space() && begin_of(pid) != begin;
 }
 
+/*
+ * As long as somebody has a file of it open, an instance stays: then it must not slow the kernel
+ * down. While the records are open, it keeps the tracer too, and gets no function to call it for.
+ */
+static void stop_functions(int dir)
+{
+	if (kernel_write(dir, "current_tracer", "nop"))
+		(void)kernel_write(dir, "set_ftrace_notrace", "*");
+}
+
+static void stop_left_behind(int instances, const char *name)
+{
+	const int dir = openat(instances, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (dir < 0)
+		return;
+	(void)kernel_write(dir, "events/enable", "0");
+	stop_functions(dir);
+	close(dir);
+}
+
 static void remove_left_behind(int instances)
 {
 	DIR *dir = fdopendir(dup(instances));
 	struct dirent *d;
 
 	while (dir && (d = readdir(dir)))
-		if (is_left_behind(d->d_name))
-			unlinkat(instances, d->d_name, AT_REMOVEDIR);
+		if (is_left_behind(d->d_name) &&
+		    unlinkat(instances, d->d_name, AT_REMOVEDIR) && errno == EBUSY)
+			stop_left_behind(instances, d->d_name);
 	if (dir)
 		closedir(dir);
 }
@@ -311,6 +333,7 @@ void kernel_close_calls(struct kernel *k)
 	if (k->calls < 0)
 		return;
 	path_of_calls(k, path);
+	stop_functions(k->calls);
 	close(k->calls);
 	k->calls = -1;
 	remove_dir(k, path);

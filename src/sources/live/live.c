@@ -159,6 +159,11 @@ int live_set_buffers(int dir)
 {
 	int err;
 
+	/*
+	 * An instance begins with the options of the top one. Only what is overwritten is counted
+	 * where it is read.
+	 */
+	(void)kernel_write(dir, "options/overwrite", "1");
 	/* Not in kernels before 6.8. */
 	(void)write_number(dir, "buffer_subbuf_size_kb", PAGE_KB);
 	err = write_number(dir, "buffer_size_kb", BUFFER_KB);

@@ -89,6 +89,7 @@ struct live_calls {
 	struct graph_config config;
 	struct live_task **tasks;	/* NULL: none yet */
 	uint64_t	records, unknown;
+	uint64_t	deep;		/* at a depth that no task has a place for */
 };
 
 struct live {

@@ -135,6 +135,18 @@ static void pids_and_tracing_on_follow(void **state)
 	pids_clear(f->model->top, PIDS_FUNCTION);
 	live_functions_settle(f->live);
 	text_is(f, CALLS "/set_ftrace_pid", "");
+	/* A function command is for calls of all tasks. */
+	assert_int_equal(pids_write(f->model->top, PIDS_FUNCTION, "17", 2), 2);
+	live_functions_settle(f->live);
+	text_is(f, CALLS "/set_ftrace_pid", "17\n");
+	assert_int_equal(write_file(f, FTRACE_FILE_FILTER, "beta:traceoff", false), 0);
+	live_functions_settle(f->live);
+	text_is(f, CALLS "/set_ftrace_pid", "");
+	assert_int_equal(write_file(f, FTRACE_FILE_FILTER, "!beta:traceoff", false), 0);
+	live_functions_settle(f->live);
+	text_is(f, CALLS "/set_ftrace_pid", "17\n");
+	pids_clear(f->model->top, PIDS_FUNCTION);
+	live_functions_settle(f->live);
 	atomic_store(&f->model->top->state->tracing_on, 0);
 	live_functions_settle(f->live);
 	text_is(f, CALLS "/tracing_on", "0");
@@ -147,6 +159,47 @@ static void pids_and_tracing_on_follow(void **state)
 	live_check(f->live);
 	assert_int_equal(f->live->nr_changed, 1);
 	text_is(f, CALLS "/tracing_on", "1");
+	end(f);
+}
+
+/* Somebody had a file of the last one open, and the top instance's options are as they are. */
+static void an_instance_that_was_there_is_set_up(void **state)
+{
+	struct fixture *f = *state;
+
+	put_kernel(f, "function nop\n");
+	put_text(f, CALLS "/set_ftrace_pid", "17\n");
+	put_text(f, CALLS "/set_ftrace_notrace_pid", "18\n");
+	put_text(f, CALLS "/set_ftrace_notrace", "*\n");
+	put_text(f, CALLS "/options/overwrite", "0");
+	begin(f);
+	assert_int_equal(tracer_choose(f->model->top, "function"), 0);
+	text_is(f, CALLS "/set_ftrace_pid", "");
+	text_is(f, CALLS "/set_ftrace_notrace_pid", "");
+	text_is(f, CALLS "/set_ftrace_notrace", "");
+	text_is(f, CALLS "/options/overwrite", "1");
+	put_text(f, CALLS "/current_tracer", "");
+	assert_int_equal(tracer_choose(f->model->top, "nop"), 0);
+	text_is(f, CALLS "/current_tracer", "nop");
+	end(f);
+}
+
+/* What ends is not refused, nor is the next command because of it. */
+static void a_refusal_is_told_to_its_own_command(void **state)
+{
+	struct fixture *f = *state;
+	char path[256];
+
+	put_kernel(f, "function nop\n");
+	begin(f);
+	assert_int_equal(write_file(f, FTRACE_FILE_FILTER, "gamma", true), 0);
+	assert_int_equal(write_file(f, FTRACE_FILE_FILTER, "beta:traceoff", false), 0);
+	assert_int_equal(tracer_choose(f->model->top, "function"), 0);
+	snprintf(path, sizeof(path), "%s/%s", f->dir, CALLS "/set_ftrace_notrace");
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(tracer_choose(f->model->top, "nop"), 0);
+	assert_int_equal(write_file(f, FTRACE_FILE_FILTER, "alpha", true), 0);
+	assert_true(ftrace_hash_has(f->model->top->ftrace->hashes.filter, ALPHA));
 	end(f);
 }
 
@@ -245,6 +298,10 @@ static void a_list_that_lies_is_refused(void **state)
 	begin(f);
 	assert_true(tracer_choose(f->model->top, "function") < 0);
 	assert_string_equal(tracer_current(f->model->top)->name, "nop");
+	/* It is read once: from now on the tracer is for programs. */
+	assert_int_equal(tracer_choose(f->model->top, "function"), 0);
+	assert_true(print_has(f, "note functions of the kernel are not traced: " LIST
+			      ": Invalid argument"));
 	end(f);
 }
 
@@ -408,6 +465,7 @@ static void the_session_decides_about_the_graph(void **state)
 	graph_return(f, BETA, 64, 1);
 	graph_return(f, ALPHA, 0, 30);
 	graph_is(f, "+alpha@0 -alpha@0");
+	assert_true(print_has(f, "lost 1 calls of the kernel's functions were inside"));
 	end(f);
 }
 
@@ -417,6 +475,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_kernel_gets_the_union_of_what_is_wanted),
 		TEST(pids_and_tracing_on_follow),
+		TEST(an_instance_that_was_there_is_set_up),
+		TEST(a_refusal_is_told_to_its_own_command),
 		TEST(what_the_kernel_refuses_is_refused),
 		TEST(what_it_lacks_is_said),
 		TEST(a_graph_that_it_lacks_leaves_functions),
