@@ -7,6 +7,7 @@
  *   storm N	handlers with SA_RESTART interrupt calls of 4 threads for N calls each
  *   live	waits until the file named by $SYSTEM_CALLS_GO is there, then opens files by stdio
  *   small	a handler makes calls on the smallest stack that the kernel takes
+ *   once	reads, and asks for its parent; its status says whether that was well
  *   bare	makes a task with a control block of its own
  */
 #include <errno.h>
@@ -289,6 +290,16 @@ static void live(void)
 	}
 }
 
+/* -> 0, if all is well */
+static int once(void)
+{
+	const int fd = open("/dev/zero", O_RDONLY);
+	char bytes[3] = { 1, 1, 1 };
+
+	return !(read(fd, bytes, sizeof(bytes)) == sizeof(bytes) && !bytes[2] && !close(fd) &&
+		 getppid() > 0);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 3 && !strcmp(argv[1], "storm")) {
@@ -297,6 +308,8 @@ int main(int argc, char **argv)
 		live();
 	} else if (argc == 2 && !strcmp(argv[1], "small")) {
 		small();
+	} else if (argc == 2 && !strcmp(argv[1], "once")) {
+		return once();
 	} else if (argc == 2 && !strcmp(argv[1], "bare")) {
 		bare();
 	} else if (!pipe(pipes)) {

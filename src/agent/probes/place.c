@@ -243,6 +243,14 @@ void places_unwant(void)
 		places[i].wanted = false;
 }
 
+bool places_any(const struct probe_object *o)
+{
+	for (uint32_t i = 0; i < nr_places; i++)
+		if (places[i].object == o && places[i].code)
+			return true;
+	return false;
+}
+
 uint32_t places_points(void)
 {
 	uint32_t nr = 0;

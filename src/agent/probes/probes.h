@@ -39,6 +39,8 @@ void probes_obey(void);
 void probes_answer(struct site_answer *a);
 /* The object with this dynamic section is going to be unmapped, or has been. */
 void probes_forget(const void *ld);
+/* Whether places of the object that is loaded there have been probed. Under the lock. */
+bool probes_have_changed(uintptr_t bias);
 /* In a child of fork(). */
 void probes_look_again(void);
 
@@ -89,6 +91,8 @@ enum code_why place_make(struct probe_place *p, struct near *near, const struct 
 uintptr_t place_lead(uintptr_t ip);
 
 void places_unwant(void);
+/* Whether the object has places that are probed, or were. */
+bool places_any(const struct probe_object *o);
 /* The number of points whose places have their jumps. */
 uint32_t places_points(void);
 /* The object is gone, and with it all near memory of its places. */

@@ -183,6 +183,15 @@ void probes_forget(const void *ld)
 	probes.changed = true;
 }
 
+bool probes_have_changed(uintptr_t bias)
+{
+	for (unsigned int i = 0; i < probes.nr_objects; i++)
+		if (probes.objects[i].ld && probes.objects[i].bias == bias &&
+		    places_any(&probes.objects[i]))
+			return true;
+	return false;
+}
+
 static bool object_is(const struct probe_object *o, const struct probe_file *f)
 {
 	if (!o->ld || !o->nr_texts)

@@ -325,6 +325,15 @@ void sites_probe(void)
 		answer_fill(0);
 }
 
+bool sites_have_changed(uintptr_t bias)
+{
+	for (unsigned int i = 0; i < sites.nr_known; i++)
+		if (sites.known[i].ld && sites.known[i].dso.prepared &&
+		    sites.known[i].dso.bias == bias)
+			return true;
+	return false;
+}
+
 bool sites_are_moved_at(uintptr_t at)
 {
 	const uint8_t *b = (const uint8_t *)at;

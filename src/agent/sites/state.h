@@ -105,6 +105,8 @@ void sites_obey(void);
 void sites_look_again(void);
 /* Plants probes in objects that have just been loaded. Under the lock. */
 void sites_probe(void);
+/* Whether code of the object that is loaded there was changed for its functions. Under the lock. */
+bool sites_have_changed(uintptr_t bias);
 /* Whether the jump of a function of moved code stands there. Under the lock. */
 bool sites_are_moved_at(uintptr_t at);
 /* Nothing is switched any more: the answer gives the reason, and so does a message. */

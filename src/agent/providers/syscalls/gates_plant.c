@@ -19,12 +19,16 @@
  * B2  The code is read from memory, because files may not be opened when this is done later.
  * B3  If somebody asks for them later, the program's next call does it, while the program has one
  *     thread. No thread is in the code that changes then.
+ * B4  Other jumps of ours may stand in an object: traced functions, probes. What they displaced
+ *     runs elsewhere and goes on behind them, and it cannot be read here. So such an object has no
+ *     gates. If it is libc, the interposers make the events.
  */
 #include <elf.h>
 #include <errno.h>
 #include <link.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "agent/probes/probes.h"
 #include "agent/providers/syscalls/gates.h"
 #include "agent/providers/syscalls/syscalls.h"
 #include "agent/sites/near.h"
@@ -317,6 +321,22 @@ static void gates_count(enum gate_count what, uint64_t nr)
 	atomic_fetch_add_explicit(&l->gates[what], nr, memory_order_relaxed);
 }
 
+/* B4 */
+static bool has_other_jumps(const struct planting *w)
+{
+	return sites_have_changed(w->bias) || probes_have_changed(w->bias);
+}
+
+/* How many are system calls, as far as the object's code can be read. */
+static unsigned int gates_number(const struct gate *gates, size_t nr)
+{
+	unsigned int number = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		number += gates[i].why != GATE_NOT_START && gates[i].why != GATE_SIGNAL_FRAME;
+	return number;
+}
+
 /* Plants the gates of an object. Under sites_lock(). first: the first jump, if there is one. */
 static void object_plant(const struct dl_phdr_info *info, bool alone, struct text_jump *first)
 {
@@ -333,6 +353,10 @@ static void object_plant(const struct dl_phdr_info *info, bool alone, struct tex
 	size = gates_room(&im);
 	memory = size ? memory_map(size) : NULL;
 	nr = memory ? gates_find(&im, memory, size, &gates) : 0;
+	if (has_other_jumps(&w)) {
+		w.nr_refused = object_has(&w, libc_code()) ? 0 : gates_number(gates, nr);
+		nr = 0;		/* B4 */
+	}
 	jumps = nr * 2 * sizeof(struct text_jump);
 	w.jumps = nr ? memory_map(jumps) : NULL;
 	w.near = nr ? memory_map(sizeof(struct near)) : NULL;
