@@ -23,7 +23,19 @@ static int seconds_read(const struct answer *a, struct timespec *out)
 	return COMMAND_DONE;
 }
 
-/* Blocks the signals that end the wait, so that what was set up is undone. */
+static void pipe_mask(int how)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGPIPE);
+	sigprocmask(how, &set, NULL);
+}
+
+/*
+ * Blocks the signals that end the wait, so that what was set up is undone: also where nobody reads
+ * what is printed.
+ */
 static void block_ends(sigset_t *ends)
 {
 	sigemptyset(ends);
@@ -31,6 +43,7 @@ static void block_ends(sigset_t *ends)
 	sigaddset(ends, SIGTERM);
 	sigaddset(ends, SIGHUP);
 	sigprocmask(SIG_BLOCK, ends, NULL);
+	pipe_mask(SIG_BLOCK);
 }
 
 /* limit: 0: none. A stop of this process makes the wait longer. */
@@ -65,6 +78,13 @@ static int undo_lines(const struct answer *a, struct setup_params *params, unsig
 	return failed;
 }
 
+/* The server may have died during the wait: connecting restores the session with its lines. */
+static void connect_again(const struct answer *a, struct setup_params *params)
+{
+	access_close(params->access);
+	params->access = client_connect_to(a->command, a->session);
+}
+
 static int answer_session_print(const struct answer *a, struct access *access)
 {
 	char *text;
@@ -96,11 +116,17 @@ int answer_in_session(struct answer *a)
 		return COMMAND_FAILED;
 	block_ends(&ends);
 	done = do_lines(a, &params);
-	if (done == a->lines.nr)
+	if (done == a->lines.nr) {
 		answer_session_wait(&ends, &limit);
-	status = done == a->lines.nr ? answer_session_print(a, params.access) : COMMAND_FAILED;
-	if (undo_lines(a, &params, done) && !status)
+		connect_again(a, &params);
+	}
+	status = COMMAND_FAILED;
+	if (params.access && done == a->lines.nr)
+		status = answer_session_print(a, params.access);
+	if (params.access && undo_lines(a, &params, done) && !status)
 		status = COMMAND_FAILED;
 	access_close(params.access);
+	/* A command that writes to a closed pipe ends by the signal. */
+	pipe_mask(SIG_UNBLOCK);
 	return status;
 }

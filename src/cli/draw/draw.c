@@ -14,7 +14,7 @@
 
 enum {
 	COLUMNS		= 80,
-	LABEL_MOST	= 40,
+	LABEL_MOST	= 41,	/* a range of 64 bits */
 	COUNT_WIDTH	= 18,	/* "    1234567  12.3%" */
 	BAR_LEAST	= 8,
 	PARTS		= 8,	/* of a character of a bar */
@@ -144,7 +144,8 @@ static void print_percentiles(const json_t *hist, const char *group, const char 
 		fprintf(out, "%s%g%% ", i ? "   " : "  ",
 			json_number_value(json_object_get(v, "percent")));
 		rows_print_range(field, json_number_value(json_object_get(v, "low")),
-				 json_number_value(json_object_get(v, "high")), out);
+				 json_number_value(json_object_get(v, "high")),
+				 json_string_value(json_object_get(v, "text")), out);
 	}
 	if (json_array_size(values))
 		fputc('\n', out);
@@ -201,9 +202,11 @@ static void draw_head(const json_t *hist, const struct rows *rows, FILE *out)
 	const json_t *totals = json_object_get(hist, "totals");
 	const double dropped = json_number_value(json_object_get(totals, "dropped"));
 
-	fprintf(out, "%s", json_string_value(json_object_get(hist, "event")));
-	if (rows->axis)
-		fprintf(out, ", %s", rows->axis);
+	rows_print_text(json_string_value(json_object_get(hist, "event")), out);
+	if (rows->axis) {
+		fputs(", ", out);
+		rows_print_text(rows->axis, out);
+	}
 	fprintf(out, ": %llu hits", rows->hits);
 	if (dropped)
 		fprintf(out, ", and %.0f that found no room (a larger size= has more)", dropped);

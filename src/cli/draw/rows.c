@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* rows.c - see rows.h */
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,23 +24,24 @@ static bool has_ranges(const json_t *key)
 	return !strcmp(m, "log2") || !strcmp(m, "buckets") || !strcmp(m, "exp");
 }
 
-static bool is_number(const json_t *key)
+/* An address (.hex) is none, unless the histogram has percentiles of it. */
+static bool is_number(const json_t *key, bool hex)
 {
 	const char *m = modifier_of(key);
 
 	return json_is_number(json_object_get(key, "raw")) &&
-	       (!*m || !strcmp(m, "usecs") || has_ranges(key));
+	       (!*m || !strcmp(m, "usecs") || (hex && !strcmp(m, "hex")) || has_ranges(key));
 }
 
-/* The index of the axis. -1: there is none. */
-static int axis_of(const json_t *keys)
+/* The index of the axis, which is the key of the percentiles. -1: there is none. */
+static int axis_of(const json_t *keys, bool percentiles)
 {
 	int found = -1;
 
 	for (size_t i = 0; i < json_array_size(keys); i++) {
 		const json_t *key = json_array_get(keys, i);
 
-		if (is_number(key) &&
+		if (is_number(key, percentiles) &&
 		    (has_ranges(key) || found < 0 ||
 		     !has_ranges(json_array_get(keys, (size_t)found))))
 			found = (int)i;
@@ -47,15 +49,61 @@ static int axis_of(const json_t *keys)
 	return found;
 }
 
-/* A stack is a list of names. */
-static void rows_print_text(const json_t *text, FILE *out)
-{
-	const char *s = json_string_value(text);
+/* ---- texts ---- */
 
-	for (size_t i = 0; i < json_array_size(text); i++)
-		fprintf(out, "%s%s", i ? " < " : "", json_string_value(json_array_get(text, i)));
-	if (s)
-		fputs(s, out);
+/* The JSON has each byte as a character. Moves *text behind the next one. */
+static unsigned char next_byte(const char **text)
+{
+	const unsigned char *s = (const unsigned char *)*text;
+	const bool two = (s[0] == 0xc2 || s[0] == 0xc3) && s[1];
+
+	*text += two ? 2 : 1;
+	return two ? (unsigned char)(s[0] << 6 | (s[1] & 0x3f)) : s[0];
+}
+
+/* How many of the bytes are a character of UTF-8 that can be shown. 0: not the first of them. */
+static size_t shown_length(const unsigned char *s, size_t n)
+{
+	const size_t len = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+	uint32_t c = len == 1 ? s[0] : s[0] & (0x7fu >> len);
+	static const uint32_t least[] = { 0, 0x20, 0xa0, 0x800, 0x10000 };
+
+	if (len > n || c == 0x7f || (s[0] >= 0x80 && s[0] < 0xc0) || s[0] > 0xf4)
+		return 0;
+	for (size_t i = 1; i < len; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (s[i] & 0x3f);
+	}
+	return c >= least[len] && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff) ? len : 0;
+}
+
+void rows_print_text(const char *text, FILE *out)
+{
+	unsigned char bytes[4];
+	size_t n = 0, len;
+
+	while (text && (n || *text)) {
+		while (n < sizeof(bytes) && *text)
+			bytes[n++] = next_byte(&text);
+		len = shown_length(bytes, n);
+		if (len)
+			fwrite(bytes, 1, len, out);
+		else
+			fprintf(out, "\\x%02x", bytes[0]);
+		n -= len ? len : 1;
+		memmove(bytes, bytes + (len ? len : 1), n);
+	}
+}
+
+/* A stack is a list of names. */
+static void print_texts(const json_t *text, FILE *out)
+{
+	for (size_t i = 0; i < json_array_size(text); i++) {
+		fputs(i ? " < " : "", out);
+		rows_print_text(json_string_value(json_array_get(text, i)), out);
+	}
+	rows_print_text(json_string_value(text), out);
 }
 
 /* The texts of the keys but `axis`. NULL: no memory. */
@@ -72,9 +120,11 @@ static char *keys_text(const json_t *keys, int axis, bool named)
 		if ((int)i == axis)
 			continue;
 		fputs(separator, out);
-		if (named)
-			fprintf(out, "%s ", json_string_value(json_object_get(key, "field")));
-		rows_print_text(json_object_get(key, "text"), out);
+		if (named) {
+			rows_print_text(json_string_value(json_object_get(key, "field")), out);
+			fputc(' ', out);
+		}
+		print_texts(json_object_get(key, "text"), out);
 		separator = ", ";
 	}
 	return out && !fclose(out) ? text : NULL;
@@ -113,31 +163,38 @@ static void rows_print_time(double low, double high, FILE *out)
 	fprintf(out, " %s", units[u].name);
 }
 
-void rows_print_range(const char *field, double low, double high, FILE *out)
+/* `hist` prints negative numbers without a sign, as the kernel does. */
+static void print_axis_value(double low, const char *text, FILE *out)
+{
+	text += strncmp(text, "~ ", 2) ? 0 : 2;
+	if (low < 0 && text[strspn(text, "0123456789")] == '\0')
+		fprintf(out, "%lld", (long long)strtoull(text, NULL, 10));
+	else
+		rows_print_text(text, out);
+}
+
+void rows_print_range(const char *field, double low, double high, const char *text, FILE *out)
 {
 	if (is_time(field))
 		rows_print_time(low, high, out);
-	else if (low < high)
-		fprintf(out, "%.0f-%.0f", low, high);
-	else
-		fprintf(out, "%.0f", low);
+	else if (text)
+		print_axis_value(low, text, out);
 }
 
-/* Behind "~ " of a range. */
+/* The ends of a range of .log2 are not in the JSON of a key. */
 static char *axis_text(const json_t *key, const struct row *r)
 {
 	const char *text = json_string_value(json_object_get(key, "text"));
 	const char *field = json_string_value(json_object_get(key, "field"));
-	char *time = NULL;
+	char *label = NULL;
 	size_t size;
-	FILE *out;
+	FILE *out = text_memory_open(&label, &size);
 
-	if (!field || !is_time(field) || !strcmp(modifier_of(key), "log2"))
-		return strdup(!text ? "" : strncmp(text, "~ ", 2) ? text : text + 2);
-	out = text_memory_open(&time, &size);
-	if (out)
-		rows_print_time(r->low, r->high, out);
-	return out && !fclose(out) ? time : NULL;
+	if (out && field && strcmp(modifier_of(key), "log2") != 0)
+		rows_print_range(field, r->low, r->high, text, out);
+	else if (out && text)
+		print_axis_value(r->low, text, out);
+	return out && !fclose(out) ? label : NULL;
 }
 
 static void set_range(struct row *r, const json_t *key)
@@ -201,7 +258,7 @@ int rows_read(const json_t *hist, struct rows *out)
 	if (!json_is_array(entries))
 		return -EPROTO;
 	keys = json_object_get(json_array_get(entries, 0), "keys");
-	axis = nr ? axis_of(keys) : -1;
+	axis = nr ? axis_of(keys, json_object_get(hist, "percentiles")) : -1;
 	out->v = calloc(nr + 1, sizeof(*out->v));
 	if (!out->v)
 		return -ENOMEM;

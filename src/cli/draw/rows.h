@@ -31,8 +31,13 @@ struct rows {
 /* Reads the rows of one histogram. 0, -ENOMEM, -EPROTO. Free them in any case. */
 int rows_read(const json_t *hist, struct rows *out);
 void rows_free(struct rows *rows);
-/* A range of values; of a field named ns or ..._ns with the unit of time that fits. */
-void rows_print_range(const char *field, double low, double high, FILE *out);
+/*
+ * A value or a range with its text in the JSON. Of a field named ns or ..._ns it is printed with
+ * the unit of time that fits.
+ */
+void rows_print_range(const char *field, double low, double high, const char *text, FILE *out);
+/* A text of the JSON, for a terminal: control characters and bytes that are no UTF-8 are \xNN. */
+void rows_print_text(const char *text, FILE *out);
 /* What row.group is for these keys. The caller frees it. NULL: no memory. */
 char *rows_keys_text(const json_t *keys);
 

@@ -9,8 +9,8 @@
  *                        "tracked":   [ { "handler", "variable", "value", "saved": { ... } } ... ]
  *                                     } ... ],
  *         "snapshot": { "handler", "variable", "value", "keys" } or null,
- *         "percentiles": [ { "keys", "field", "values": [ { "percent", "low", "high" } ... ] }
- *                            ... ],
+ *         "percentiles": [ { "keys", "field",
+ *                            "values": [ { "percent", "low", "high", "text" } ... ] } ... ],
  *         "totals": { "hits", "entries", "dropped" } } ... ]
  *
  * "percentiles" is there with pct=. "raw" is the value in the event, with .exp the number of its
@@ -346,14 +346,16 @@ struct group_list {
 
 static void print_percentile(const struct percentiles_group *g, uint32_t percentile, FILE *out)
 {
+	const struct hist_entry *e = percentiles_entry(g, percentile);
 	uint64_t low, high;
 
-	hist_key_range(g->key, hist_entry_u64(percentiles_entry(g, percentile), g->key), &low,
-		       &high);
+	hist_key_range(g->key, hist_entry_u64(e, g->key), &low, &high);
 	fprintf(out, "{\"percent\": %g, \"low\": ", (double)percentile / PERCENTILE_UNIT);
 	print_number(g->key, low, out);
 	fputs(", \"high\": ", out);
 	print_number(g->key, high, out);
+	fputs(", \"text\": ", out);
+	print_number_text(e, g->key, out);
 	fputc('}', out);
 }
 
