@@ -488,8 +488,9 @@ AGENT_API bool agent_functions_on(void);
  */
 AGENT_API void agent_code_written(const void *at, uint64_t size, int prot);
 /*
- * Some thread of the program blocks SIGSEGV, or will: from now on no probe is planted where a
- * thread may need to be led on.
+ * Some thread of the program blocks SIGSEGV or SIGBUS, or will, or has neither our handler nor one
+ * that calls agent_guard_takes(): from now on no probe is planted where a thread may need to be led
+ * on, and the kernel copies the memory of arguments.
  */
 AGENT_API void agent_faults_block(void);
 

@@ -8,7 +8,8 @@
  *     probe_hit_slow() does it with all registers saved.
  * H2  Memory that an argument names may not be there. The guard leads a fault of probe_copy() on.
  *     In a signal handler the fault's signal may be blocked, which would end the program: there the
- *     kernel copies, if no sandbox forbids the call.
+ *     kernel copies, if no sandbox forbids the call. So it does at libc's places: libc blocks all
+ *     signals by system calls of its own, such as where a thread begins.
  */
 #include <sys/uio.h>
 #include "agent/emit/emit.h"
@@ -42,6 +43,12 @@ static uint32_t copy_asked(void *to, uint64_t from, uint32_t size)
 		return 0;
 	n = agent_syscall(SYS_process_vm_readv, agent_syscall(SYS_getpid), &here, 1, &there, 1, 0);
 	return is_error(n) ? 0 : (uint32_t)n;
+}
+
+static uint32_t load_asked(void *arg, void *to, uint64_t from, uint32_t size)
+{
+	(void)arg;
+	return copy_asked(to, from, size);
 }
 
 static uint32_t load(void *arg, void *to, uint64_t from, uint32_t size)
@@ -128,7 +135,7 @@ static void run_make(struct hitting *h, const struct probe_registers *regs, uint
 {
 	const struct fetch_hit hit = {
 		.regs = regs, .bias = r->bias, .function = function, .comm = h->thread->comm,
-		.load = load, .session = session_address, .arg = h,
+		.load = r->asks ? load_asked : load, .session = session_address, .arg = h,
 	};
 
 	if (r->room <= SMALL)

@@ -52,6 +52,7 @@ struct probe_run {
 	uint32_t	flags;		/* enum probe_point_flags */
 	uint64_t	ip, bias;
 	uint32_t	room;		/* bytes of its record, with texts */
+	bool		asks;		/* the kernel for memory: no fault may come there */
 	bool		session;	/* it asks for the session's address of something */
 	const struct fetch_code *code;	/* a copy of the session's */
 };

@@ -39,6 +39,7 @@ struct probe_object {
 	struct near	near;
 	bool		fresh;		/* its code has not run */
 	bool		ours;
+	bool		libc;		/* or a part of it */
 };
 
 static struct {
@@ -144,6 +145,18 @@ static void file_ask(struct probe_object *o)
 	o->inode = st.st_ino;
 }
 
+static bool is_libc(const char *path)
+{
+	static const char *const parts[] = { "libc.so.", "libc-2.", "ld-linux-", "ld-2.",
+					     "libpthread", "librt" };
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	for (unsigned int i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (!strncmp(name, parts[i], strlen(parts[i])))
+			return true;
+	return false;
+}
+
 static void object_see(const struct watched *w)
 {
 	struct probe_object *o = object_of(w->ld);
@@ -160,6 +173,7 @@ static void object_see(const struct watched *w)
 	o->fresh = w->fresh;
 	o->bias = o->image.bias;
 	o->ours = preload_is_agent(o->image.path, strlen(o->image.path));
+	o->libc = is_libc(o->image.path);
 	texts_find(o);
 	file_ask(o);
 	probes.changed = true;
@@ -335,6 +349,7 @@ static bool run_fill(struct probe_run *r, const struct probe_object *o,
 		.ip = o->bias + point->at,
 		.bias = o->bias,
 		.room = room_of(copy),
+		.asks = o->libc,
 		.session = wants_session(copy),
 		.code = copy,
 	};

@@ -233,9 +233,11 @@ static _Atomic bool leads_now, faults_blocked;
 
 void agent_faults_block(void)
 {
-	/* Relaxed: as leads_now. Never set back: threads inherit it. */
-	atomic_store_explicit(&faults_blocked, true, memory_order_relaxed);
-	atomic_store_explicit(&leads_now, false, memory_order_relaxed);
+	/* Never set back: threads inherit it. */
+	if (atomic_load(&faults_blocked))
+		return;
+	atomic_store(&faults_blocked, true);
+	atomic_store(&leads_now, false);
 }
 
 bool guard_leads_now(void)
@@ -244,19 +246,29 @@ bool guard_leads_now(void)
 	return atomic_load_explicit(&leads_now, memory_order_relaxed);
 }
 
-bool guard_leads(void)
+static bool action_is_ours(int sig)
 {
 	struct guard_action now;
-	/* The interposers' entries are in this library, too, and call agent_guard_takes(). */
-	const bool leads = guarded[index_of(SIGSEGV)] && !action(SIGSEGV, NULL, &now) &&
-			   (uintptr_t)now.handler - (uintptr_t)__ehdr_start <
-				   (uintptr_t)(etext - __ehdr_start) &&
-			   /* Relaxed: as below. */
-			   !atomic_load_explicit(&faults_blocked, memory_order_relaxed);
 
-	/* Relaxed: as above. */
-	atomic_store_explicit(&leads_now, leads, memory_order_relaxed);
-	return leads;
+	/* The interposers' entries are in this library, too, and call agent_guard_takes(). */
+	return guarded[index_of(sig)] && !action(sig, NULL, &now) &&
+	       (uintptr_t)now.handler - (uintptr_t)__ehdr_start <
+		       (uintptr_t)(etext - __ehdr_start);
+}
+
+bool guard_leads(void)
+{
+	/* Memory of a file that was cut off raises SIGBUS. */
+	const bool ours = action_is_ours(SIGSEGV) && action_is_ours(SIGBUS);
+
+	/*
+	 * Stored first: agent_faults_block() may come between. Sequentially consistent, and so is
+	 * what it does, for then one of the two sees the other.
+	 */
+	atomic_store(&leads_now, ours);
+	if (atomic_load(&faults_blocked))
+		atomic_store(&leads_now, false);
+	return ours && !atomic_load(&faults_blocked);
 }
 
 void guard_start(void)
@@ -268,7 +280,7 @@ void guard_start(void)
 	uint64_t mask;
 
 	if (!agent_syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof(mask)) &&
-	    (mask & 1ull << (SIGSEGV - 1)))
+	    (mask & (1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1))))
 		agent_faults_block();
 	for (int i = 0; i < SIGNALS; i++) {
 		/* An ignored signal stays so over exec: the program would see a change. */

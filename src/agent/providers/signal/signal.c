@@ -408,6 +408,29 @@ static void action_unwrap(int sig, struct sigaction *act)
 		act->sa_flags &= ~SA_SIGINFO;
 }
 
+/*
+ * Probes read memory that may not be there. They do so without a system call as long as no thread
+ * can have a fault that does not reach our handler.
+ */
+static void faults_masked(uint64_t mask)
+{
+	if (mask & (bit(SIGSEGV) | bit(SIGBUS)))
+		agent_faults_block();
+}
+
+/* Before an action is set: the program's mask, and what the kernel gets. */
+static void faults_handled(int sig, const struct sigaction *asked, const struct sigaction *set)
+{
+	const uintptr_t handler = (uintptr_t)set->sa_handler;
+
+	/* The entries mark their threads while a handler runs. */
+	if (handler != (uintptr_t)SIG_DFL && handler != (uintptr_t)SIG_IGN && !entry_is(handler) &&
+	    set->sa_sigaction != agent_guard_handler(sig))
+		faults_masked(mask_of(&asked->sa_mask) | bit(sig));
+	else if (handler == (uintptr_t)SIG_IGN)
+		faults_masked(bit(sig));
+}
+
 static void siginfo_note(int sig, const struct sigaction *asked, const struct sigaction *set)
 {
 	if (~asked->sa_flags & set->sa_flags & SA_SIGINFO)
@@ -428,6 +451,7 @@ static int action_set(int sig, const struct sigaction *act, struct sigaction *ol
 	if (act) {
 		set = asked = *act;
 		action_wrap(sig, &set);
+		faults_handled(sig, &asked, &set);
 	}
 	if (call_armed(SYSCALL_rt_sigaction))
 		call_enter(SYSCALL_rt_sigaction,
@@ -580,8 +604,8 @@ static int mask_set(int (*real)(int, const sigset_t *, sigset_t *), int how, con
 
 	if (set) {
 		given = *set;	/* may be the same as old */
-		if (how != SIG_UNBLOCK && (mask_of(set) & bit(SIGSEGV)))
-			agent_faults_block();
+		if (how != SIG_UNBLOCK)
+			faults_masked(mask_of(set));
 		mask_section_ends(how, set, by, frame);
 	}
 	if (call_armed(SYSCALL_rt_sigprocmask))
@@ -609,23 +633,36 @@ INTERPOSE int sigprocmask(int how, const sigset_t *set, sigset_t *old)
 			FRAME_BELOW(CALL_SITE));
 }
 
+/* For threads that it will begin with. */
+REAL_FUNCTION(pthread_attr_setsigmask_np);
+
+INTERPOSE int pthread_attr_setsigmask_np(pthread_attr_t *attr, const sigset_t *set)
+{
+	if (set)
+		faults_masked(mask_of(set));
+	return REAL(pthread_attr_setsigmask_np)(attr, set);
+}
+
 typedef int (*real_mask_call)(int);
 
-#define MASK_CALL(function)								\
+/* The argument of some is a mask with signal 1 in bit 0, that of others is a signal. */
+#define MASK_CALL(function, masked)							\
 	REAL_FUNCTION_AS(function, real_mask_call);					\
 	INTERPOSE int call_##function(int) __asm__(#function);				\
 	int call_##function(int arg)							\
 	{										\
-		int r = REAL(function)(arg);						\
+		int r;									\
 											\
+		faults_masked(masked);							\
+		r = REAL(function)(arg);						\
 		mask_ask((const void *)call_##function, CALL_FRAME);			\
 		return r;								\
 	}
 
-MASK_CALL(sigblock)
-MASK_CALL(sigsetmask)
-MASK_CALL(sighold)
-MASK_CALL(sigrelse)
+MASK_CALL(sigblock, (uint32_t)arg)
+MASK_CALL(sigsetmask, (uint32_t)arg)
+MASK_CALL(sighold, arg > 0 && arg < _NSIG ? bit(arg) : 0)
+MASK_CALL(sigrelse, 0)
 
 /* ---- Jumps: they restore a saved mask, and leave handlers ---- */
 
@@ -655,6 +692,16 @@ static void jump_settle(const struct __jmp_buf_tag *env, const void *frame)
 
 typedef void (*real_jump)(struct __jmp_buf_tag *, int) __attribute__((noreturn));
 
+/* The mask stays as it is in the handlers that the jump leaves. */
+static void jump_masked(void)
+{
+	uint64_t mask;
+
+	if (running.nr &&
+	    !agent_syscall(SYS_rt_sigprocmask, SIG_BLOCK, 0, &mask, KERNEL_SIGSET))
+		faults_masked(mask);
+}
+
 #define JUMP(function)							\
 	REAL_FUNCTION_AS(function, real_jump);				\
 	INTERPOSE void call_##function(struct __jmp_buf_tag *, \
@@ -664,6 +711,8 @@ typedef void (*real_jump)(struct __jmp_buf_tag *, int) __attribute__((noreturn))
 		if (env->__mask_was_saved)				\
 			mask_is(mask_of(&env->__saved_mask), (const void *)call_##function, \
 				JUMP_FRAME); \
+		else							\
+			jump_masked();					\
 		jump_settle(env, CALL_FRAME);				\
 		REAL(function)(env, value);				\
 	}
@@ -678,12 +727,14 @@ REAL_FUNCTION(swapcontext);
 
 INTERPOSE int setcontext(const ucontext_t *to)
 {
+	faults_masked(mask_of(&to->uc_sigmask));
 	mask_is(mask_of(&to->uc_sigmask), (const void *)setcontext, JUMP_FRAME);
 	return REAL(setcontext)(to);
 }
 
 INTERPOSE int swapcontext(ucontext_t *from, const ucontext_t *to)
 {
+	faults_masked(mask_of(&to->uc_sigmask));
 	mask_is(mask_of(&to->uc_sigmask), (const void *)swapcontext, CALL_FRAME);
 	return REAL(swapcontext)(from, to);
 }
