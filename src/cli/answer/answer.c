@@ -208,7 +208,7 @@ static int lines_file(const struct answer *a, char *path, size_t path_size)
 {
 	size_t size;
 	char *text = lines_text(a, &size);
-	int fd = text ? memfd_create("lines", 0) : -1;
+	int fd = text ? memfd_create("lines", MFD_CLOEXEC) : -1;
 	ssize_t n = fd < 0 ? -1 : write(fd, text, size);
 
 	free(text);
