@@ -214,8 +214,14 @@ int attach_watch(struct session *s, unsigned int process, int fd);
 void attach_send(int conn, const void *answer, size_t size);
 /* Also closes the descriptor. */
 void attach_unwatch(struct session *s, int fd);
-/* A pidfd of the process at the other end, or -errno. */
-int attach_peer_pidfd(int conn, pid_t pid);
+/*
+ * A pidfd of the process at the other end, or -errno. Only from the kernel: never one of another
+ * process that has got the number since. Where the kernel can tell and the process is dead, an
+ * error.
+ */
+int attach_told_pidfd(int conn);
+/* Whether the process still has the data file mapped. True if that is unknown. */
+bool process_maps(const struct session *s, pid_t pid);
 void attach_stop(struct session *s);
 
 /* attach/answer.c: answers one packet of a process, `size` bytes in s->packet. */

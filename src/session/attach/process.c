@@ -91,7 +91,7 @@ static bool pidfd_make(struct session *s, struct process *p)
 	/* A shell's program is: a call of no descriptor says so. */
 	if (kill(p->pid, 0) && errno == ESRCH)
 		return false;
-	fd = attach_peer_pidfd(p->peer, p->pid);
+	fd = attach_told_pidfd(p->peer);
 	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
 		return true;	/* unknown, until next time */
 	if (fd < 0)
@@ -149,17 +149,25 @@ uint64_t process_began(struct session *s, unsigned int index)
 	return entry_of(s, index)->start_time;
 }
 
+/*
+ * Whether the process that has the entry's pid now is that of the entry. An entry without a start
+ * time is of a process that the old server had not described yet, but may have answered. Such a
+ * process has mapped the session's memory before it asked. One that has got its pid since has not.
+ */
+static bool entry_fits(const struct session *s, const struct process_entry *e)
+{
+	if (e->start_time)
+		return process_stat((pid_t)e->pid).start_time == e->start_time;
+	return process_maps(s, (pid_t)e->pid);
+}
+
 /* A pidfd of the process that an entry names, or -1 if it is gone. */
-static int entry_pidfd(const struct process_entry *e)
+static int entry_pidfd(const struct session *s, const struct process_entry *e)
 {
 	int fd = (int)syscall(SYS_pidfd_open, (pid_t)e->pid, 0);
 
-	/*
-	 * Compared while the pidfd holds the pid, so this is the process or it never was. An entry
-	 * without a start time is of a process that the old server had not described yet, but may
-	 * have answered.
-	 */
-	if (fd >= 0 && e->start_time && process_stat((pid_t)e->pid).start_time != e->start_time) {
+	/* Compared while the pidfd holds the pid, so this is the process or it never was. */
+	if (fd >= 0 && !entry_fits(s, e)) {
 		close(fd);
 		return -1;
 	}
@@ -170,7 +178,7 @@ void processes_restore(struct session *s)
 {
 	for (unsigned int i = 0; i < LAYOUT_MAX_PROCESSES; i++) {
 		struct process_entry *e = entry_of(s, i);
-		int fd = e->pid ? entry_pidfd(e) : -1;
+		int fd = e->pid ? entry_pidfd(s, e) : -1;
 
 		if (fd < 0) {
 			e->pid = 0;

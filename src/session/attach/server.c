@@ -125,18 +125,25 @@ int attach_fd(struct session *s)
 	return s->poll_fd;
 }
 
+int attach_told_pidfd(int conn)
+{
+	socklen_t len = sizeof(int);
+	int fd;
+
+	return getsockopt(conn, SOL_SOCKET, SO_PEERPIDFD, &fd, &len) ? -errno : fd;
+}
+
 /*
  * A pidfd of the process at the other end. Without SO_PEERPIDFD the pid may belong to another
  * process by now. So its start time has to be that of the process when it connected; older systems
  * offer nothing better.
  */
-int attach_peer_pidfd(int conn, pid_t pid)
+static int peer_pidfd(int conn, pid_t pid)
 {
-	socklen_t len = sizeof(int);
 	uint64_t start;
-	int fd;
+	int fd = attach_told_pidfd(conn);
 
-	if (!getsockopt(conn, SOL_SOCKET, SO_PEERPIDFD, &fd, &len))
+	if (fd >= 0)
 		return fd;
 	start = process_stat(pid).start_time;
 	fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -180,13 +187,12 @@ static void settle_later(struct session *s)
 /* S3 */
 static bool peers_tell(struct session *s, int conn)
 {
-	socklen_t len = sizeof(int);
 	int fd;
 
 	if (s->peers == PEERS_UNKNOWN) {
-		s->peers = getsockopt(conn, SOL_SOCKET, SO_PEERPIDFD, &fd, &len) ? PEERS_SILENT
-										 : PEERS_TELL;
-		if (s->peers == PEERS_TELL)
+		fd = attach_told_pidfd(conn);
+		s->peers = fd < 0 ? PEERS_SILENT : PEERS_TELL;
+		if (fd >= 0)
 			close(fd);
 	}
 	return s->peers == PEERS_TELL;
@@ -195,7 +201,7 @@ static bool peers_tell(struct session *s, int conn)
 /* A pidfd, or -errno. */
 static int pidfd_at_once(int conn, pid_t pid)
 {
-	int pidfd = attach_peer_pidfd(conn, pid);
+	int pidfd = peer_pidfd(conn, pid);
 
 	/*
 	 * The connection may have got a low number that was free again, so the check in
@@ -274,8 +280,7 @@ void attach_restore(struct session *s)
 		s->paused_until = 0;
 }
 
-/* Whether the process still has the data file mapped. True if that is unknown. */
-static bool process_maps(const struct session *s, pid_t pid)
+bool process_maps(const struct session *s, pid_t pid)
 {
 	char path[64], line[4352], want[64];
 	bool found = false;

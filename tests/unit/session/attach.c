@@ -8,9 +8,12 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <cmocka.h>
@@ -18,6 +21,22 @@
 #include "../../client/attach_client.h"
 #include "temp_place.h"
 #include "../serve.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+/* Whether the kernel says of a connection that its process is gone, as older ones do. */
+static _Atomic bool peers_gone;
+
+int getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+{
+	if (peers_gone && level == SOL_SOCKET && name == SO_PEERPIDFD) {
+		errno = ESRCH;
+		return -1;
+	}
+	return (int)syscall(SYS_getsockopt, fd, level, name, value, len);
+}
 
 static int set_up(void **state)
 {
@@ -273,6 +292,29 @@ static const struct process_entry *first_process(void)
 	return plane_config(session_plane(session), session_header(session)->processes);
 }
 
+/* A process that has got the number since is another one. The kernel knows by the connection. */
+static void a_number_that_is_used_again_keeps_no_slots(void **state)
+{
+	struct attachment *a;
+	int fd, ends[2];
+	socklen_t len = sizeof(fd);
+	bool told;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+	told = !getsockopt(ends[0], SOL_SOCKET, SO_PEERPIDFD, &fd, &len);
+	close(ends[0]), close(ends[1]);
+	if (!told)
+		skip();
+	close(fd);
+	assert_int_equal(attach_open("s", &a), 0);
+	serve_stop();
+	/* The number is that of this process, which lives. */
+	peers_gone = true;
+	assert_int_equal(attach_processes(session, NULL, NULL), 0);
+	peers_gone = false;
+	attach_close(a);
+}
+
 /* The next server recognises the process by that. */
 static void a_process_that_stays_is_described(void **state)
 {
@@ -409,6 +451,80 @@ static void a_new_server_finds_living_processes(void **state)
 	assert_int_equal(session_remove_stale("u"), 0);
 }
 
+/* Serves until a process has got slots, describes none, and gives its entry the pid. */
+static int serve_and_die(const char *name, pid_t pid)
+{
+	static const struct session_params params = {
+		.nr_cpus = 2, .nr_slots = 32, .memory = 64 << 20 };
+	struct process_entry *e;
+	struct session *s;
+
+	if (session_create(name, &params, &s))
+		return 1;
+	while (!session_header(s)->slots_high)
+		attach_serve(s);
+	e = (struct process_entry *)plane_config(session_plane(s), session_header(s)->processes);
+	e->start_time = 0;
+	if (pid)
+		e->pid = (uint32_t)pid;
+	return 0;
+}
+
+/* How many processes the next server finds of the one that attaches, if its number is `pid`. */
+static unsigned int found_by_next(const char *name, pid_t pid)
+{
+	struct session *s;
+	unsigned int nr;
+	int status = 1;
+	pid_t dying, client = fork();
+	int err;
+
+	if (!client) {
+		struct attachment *a;
+		int err = -1;
+
+		for (int i = 0; err && i < 10000; i++, usleep(1000))
+			err = attach_open(name, &a);
+		pause();
+		_exit(0);
+	}
+	dying = fork();
+	if (!dying)
+		_exit(serve_and_die(name, pid));
+	waitpid(dying, &status, 0);
+	err = session_open(name, &s);
+	nr = err ? 0 : attach_processes(s, NULL, NULL);
+	kill(client, SIGKILL);
+	waitpid(client, NULL, 0);
+	assert_int_equal(status, 0);
+	assert_int_equal(err, 0);
+	session_destroy(s);
+	return nr;
+}
+
+static void a_new_server_knows_those_that_were_not_described(void **state)
+{
+	unsigned int same, other;
+	pid_t stranger;
+	int tied[2];
+
+	serve_stop();
+	assert_int_equal(pipe(tied), 0);
+	same = found_by_next("v", 0);
+	stranger = fork();
+	if (!stranger) {
+		char c;
+
+		close(tied[1]);
+		_exit(read(tied[0], &c, 1) != 0);
+	}
+	other = found_by_next("w", stranger);
+	close(tied[0]), close(tied[1]);
+	waitpid(stranger, NULL, 0);
+	assert_int_equal(same, 1);
+	assert_int_equal(other, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -422,11 +538,13 @@ int main(void)
 		ATTACH_TEST(the_end_of_the_connection_alone_means_nothing),
 		ATTACH_TEST(exec_leaves_the_session),
 		ATTACH_TEST(programs_in_turn_use_the_same_slots),
+		ATTACH_TEST(a_number_that_is_used_again_keeps_no_slots),
 		ATTACH_TEST(a_process_that_stays_is_described),
 		ATTACH_TEST(an_end_that_no_connection_tells_is_noticed),
 		ATTACH_TEST(a_server_that_does_not_answer_is_waited_for_shortly),
 		ATTACH_TEST(no_server_no_session),
 		ATTACH_TEST(a_new_server_finds_living_processes),
+		ATTACH_TEST(a_new_server_knows_those_that_were_not_described),
 	};
 	int failed;
 
