@@ -44,6 +44,8 @@ typedef uint64_t data_ref;		/* offset in the data region, 0: none */
 
 enum {
 	LAYOUT_MAX_EVENTS	= 65536,	/* common_type is 16 bits wide */
+	LAYOUT_HITS_ROW		= 1024,		/* config_header.hits */
+	LAYOUT_HITS_PARTS	= LAYOUT_MAX_EVENTS / LAYOUT_HITS_ROW,
 	/*
 	 * Ids that a session gives itself begin here. A kernel gives its events the lowest free ids
 	 * and has some thousands of them. So if a tool asks the kernel for the event of such an id,
@@ -237,6 +239,12 @@ struct config_header {
 	 * while they run. Never set back.
 	 */
 	_Atomic uint32_t probes;
+	/*
+	 * The hits of probes that programs plant: an event is number id % LAYOUT_HITS_ROW of part
+	 * id / LAYOUT_HITS_ROW. A part has a row for each CPU, and one for threads that know no
+	 * CPU. It is made with its first probe and stays. 0: there is none.
+	 */
+	_Atomic data_ref hits[LAYOUT_HITS_PARTS];
 };
 
 /*
@@ -347,7 +355,7 @@ enum arm_flags {
 	 * run yet
 	 */
 	ARM_WAKEUP	= 1 << 13,
-	ARM_COUNTED	= 1 << 14,	/* of a probe at a place: event_state.hits counts */
+	ARM_COUNTED	= 1 << 14,	/* of a recorded probe: event_state.hits counts */
 	/* R28: the hit goes whole to the ring of staged hits, which is this arm's instance */
 	ARM_STAGE	= 1 << 15,
 	ARM_STAGE_ONE	= 1 << 16,	/* of an event of system ftrace: for its instance only */
@@ -637,6 +645,8 @@ struct probe_point {
 	uint32_t	event;		/* the entry of event_entry[] whose plan a hit runs */
 	uint32_t	flags;		/* enum probe_point_flags */
 	config_ref	code;		/* struct fetch_code (plane/fetch.h): makes the record */
+	/* Its number in the first row of config_header.hits; 0: nobody asks how often it is hit */
+	data_ref	hits;
 	struct probe_plan plan;
 };
 

@@ -69,23 +69,6 @@ static uint64_t fetch_thread(void)
 
 /* ---- numbers in the record ---- */
 
-static void fetch_put(char *to, uint64_t value, unsigned int size)
-{
-	switch (size) {
-	case 1:
-		*to = (char)value;
-		break;
-	case 2:
-		__builtin_memcpy(to, &value, 2);
-		break;
-	case 4:
-		__builtin_memcpy(to, &value, 4);
-		break;
-	default:
-		__builtin_memcpy(to, &value, 8);
-	}
-}
-
 static uint64_t fetch_get(const char *from, unsigned int size)
 {
 	uint64_t v = 0;

@@ -132,6 +132,24 @@ struct fetch_hit {
 	void		*arg;
 };
 
+/* Stores the lowest `size` bytes: 1, 2, 4, otherwise 8. */
+static inline void fetch_put(char *to, uint64_t value, unsigned int size)
+{
+	switch (size) {
+	case 1:
+		*to = (char)value;
+		break;
+	case 2:
+		__builtin_memcpy(to, &value, 2);
+		break;
+	case 4:
+		__builtin_memcpy(to, &value, 4);
+		break;
+	default:
+		__builtin_memcpy(to, &value, 8);
+	}
+}
+
 /*
  * Makes the record behind its common fields. Returns the bytes of the whole record, or 0: it does
  * not fit into the room. A text that does not fit ends where the room ends.

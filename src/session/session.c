@@ -622,6 +622,7 @@ void session_restore_done(struct session *s)
 	if (!high)
 		return;
 	session_saved_each(s, restore_saved, &high);
+	session_hits_restore(s);
 	for (uint32_t i = 0; i < slots_end(s); i++) {
 		struct slot_book *b = slot_book(s, i);
 

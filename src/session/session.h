@@ -172,6 +172,15 @@ void session_functions_asked(struct session *s);
 /* From now on programs that begin can plant probes while they run. NULL: nothing happens. */
 void session_probes_defined(struct session *s);
 /*
+ * The number of hits of such a probe's event, for probe_point.hits; 0: no memory. How often it was
+ * hit since it was cleared.
+ */
+data_ref session_hits_at(struct session *s, uint32_t event);
+uint64_t session_hits(struct session *s, uint32_t event);
+void session_hits_clear(struct session *s, uint32_t event);
+/* For session_restore_done(). */
+void session_hits_restore(struct session *s);
+/*
  * Somebody has asked for the functions of the libraries with such a file name: a pattern as behind
  * :mod:. For good, as above. 0; -ENOSPC: too many patterns; -EINVAL: it is too long for one
  */

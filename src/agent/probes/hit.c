@@ -19,10 +19,10 @@
 #include "agent/sites/state.h"
 #include "agent/syscall.h"
 #include "agent/x86_64/entry.h"
+#include "plane/arch/rseq_add.h"
 #include "plane/code.h"
 
 enum {
-	SMALL = 256,		/* bytes of a record on the stack */
 	HIT_ROOM = 2560,	/* bytes of a handler's alternate stack */
 };
 
@@ -87,6 +87,19 @@ static void missed(struct agent_thread *t)
 		hit_miss(slot);
 }
 
+/* A task that shares its thread's rseq area, or has none, adds to the row behind the CPUs'. */
+static inline void count(const struct agent_thread *t, const struct probe_run *r)
+{
+	const uint32_t nr_cpus = plane_header(&agent.plane)->nr_cpus;
+	char *at = plane_given(&agent.plane, r->hits);
+
+	if (!r->hits || (!t->no_rseq && rseq_add((uint64_t *)at, PROBE_HITS_ROW, nr_cpus, 1)))
+		return;
+	at += (size_t)nr_cpus * PROBE_HITS_ROW;
+	/* Relaxed: a counter. */
+	atomic_fetch_add_explicit((_Atomic uint64_t *)at, 1, memory_order_relaxed);
+}
+
 static void run_one(struct hitting *h, const struct probe_run *r, const struct fetch_hit *hit,
 		    void *record, uint32_t room)
 {
@@ -94,14 +107,16 @@ static void run_one(struct hitting *h, const struct probe_run *r, const struct f
 	const uintptr_t frame[2] = { regs[FETCH_RBP], regs[FETCH_RIP] };
 	const uint32_t size = fetch_run(r->code, hit, record, room);
 
-	if (!h->more && size)
-		agent_emit(h->thread, r->event, record, size, frame);
+	if (h->more || !size)
+		return;
+	count(h->thread, r);
+	agent_emit(h->thread, r->event, record, size, frame);
 }
 
 static __attribute__((noinline)) void run_small(struct hitting *h, const struct probe_run *r,
 						const struct fetch_hit *hit)
 {
-	uint64_t record[SMALL / 8];
+	uint64_t record[PROBE_SMALL / 8];
 
 	run_one(h, r, hit, record, sizeof(record));
 }
@@ -138,7 +153,7 @@ static void run_make(struct hitting *h, const struct probe_registers *regs, uint
 		.load = r->asks ? load_asked : load, .session = session_address, .arg = h,
 	};
 
-	if (r->room <= SMALL)
+	if (r->room <= PROBE_SMALL)
 		run_small(h, r, &hit);
 	else
 		run_large(h, r, &hit);
@@ -197,13 +212,28 @@ static inline bool is_on(void)
 	return atomic_load_explicit(&agent.state, memory_order_relaxed) == AGENT_ON;
 }
 
-uint32_t probe_hit(struct probe_registers *regs, const struct probe_place *p)
+/* probe_runs.quick: what fetch_run() does for such code. */
+static inline void run_quick(struct agent_thread *t, const struct probe_registers *regs,
+			     const struct probe_run *r)
+{
+	const struct fetch_code *code = r->code;
+	const uintptr_t frame[2] = { regs->r[FETCH_RBP], r->ip };
+	uint64_t record[PROBE_SMALL / 8];
+
+	record[1] = r->ip;
+	for (const struct fetch_op *op = code->ops; op->kind == FETCH_STORE_REGISTER; op++)
+		fetch_put((char *)record + op->off,
+			  op->reg == FETCH_RIP ? r->ip : regs->r[op->reg], op->size);
+	count(t, r);
+	agent_emit(t, r->event, record, code->size, frame);
+}
+
+static __attribute__((noinline)) uint32_t hit_any(struct probe_registers *regs,
+						  const struct probe_place *p,
+						  const struct probe_runs *runs)
 {
 	struct hitting h = { .thread = agent_self.thread };
-	const struct probe_runs *runs = runs_of(p);
 
-	if (!runs || !is_on())
-		return 0;
 	if (__builtin_expect(!h.thread || !agent_slot(h.thread), 0)) {
 		regs->r[FETCH_RIP] = 0;
 		return 1;
@@ -214,6 +244,21 @@ uint32_t probe_hit(struct probe_registers *regs, const struct probe_place *p)
 		return 0;
 	}
 	return runs_all(&h, regs, p, runs, 0);
+}
+
+uint32_t probe_hit(struct probe_registers *regs, const struct probe_place *p)
+{
+	struct agent_thread *t = agent_self.thread;
+	const struct probe_runs *runs = runs_of(p);
+
+	if (!runs || !is_on())
+		return 0;
+	if (__builtin_expect(!runs->quick || !t || !agent_slot(t) || t->busy ||
+			     (t->flags & AGENT_HANDLER), 0))
+		return hit_any(regs, p, runs);
+	if (is_armed(runs->runs[0].event))
+		run_quick(t, regs, &runs->runs[0]);
+	return 0;
 }
 
 void probe_hit_slow(struct probe_registers *regs, const struct probe_place *p)

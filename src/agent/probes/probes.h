@@ -46,6 +46,11 @@ void probes_look_again(void);
 
 /* ---- place.c ---- */
 
+/* Bytes from the number of a CPU to that of the next one: config_header.hits */
+enum { PROBE_HITS_ROW = LAYOUT_HITS_ROW * sizeof(uint64_t) };
+/* Bytes of a record on the stack of a hit; larger ones are in the thread's memory. */
+enum { PROBE_SMALL = 256 };
+
 /* What one event does at a place. */
 struct probe_run {
 	uint32_t	event;
@@ -53,6 +58,8 @@ struct probe_run {
 	uint64_t	ip, bias;
 	uint32_t	room;		/* bytes of its record, with texts */
 	bool		asks;		/* the kernel for memory: no fault may come there */
+	/* probe_point.hits; 0: not counted */
+	data_ref	hits;
 	bool		session;	/* it asks for the session's address of something */
 	const struct fetch_code *code;	/* a copy of the session's */
 };
@@ -60,6 +67,8 @@ struct probe_run {
 struct probe_runs {
 	uint32_t	nr;
 	bool		returns;	/* some are for the return */
+	/* There is one, not for a return, and its code only stores registers (run_quick()) */
+	bool		quick;
 	struct probe_run runs[];
 };
 

@@ -295,6 +295,20 @@ static uint32_t room_of(const struct fetch_code *code)
 	return code->size;
 }
 
+/* Whether the record is registers alone, behind the process's address of the place. */
+static bool is_quick(const struct probe_run *r)
+{
+	const struct fetch_code *code = r->code;
+	uint32_t i = 0;
+
+	if (r->flags || code->flags || code->size > PROBE_SMALL || r->room > PROBE_SMALL)
+		return false;
+	while (i < code->nr_ops && code->ops[i].kind == FETCH_STORE_REGISTER &&
+	       code->ops[i].reg < FETCH_REGISTERS && code->ops[i].off + 8u <= PROBE_SMALL)
+		i++;
+	return i < code->nr_ops && code->ops[i].kind == FETCH_END;
+}
+
 static bool wants_session(const struct fetch_code *code)
 {
 	bool wants = code->flags & FETCH_SESSION_PLACE;
@@ -304,10 +318,21 @@ static bool wants_session(const struct fetch_code *code)
 	return wants;
 }
 
+/* 0: it is not counted, or the rows are not in the region */
+static data_ref hits_of(const struct probe_point *point)
+{
+	const uint64_t size = agent.plane.data_size,
+		       rows = (plane_header(&agent.plane)->nr_cpus + 1ull) * PROBE_HITS_ROW;
+
+	return point->hits % sizeof(uint64_t) || point->hits > size || size - point->hits < rows
+		       ? 0
+		       : point->hits;
+}
+
 static bool run_is(const struct probe_run *r, const struct probe_point *point,
 		   const struct fetch_code *code)
 {
-	return r->event == point->event && r->flags == point->flags &&
+	return r->event == point->event && r->flags == point->flags && r->hits == hits_of(point) &&
 	       r->code->bytes == code->bytes && !memcmp(r->code, code, code->bytes);
 }
 
@@ -350,6 +375,7 @@ static bool run_fill(struct probe_run *r, const struct probe_object *o,
 		.bias = o->bias,
 		.room = room_of(copy),
 		.asks = o->libc,
+		.hits = hits_of(point),
 		.session = wants_session(copy),
 		.code = copy,
 	};
@@ -375,6 +401,7 @@ static bool runs_set(struct probe_place *p, const struct probe_object *o,
 			return false;
 	for (uint32_t i = 0; i < nr; i++)
 		runs->returns |= points[i].flags & PROBE_POINT_RETURN;
+	runs->quick = nr == 1 && is_quick(&runs->runs[0]);
 	/* Pairs with the acquire in runs_of(). */
 	atomic_store_explicit(&p->runs, runs, memory_order_release);
 	return true;

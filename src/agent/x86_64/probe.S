@@ -44,6 +44,7 @@
 #define PROGRAM	(SIZE + 16 + 128)
 /* Trap, direction, nested task, alignment check: popf restores them. */
 #define RARE	0x44500
+#define DIRECTION 0x400
 
 	.text
 	.globl	probe_entry
@@ -75,8 +76,9 @@ probe_entry:
 	movq	%r13, R_13(%rsp)
 	movq	%r14, R_14(%rsp)
 	movq	%r15, R_15(%rsp)
-	cld
-	movq	%rsp, %rdi
+	testl	$DIRECTION, FLAGS(%rsp)		/* cld alone costs as much as ten stores */
+	jne	4f
+6:	movq	%rsp, %rdi
 	movq	PLACE(%rsp), %rsi
 	movq	%rsp, %rbx
 	.cfi_def_cfa_register %rbx
@@ -113,6 +115,8 @@ probe_entry:
 3:	pushq	%rax
 	popfq
 	jmp	5b
+4:	cld
+	jmp	6b
 1:	movq	%rbx, %rdi
 	movq	PLACE(%rbx), %rsi
 	.cfi_def_cfa_register %rbx

@@ -206,6 +206,8 @@ static int place_take_event(struct probe_place *p, const struct place_kind *kind
 	if (!err && !p->recorded)
 		err = model_add_dynamic_event(m, probe->group, probe->name, body, id,
 					      &probe->dyn.event);
+	if (!err && !p->recorded && !m->restoring)
+		session_hits_clear(m->session, probe->dyn.event->id);
 	free(body);
 	return err ? err : probe_describe_fields(probe);
 }
@@ -355,10 +357,21 @@ void place_destroy(struct dynamic_event *d)
 
 /* ---- hits ---- */
 
+bool place_counts_in_plan(const struct event *e)
+{
+	const struct probe_place *p = place_of_event(e);
+
+	return p && (p->recorded || !e->model->of_programs);
+}
+
 uint64_t place_hits(const struct probe_place *p)
 {
+	const struct event *e = p->probe.dyn.event;
 	const struct event_file *f;
 	uint64_t hits = 0, n;
+
+	if (!place_counts_in_plan(e))
+		return session_hits(e->model->session, e->id);
 
 	/* Each instance counts a hit by itself. */
 	list_each(f, &p->probe.dyn.event->files, event_node) {

@@ -58,6 +58,8 @@ struct place_kind {
 
 /* NULL: the event is not one of a place. */
 struct probe_place *place_of_event(const struct event *e);
+/* Whether the event's plan counts its hits. Programs that plant a probe count by themselves. */
+bool place_counts_in_plan(const struct event *e);
 /* How often the event was hit while it was armed. Places that share an event share the number. */
 uint64_t place_hits(const struct probe_place *p);
 

@@ -76,7 +76,7 @@ static uint32_t arm_flags(const struct event_file *f)
 		flags |= ARM_WATCH;
 	if (f->soft_mode && !e->internal)
 		flags |= ARM_SOFT_MODE;
-	if (place_of_event(e))
+	if (place_counts_in_plan(e))
 		flags |= ARM_COUNTED;
 	if (pids_any(f->instance) && !e->internal)
 		flags |= ARM_PIDS;

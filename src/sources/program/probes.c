@@ -33,6 +33,7 @@ struct wanted_point {
 	bool		is_return;
 	struct probed_file *file;	/* NULL: it was not found */
 	uint64_t	at, counter;
+	data_ref	hits;		/* of a place: probe_point.hits */
 	size_t		order;		/* that of the definition */
 	struct fetch_code *code;
 	struct probe_plan plan;
@@ -181,11 +182,13 @@ static void compile_point(struct programs *p, struct wanted_point *w)
 	const char *why;
 	int err = 0;
 
-	if (w->note)
+	if (w->note) {
 		w->code = usdt_code(w->note);
-	else
+	} else {
 		err = fetch_compile(w->place, &file, &w->code, &arg, &why);
-	if (!err && !w->code)
+		w->hits = session_hits_at(p->model->session, w->event->id);
+	}
+	if (!err && (!w->code || (!w->note && !w->hits)))
 		err = -ENOMEM;
 	if (err == -EOPNOTSUPP)
 		probes_refuse(p, w, why);
@@ -401,6 +404,7 @@ static void fill_block(const struct program_probes *pr, size_t i, uint32_t nr, c
 			.event = w->event->id,
 			.flags = w->is_return ? PROBE_POINT_RETURN : 0,
 			.code = at,
+			.hits = w->hits,
 			.plan = w->plan,
 		};
 		memcpy(block + at, w->code, w->code->bytes);

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""probes.py TRACEFUSE DIRECTORY - what probes at instructions cost
+
+DIRECTORY has probe_calls. Prints lines NAME<tab>VALUE: what a hit adds to
+a call, in ns; the same of the kernel's own uprobes, where tracefs lets us make one.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+TRACEFUSE, HERE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+PROGRAM = os.path.join(HERE, 'probe_calls')
+TRACEFS = '/sys/kernel/tracing'
+ROUNDS = 3
+DEFINED = f"echo 'p:probed {PROGRAM}:probed n=%di:s64' > uprobe_events\n"
+RETURN = f"echo 'r:probed {PROGRAM}:probed v=$retval:s64' > uprobe_events\n"
+ENABLE = 'echo 1 > events/uprobes/probed/enable\n'
+SETUPS = {  # row: what is on
+    'a probe, off': DEFINED,
+    'a probe, into the ring': DEFINED + ENABLE,
+    'a probe, a histogram of an integer':
+        DEFINED + "echo 'hist:keys=n' > events/uprobes/probed/trigger\n",
+    'a probe of a return, into the ring': RETURN + ENABLE,
+    'a probe of a return, a histogram of an integer':
+        RETURN + "echo 'hist:keys=v' > events/uprobes/probed/trigger\n",
+}
+
+
+def measure(prefix):
+    out = subprocess.run(prefix + [PROGRAM], capture_output=True, text=True, check=True).stdout
+    return {name: float(value) for name, value in re.findall(r'^(\w+)\t([0-9.]+)$', out, re.M)}
+
+
+def traced(work, setup):
+    path = os.path.join(work, 'setup')
+    with open(path, 'w') as f:
+        f.write(setup)
+    return [TRACEFUSE, 'run', '-q', '--setup', path, '--']
+
+
+def offsets(program):
+    """Where each function is in the file."""
+    names = subprocess.run(['nm', program], capture_output=True, text=True, check=True).stdout
+    heads = subprocess.run(['readelf', '-lW', program], capture_output=True, text=True,
+                           check=True).stdout
+    off, vaddr = next((int(off, 16), int(vaddr, 16)) for off, vaddr in re.findall(
+        r'LOAD +0x(\w+) 0x(\w+) 0x\w+ 0x\w+ 0x\w+ R E', heads))
+    return {name: int(address, 16) - vaddr + off
+            for address, name in re.findall(r'^([0-9a-f]+) [tT] (\w+)$', names, re.M)}
+
+
+def write(path, text):
+    with open(path, 'a') as f:
+        f.write(text)
+
+
+def kernel(plain):
+    """The kernel's own probe at the same place, into its ring, in an instance of its own."""
+    group = f'tracefuse_bench_{os.getpid()}'
+    at = offsets(PROGRAM)['probed']
+    events, switch = f'{TRACEFS}/uprobe_events', f'{TRACEFS}/events/{group}/enable'
+    try:
+        write(events, f'p:{group}/probed {PROGRAM}:{at:#x} n=%di:s64\n')
+    except OSError:
+        return
+    try:
+        write(switch, '1')
+        best = min(measure([])['call'] for _ in range(ROUNDS))
+        print(f"a probe, the kernel's own uprobe, into its ring\t{best - plain:.1f}")
+    except OSError:
+        pass
+    finally:
+        write(switch, '0')
+        write(events, f'-:{group}/probed\n')
+
+
+def main():
+    work = tempfile.mkdtemp(dir='/dev/shm', prefix='tracefuse-bench-')
+    os.environ['XDG_RUNTIME_DIR'] = work
+    best = {}
+    try:
+        for _ in range(ROUNDS):
+            for row, setup in [('plain', None), *SETUPS.items()]:
+                cost = measure(traced(work, setup) if setup else [])['call']
+                best[row] = min(best.get(row, cost), cost)
+        for row in SETUPS:
+            print(f'{row}\t{best[row] - best["plain"]:.1f}')
+        kernel(best['plain'])
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+main()
