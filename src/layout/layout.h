@@ -245,6 +245,11 @@ struct config_header {
 	 * CPU. It is made with its first probe and stays. 0: there is none.
 	 */
 	_Atomic data_ref hits[LAYOUT_HITS_PARTS];
+	/*
+	 * 1: an event of a system call was armed, so programs that begin look which ones are, and
+	 * plant gates (agent/providers/syscalls/gates_plant.c). Never set back.
+	 */
+	_Atomic uint32_t calls;
 };
 
 /*

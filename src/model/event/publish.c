@@ -393,6 +393,15 @@ static int publish_need(struct event *e, bool needed)
 	return kernel ? kernel->need(kernel->arg, e, needed) : 0;
 }
 
+/* Before it is: a program that begins later sees this first. */
+static void tell_calls(struct event *e, config_ref new)
+{
+	/* Relaxed: session_publish() orders it before the plan. */
+	if (new && !strcmp(e->system->name, "syscalls"))
+		atomic_store_explicit(&session_header(e->model->session)->calls, 1,
+				      memory_order_relaxed);
+}
+
 int event_publish(struct event *e)
 {
 	uint32_t wanted = published_wants(e);
@@ -416,6 +425,7 @@ int event_publish(struct event *e)
 		plan_free(s, new, size);
 		return err;
 	}
+	tell_calls(e, new);
 	session_publish(s, &event_entry(e)->plan, new);
 	e->plan = new;
 	e->plan_size = size;
