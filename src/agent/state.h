@@ -104,6 +104,7 @@ struct agent {
 	bool		all_said;	/* HELLO is all: there are no static events and no sites */
 	/* Its files have probes of their author: some may be planted at any time */
 	bool		has_probes;
+	uint64_t	program;	/* attach_request.program */
 	uint32_t	verbose;
 	uint32_t	owner;		/* the session's user: the program's when it attached */
 	const char	*exe;			/* the executed file: AT_EXECFN */

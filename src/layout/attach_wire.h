@@ -36,6 +36,7 @@
 #define TRACEFUSE_LAYOUT_ATTACH_WIRE_H
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum attach_kind {
@@ -80,8 +81,25 @@ struct attach_request {
 	 * of fork(); 0: none
 	 */
 	uint64_t	image;
+	/* READY, or HELLO that stands for it: attach_file_key() of what it executes; 0: unknown */
+	uint64_t	program;
 	/* EVENTS: struct attach_definition follow */
 };
+
+/*
+ * A number for a file as it is now. The server believes it only after it has seen the file itself,
+ * because the path of a script leads to another one than that which is executed.
+ */
+static inline uint64_t attach_file_key(uint64_t device, uint64_t inode, uint64_t size,
+				       uint64_t seconds, uint64_t nanoseconds)
+{
+	const uint64_t parts[] = { device, inode, size, seconds, nanoseconds };
+	uint64_t key = 2;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		key = (key ^ parts[i]) * 0x9e3779b97f4a7c15 ^ key >> 29;
+	return key;
+}
 
 /*
  * One event: the text of its format file behind the line "format:", the common fields included. The

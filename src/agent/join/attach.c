@@ -295,6 +295,21 @@ static uint64_t image_of_process(void)
 	return (words[0] * 0x9e3779b97f4a7c15ull ^ words[1] * 0xc2b2ae3d27d4eb4full) >> 48 | 1;
 }
 
+/*
+ * Only when the program begins: later its path may lead to another file. A path of /dev/fd is that
+ * of a descriptor, which may be another one now.
+ */
+static uint64_t program_key(void)
+{
+	struct stat st;
+
+	if (agent.late || !agent.exe || !strncmp(agent.exe, "/dev/", 5) || !agent_may_ask() ||
+	    agent_syscall(SYS_newfstatat, AT_FDCWD, agent.exe, &st, 0))
+		return 0;
+	return attach_file_key(st.st_dev, st.st_ino, (uint64_t)st.st_size,
+			       (uint64_t)st.st_mtim.tv_sec, (uint64_t)st.st_mtim.tv_nsec);
+}
+
 /* meanwhile: called while the server prepares its answer; NULL: the process only waits. */
 static int greet(struct attach_reply *reply, void (*meanwhile)(void))
 {
@@ -304,6 +319,7 @@ static int greet(struct attach_reply *reply, void (*meanwhile)(void))
 		.table = agent_providers_table ? agent_providers_table() : 0,
 		.value = agent.here->is_known,
 		.ready = agent.all_said,
+		.program = agent.program,
 	};
 	int err;
 
@@ -464,7 +480,8 @@ static void wait_at_barrier(const struct attach_request *q)
 /* Sends READY, unless HELLO has said so already. */
 static void ready(void)
 {
-	struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_READY };
+	struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_READY,
+				    .program = agent.program };
 	struct attach_reply reply;
 
 	if (agent.all_said || request_ask(&q, &reply))
@@ -496,6 +513,7 @@ static int join_session(struct attach_reply *reply, int connected)
 {
 	int err = map_here();
 
+	agent.program = program_key();
 	agent.all_said = !events_any() && sites_none();
 	if (!err)
 		err = connected;

@@ -158,7 +158,8 @@ static void answer_ready(struct session *s, unsigned int index, const struct att
 {
 	const struct attach_peer peer = { index + 1, s->processes[index].pid };
 
-	reply->has_probes = s->hooks.has_probes && s->hooks.has_probes(s->hooks.arg, &peer);
+	reply->has_probes = s->hooks.has_probes &&
+			    s->hooks.has_probes(s->hooks.arg, &peer, q->program);
 	answer_barrier(s, index, q, s->hooks.ready && s->hooks.ready(s->hooks.arg, &peer), reply);
 }
 

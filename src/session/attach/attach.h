@@ -96,7 +96,8 @@ struct attach_hooks {
 	 * Called before `ready`. True: probes may be planted in the process while it runs, though
 	 * none was defined so far.
 	 */
-	bool		(*has_probes)(void *arg, const struct attach_peer *peer);
+	bool		(*has_probes)(void *arg, const struct attach_peer *peer,
+					      uint64_t program);
 };
 
 /* The hooks are copied; NULL: none */

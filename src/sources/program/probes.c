@@ -712,14 +712,14 @@ struct list_head *probes_files(struct programs *p)
 	return &p->probes->files;
 }
 
-bool program_probes_ready(struct programs *p, pid_t pid)
+bool program_probes_ready(struct programs *p, pid_t pid, uint64_t program)
 {
-	return usdt_look(p->probes->usdt, pid);
+	return usdt_look(p->probes->usdt, pid, program);
 }
 
 static void look_again(void *arg, pid_t pid, unsigned int slots)
 {
-	program_probes_ready(arg, pid);
+	program_probes_ready(arg, pid, 0);
 }
 
 void program_probes_begin(struct programs *p)

@@ -28,8 +28,11 @@ void program_probes_begin(struct programs *p);
 bool program_probes_update(struct programs *p);
 /* All programs have obeyed all commands up to now. */
 void program_probes_settled(struct programs *p);
-/* A process begins: events of its USDT probes are made. Returns whether it has some. */
-bool program_probes_ready(struct programs *p, pid_t pid);
+/*
+ * A process begins: events of its USDT probes are made. Returns whether it has some. program:
+ * attach_request.program
+ */
+bool program_probes_ready(struct programs *p, pid_t pid, uint64_t program);
 /* The files that have probes or notes of USDT. */
 struct list_head *probes_files(struct programs *p);
 /* What programs have answered is looked at: their refusals go to error_log. */

@@ -40,10 +40,10 @@ static int hook_define(void *arg, const struct attach_peer *peer, const char *sy
 	return program_events_define(arg, peer, system, name, body);
 }
 
-static bool hook_has_probes(void *arg, const struct attach_peer *peer)
+static bool hook_has_probes(void *arg, const struct attach_peer *peer, uint64_t program)
 {
 	struct programs *p = arg;
-	const bool has_probes = program_probes_ready(p, peer->pid);
+	const bool has_probes = program_probes_ready(p, peer->pid, program);
 
 	program_words_probes(p);
 	return has_probes;

@@ -5,8 +5,8 @@
  * Notes of one provider and name are places of one event. They may differ in the types of their
  * arguments: the event has the widest type of each.
  *
- * Most programs have no such probes, and many live for a moment. So a program that was seen costs
- * one stat(), and a file that was seen costs nothing.
+ * Most programs have no such probes, and many live for a moment. So programs say which file they
+ * execute, and one that was seen costs nothing. One that does not say it costs a stat().
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "layout/attach_wire.h"
 #include "model/event/format.h"
 #include "model/event/program.h"
 #include "model/text.h"
@@ -370,15 +371,21 @@ static void take_notes(struct usdt *u, struct probed_file *f)
 /* What is remembered of a file or a program: a hash, and whether it has notes. */
 enum { SEEN_IS = 1, SEEN_NOTES = 2, SEEN_FLAGS = SEEN_IS | SEEN_NOTES };
 
-static uint64_t hash_of(const struct stat *st, uint64_t salt)
+static uint64_t key_of(const struct stat *st)
 {
-	const uint64_t parts[] = { st->st_dev, st->st_ino, (uint64_t)st->st_size,
-				   (uint64_t)st->st_mtim.tv_sec, (uint64_t)st->st_mtim.tv_nsec };
-	uint64_t h = salt;
+	return attach_file_key(st->st_dev, st->st_ino, (uint64_t)st->st_size,
+			       (uint64_t)st->st_mtim.tv_sec, (uint64_t)st->st_mtim.tv_nsec);
+}
 
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		h = (h ^ parts[i]) * 0x9e3779b97f4a7c15 ^ h >> 29;
-	return (h & ~(uint64_t)SEEN_FLAGS) | SEEN_IS;
+static uint64_t hash_of(uint64_t key)
+{
+	return (key & ~(uint64_t)SEEN_FLAGS) | SEEN_IS;
+}
+
+/* A file that is mapped: it may be a program, too, which has an entry of its own. */
+static uint64_t hash_of_file(const struct stat *st)
+{
+	return hash_of(~key_of(st));
 }
 
 /* The entry of the hash, or a free one. */
@@ -424,7 +431,7 @@ static bool look_at_file(struct usdt *u, const char *path, const char *name)
 
 	if (stat(path, &st) || !S_ISREG(st.st_mode))
 		return false;
-	h = hash_of(&st, 1);
+	h = hash_of_file(&st);
 	if (!*seen_at(u, h))
 		see(u, h, file_has_notes(u, path, name));
 	return *seen_at(u, h) & SEEN_NOTES;
@@ -462,16 +469,18 @@ static bool look_at_maps(struct usdt *u, pid_t pid)
 	return has_notes;
 }
 
-bool usdt_look(struct usdt *u, pid_t pid)
+bool usdt_look(struct usdt *u, pid_t pid, uint64_t program)
 {
 	char exe[64];
 	struct stat st;
-	uint64_t h;
+	uint64_t h = hash_of(program);
 
+	if (program && *seen_at(u, h))
+		return *seen_at(u, h) & SEEN_NOTES;
 	snprintf(exe, sizeof(exe), "/proc/%d/exe", (int)pid);
 	if (stat(exe, &st))
 		return false;
-	h = hash_of(&st, 2);
+	h = hash_of(key_of(&st));
 	if (!*seen_at(u, h))
 		see(u, h, look_at_maps(u, pid));
 	return *seen_at(u, h) & SEEN_NOTES;

@@ -32,9 +32,9 @@ struct usdt *usdt_new(struct programs *p);
 void usdt_free(struct usdt *u);
 /*
  * A process is about to begin, or a new server finds it: looks at files that were not seen yet.
- * Returns whether a file of its has notes.
+ * Returns whether a file of its has notes. program: attach_request.program
  */
-bool usdt_look(struct usdt *u, pid_t pid);
+bool usdt_look(struct usdt *u, pid_t pid, uint64_t program);
 struct list_head *usdt_events(struct usdt *u);
 /* The caller frees. NULL: no memory. */
 struct fetch_code *usdt_code(const struct usdt_note *n);
