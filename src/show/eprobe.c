@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * eprobe.c - records of event probes, argument by argument
+ * eprobe.c - records of probes that the session has defined, argument by argument
  */
 #include "model/dynamic/eprobe.h"
 #include "show/state.h"
@@ -95,6 +95,12 @@ static void put_arg(struct show *s, const struct probe_arg *arg, const struct sh
 		text_putc(&s->text, '}');
 }
 
+void show_probe_args(struct show *s, const struct probe *p, const struct show_record *r)
+{
+	for (unsigned int i = 0; i < p->nr_args; i++)
+		put_arg(s, &p->args[i], r);
+}
+
 void show_eprobe(struct show *s, const struct show_event *e, const struct show_record *r)
 {
 	const struct probe *p = &eprobe_of_event(e->event)->probe;
@@ -102,7 +108,6 @@ void show_eprobe(struct show *s, const struct show_event *e, const struct show_r
 	text_printf(&s->text, "%s: ", e->event->name);
 	s->mark = s->text.len;
 	text_printf(&s->text, "(%s.%s)", p->base->system->name, p->base->name);
-	for (unsigned int i = 0; i < p->nr_args; i++)
-		put_arg(s, &p->args[i], r);
+	show_probe_args(s, p, r);
 	text_putc(&s->text, '\n');
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "model/dynamic/eprobe.h"
+#include "model/dynamic/place.h"
 #include "show/state.h"
 
 /* All print fmts of a kernel together take less. */
@@ -218,8 +219,13 @@ static void probe_ip(struct show *s, uint64_t ip, bool offset)
 
 static void probe_end(struct show *s, const struct show_event *e, const struct show_record *r)
 {
+	const struct probe_place *place = place_of_event(e->event);
+
 	text_putc(&s->text, ')');
-	print_format_print(e->format, &s->env, bytes_of(r), &s->text);
+	if (place)
+		show_probe_args(s, &place->probe, r);
+	else
+		print_format_print(e->format, &s->env, bytes_of(r), &s->text);
 	text_putc(&s->text, '\n');
 }
 
@@ -396,7 +402,8 @@ static bool probe_functions(struct show_event *e)
 	} else {
 		return false;
 	}
-	return e->format;
+	/* What the session has defined is printed by its arguments: an array may have texts. */
+	return e->format || place_of_event(e->event);
 }
 
 static bool syscall_functions(struct show_event *e)

@@ -124,6 +124,9 @@ void show_fields(struct show *s, const struct show_event *e, const struct show_r
 /* ---- eprobe.c ---- */
 /* Prints a record of an event probe of this session. */
 void show_eprobe(struct show *s, const struct show_event *e, const struct show_record *r);
+/* The arguments of a probe that the session has defined: " NAME=VALUE ..." */
+struct probe;
+void show_probe_args(struct show *s, const struct probe *p, const struct show_record *r);
 
 /* ---- internal.c ---- */
 /* Sets the functions of an event of system ftrace. False: the kernel does not print this event. */
