@@ -62,7 +62,7 @@ static bool is_number(const struct hist_field *f)
 }
 
 /* The last key with ranges, else the last number. NULL: there is none. */
-static const struct hist_field *key_of(const struct hist_data *hd)
+static const struct hist_field *percentiles_key(const struct hist_data *hd)
 {
 	const struct hist_field *found = NULL;
 
@@ -90,7 +90,9 @@ int percentiles_check(const struct hist_data *hd, const struct hist_command_text
 		if (++nr > PERCENTILES_MAX)
 			return hist_refuse(cmd, "Too many percentiles", list);
 	} while (*s++);
-	return key_of(hd) ? 0 : hist_refuse(cmd, "Percentiles need a key that is a number", list);
+	return percentiles_key(hd)
+		       ? 0
+		       : hist_refuse(cmd, "Percentiles need a key that is a number", list);
 }
 
 /* ---- the groups ---- */
@@ -116,7 +118,7 @@ static int percentiles_compare(const void *pa, const void *pb)
 {
 	const struct hist_entry *a = *(const struct hist_entry *const *)pa;
 	const struct hist_entry *b = *(const struct hist_entry *const *)pb;
-	const struct hist_field *key = key_of(a->hd);
+	const struct hist_field *key = percentiles_key(a->hd);
 	int c = compare_others(key, a, b);
 
 	return c ? c : hist_entries_compare_key(key, a, b);
@@ -124,7 +126,7 @@ static int percentiles_compare(const void *pa, const void *pb)
 
 int percentiles_each(const struct hist_entries *all, percentiles_fn fn, void *arg)
 {
-	struct percentiles_group g = { .key = key_of(all->hd) };
+	struct percentiles_group g = { .key = percentiles_key(all->hd) };
 	const struct hist_entry **v;
 	unsigned int end;
 
@@ -229,7 +231,7 @@ static void print_width(const struct hist_field *key, FILE *out)
 
 int percentiles_print(const struct hist_entries *all, FILE *out)
 {
-	const struct hist_field *key = key_of(all->hd);
+	const struct hist_field *key = percentiles_key(all->hd);
 
 	if (!all->hd->attrs.percents || !key)
 		return 0;
