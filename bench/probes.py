@@ -54,8 +54,12 @@ def offsets(program):
 
 
 def write(path, text):
-    with open(path, 'a') as f:
-        f.write(text)
+    # Not open(path, 'a'): that seeks to the end, which tracefs refuses.
+    fd = os.open(path, os.O_WRONLY | os.O_APPEND)
+    try:
+        os.write(fd, text.encode())
+    finally:
+        os.close(fd)
 
 
 def kernel(plain):
