@@ -173,12 +173,12 @@ static void points_make(void)
 void fixture_begin(void);
 void fixture_end(void);
 
-/* The guard's action. cmocka sets its own for each test. */
-static struct sigaction guards;
+/* The guard's actions. cmocka sets its own for each test. */
+static struct sigaction guards, guards_of_bus;
 
 static int guard_again(void **state)
 {
-	return sigaction(SIGSEGV, &guards, NULL);
+	return sigaction(SIGBUS, &guards_of_bus, NULL) || sigaction(SIGSEGV, &guards, NULL);
 }
 
 static int set_up(void **state)
@@ -199,6 +199,7 @@ static int set_up(void **state)
 	    !dso_image((const void *)site_run, 0, "", &self))
 		return -1;
 	sigaction(SIGSEGV, NULL, &guards);
+	sigaction(SIGBUS, NULL, &guards_of_bus);
 	bias = self.bias;
 	code_low = (uintptr_t)fixture_begin - bias;
 	code_high = (uintptr_t)fixture_end - bias;
