@@ -31,7 +31,8 @@ SETUPS = {  # row: what is on
 
 
 def measure(prefix, few=()):
-    out = subprocess.run([*prefix, PROGRAM, *few], capture_output=True, text=True, check=True).stdout
+    out = subprocess.run([*prefix, PROGRAM, *few], capture_output=True, text=True,
+                         check=True).stdout
     return {name: float(value) for name, value in re.findall(r'^(\w+)\t([0-9.]+)$', out, re.M)}
 
 
