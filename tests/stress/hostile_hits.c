@@ -29,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -53,6 +54,9 @@ enum {
 	PIECES = 2048,
 	ROUND_MS = 300,
 	STEPPED = 20,
+	RSEQ_AREA_SIZE = 32,		/* as libc registers it */
+	RSEQ_UNREGISTER = 1,
+	RSEQ_SIGNATURE = 0x53053053,
 };
 
 #define WALL   (1ull << 38)
@@ -734,7 +738,18 @@ static void on_step(int sig, siginfo_t *info, void *context)
 	nr_strokes++;
 }
 
-/* Hits as a source, because a restartable sequence would begin again at each step. */
+/*
+ * Steps are signals, and behind each signal a restartable sequence begins again: it would never
+ * end. Without its registration a thread uses none. A kernel without such sequences has none.
+ */
+static void restartable(bool on)
+{
+	if (syscall(SYS_rseq, rseq_area(), RSEQ_AREA_SIZE, on ? 0 : RSEQ_UNREGISTER,
+		    RSEQ_SIGNATURE))
+		fail("restartable sequences stay as they are", 0);
+}
+
+/* Hits as a source: that has no lease, whose way in assembly asks for the thread's CPU. */
 static void one_stepped(uint64_t *x)
 {
 	const unsigned int kind = (unsigned int)(next(x) % 4 ? 4 + next(x) % 2 : next(x) % EVENTS);
@@ -755,9 +770,15 @@ static void each_instruction(uint64_t *x, time_t end)
 {
 	struct sigaction sa = { .sa_sigaction = on_step, .sa_flags = SA_SIGINFO };
 
+	const bool has_them = *cpu_word() >= 0;
+
 	sigaction(SIGTRAP, &sa, NULL);
+	if (has_them)
+		restartable(false);
 	for (int i = 0; i < STEPPED || time(NULL) < end; i++)
 		one_stepped(x);
+	if (has_them)
+		restartable(true);
 	check_canaries();
 }
 
