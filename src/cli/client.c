@@ -2,9 +2,12 @@
 /* client.c - finds a command's session, and connects to it */
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cli/client.h"
 #include "cli/options.h"
@@ -13,7 +16,7 @@
 #include "layout/layout.h"
 #include "session/session.h"
 
-enum { TRIES = 100, AWAIT_MS = 30000 };
+enum { TRIES = 100, AWAIT_MS = 30000, END_MS = 5000 };
 
 struct census {
 	unsigned int	nr;
@@ -239,6 +242,30 @@ bool client_path(const char *argument, char *out, size_t size)
 		return true;
 	message_error("%s is not in the tracing directory", argument);
 	return false;
+}
+
+/* A pidfd of the server's process, to wait for; -1: not known. */
+static int server_pidfd(struct access *a)
+{
+	char *info, pid[32];
+	int fd = -1;
+
+	if (access_request(a, WIRE_INFO, "", -1, &info) < 0)
+		return -1;
+	if (client_info(info, "server", 0, pid, sizeof(pid)))
+		fd = (int)syscall(SYS_pidfd_open, atoi(pid), 0);
+	free(info);
+	return fd;
+}
+
+void client_end(struct access *a)
+{
+	struct pollfd end = { .fd = server_pidfd(a), .events = POLLIN };
+
+	if (access_request(a, WIRE_END, "", -1, NULL) >= 0 && end.fd >= 0)
+		poll(&end, 1, END_MS);
+	if (end.fd >= 0)
+		close(end.fd);
 }
 
 int client_print_mounts(struct access *a)

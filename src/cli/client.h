@@ -63,6 +63,9 @@ const struct client_untraced *client_untraced_at(unsigned int reason);
 /* The number behind `key` in the text of a file `stats`; 0: no such key. */
 unsigned long long client_stat(const char *text, const char *key);
 
+/* Ends the server and waits, so that nothing of the session is left when the command returns. */
+void client_end(struct access *a);
+
 /* Prints the directories where the session is mounted. COMMAND_FAILED: there are none. */
 int client_print_mounts(struct access *a);
 

@@ -364,7 +364,9 @@ static void run_storm(const char *name)
 		attach_serve(s);
 		usleep(1000);
 	}
+	/* The ends of all connections are there now, and counting decides about them at once. */
 	attach_serve(s);
+	check(!attach_processes(s, NULL, NULL), "processes of the dead", 0, 0);
 	check(!refused, "could not attach", refused, 0);
 	for (uint32_t i = 0; i < SLOTS; i++)
 		check(s->slot_process[i] == SLOT_FREE, "a slot is still taken", i,

@@ -143,7 +143,7 @@ static int mount_run(int argc, char **argv)
 		status = mount_at(a, &m);
 	/* The user did not ask for a session without a mount. */
 	if (status && made && a)
-		access_request(a, WIRE_END, "", -1, NULL);
+		client_end(a);
 	if (a)
 		access_close(a);
 	free(m.boots.v);

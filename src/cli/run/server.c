@@ -7,10 +7,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "cli/client.h"
@@ -21,7 +19,7 @@
 #include "session/session.h"
 #include "sources/program/programs.h"
 
-enum { END_MS = 5000, TRIES = 10 };
+enum { TRIES = 10 };
 
 /* ---- a session of its own ---- */
 
@@ -263,35 +261,10 @@ void run_server_again(struct run *r)
 	r->access = client_connect(r->command, r->name);
 }
 
-/* A pidfd of the server's process, to wait for; -1: not known. */
-static int server_pidfd(struct run *r)
-{
-	char *info, pid[32];
-	int fd = -1;
-
-	if (access_request(r->access, WIRE_INFO, "", -1, &info) < 0)
-		return -1;
-	if (client_info(info, "server", 0, pid, sizeof(pid)))
-		fd = (int)syscall(SYS_pidfd_open, atoi(pid), 0);
-	free(info);
-	return fd;
-}
-
-/* Ends the server and waits, so that nothing of the session is left when the command returns. */
-static void end_server(struct run *r)
-{
-	struct pollfd end = { .fd = server_pidfd(r), .events = POLLIN };
-
-	if (access_request(r->access, WIRE_END, "", -1, NULL) >= 0 && end.fd >= 0)
-		poll(&end, 1, END_MS);
-	if (end.fd >= 0)
-		close(end.fd);
-}
-
 void run_server_close(struct run *r)
 {
 	if (r->access && r->made && !r->stays)
-		end_server(r);
+		client_end(r->access);
 	if (r->access)
 		access_close(r->access);
 	if (r->life_fd >= 0)
