@@ -154,14 +154,21 @@ static int add_line(struct words *to, const char *file, const char *text)
 	return 0;
 }
 
+int answer_line_undone(struct answer *a, const char *file, const char *text, const char *undo)
+{
+	const int err = add_line(&a->lines, file, text);
+
+	return err ? err : add_line(&a->undo, file, undo);
+}
+
 int answer_line(struct answer *a, const char *file, const char *text)
 {
 	char *undo;
-	int err = add_line(&a->lines, file, text);
+	int err;
 
-	if (err || asprintf(&undo, "!%s", text) < 0)
+	if (asprintf(&undo, "!%s", text) < 0)
 		return -ENOMEM;
-	err = add_line(&a->undo, file, undo);
+	err = answer_line_undone(a, file, text, undo);
 	free(undo);
 	return err;
 }

@@ -67,6 +67,8 @@ void answer_event_free(struct answer_event *e);
 
 /* Adds `echo 'TEXT' >> FILE`; the same with a ! before the text undoes it. 0, -ENOMEM */
 int answer_line(struct answer *a, const char *file, const char *text);
+/* The same for a line that another text undoes. */
+int answer_line_undone(struct answer *a, const char *file, const char *text, const char *undo);
 /* The same for the event's trigger. */
 int answer_trigger(struct answer *a, const struct answer_event *e, const char *text);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "access/wire.h"
 #include "cli/answer/session.h"
 #include "cli/client.h"
 #include "cli/draw/draw.h"
@@ -85,6 +86,21 @@ static void connect_again(const struct answer *a, struct setup_params *params)
 	params->access = client_connect_to(a->command, a->session);
 }
 
+/* Says which probes were not planted, and which processes have none: they count nothing. */
+static void answer_session_probes(struct access *access)
+{
+	char *info, line[512];
+
+	if (access_request(access, WIRE_INFO, "", -1, &info) < 0)
+		return;
+	for (unsigned int i = 0; client_info(info, "probe-refused", i, line, sizeof(line)); i++)
+		message_error("a probe is not there: %s", line);
+	for (unsigned int i = 0; client_info(info, "probes-none", i, line, sizeof(line)); i++)
+		message_error("process %s has no probes: it began before the session's first one "
+			      "was defined", line);
+	free(info);
+}
+
 static int answer_session_print(const struct answer *a, struct access *access)
 {
 	char *text;
@@ -121,6 +137,8 @@ int answer_in_session(struct answer *a)
 		connect_again(a, &params);
 	}
 	status = COMMAND_FAILED;
+	if (params.access)
+		answer_session_probes(params.access);
 	if (params.access && done == a->lines.nr)
 		status = answer_session_print(a, params.access);
 	if (params.access && undo_lines(a, &params, done) && !status)

@@ -4,16 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/answer/answer.h"
+#include "cli/answer/point.h"
 
 struct latency_asked {
 	struct answer	answer;
-	const char	*by;			/* FIELD[=FIELD] */
-	struct answer_event start, end;
+	const char	*by;			/* FIELD[=FIELD]; NULL: not given */
+	bool		calls;			/* END is the return of START's function */
+	struct answer_point start, end;
 	char		*name;			/* of the synthetic event */
 };
 
-enum { OPT_BY = ANSWER_OWN, NAME_MOST = 60 };
+/* CALLS_MOST: how many calls can be open at once, for a histogram's size=. */
+enum { OPT_BY = ANSWER_OWN, CALLS_MOST = 65536 };
 
 static const struct option long_options[] = {
 	ANSWER_OPTIONS,
@@ -21,22 +23,77 @@ static const struct option long_options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-/* The field of the first event, or of the second one. */
-static int by_length(const struct latency_asked *l)
+/* ---- what belongs together ---- */
+
+/*
+ * Of calls, those of the same thread with the same place of their return address: so a function
+ * that calls itself is measured call by call. At the return, the address is taken off the stack
+ * already.
+ */
+static const char call_begins[] = "common_pid,sp", call_ends[] = "common_pid,sp-8";
+
+static bool is_common(const char *field, size_t len)
 {
-	return (int)strcspn(l->by, "=");
+	static const char common[] = "common_";
+
+	return len >= sizeof(common) - 1 && !strncmp(field, common, sizeof(common) - 1);
 }
 
-static const char *by_end(const struct latency_asked *l)
+/* The field of --by that stands for this point: that of START, or that of END behind the =. */
+static const char *by_field(const struct latency_asked *l, const struct answer_point *p,
+			    size_t *len)
 {
-	const char *equals = strchr(l->by, '=');
+	const char *by = l->by ? l->by : "common_pid", *equals = strchr(by, '=');
 
-	return equals ? equals + 1 : l->by;
+	*len = strcspn(by, "=");
+	if (p == &l->start || !equals)
+		return by;
+	*len = strlen(equals + 1);
+	return equals + 1;
 }
 
-static int latency_add(struct latency_asked *l, const struct answer_event *e, char *text)
+/* The keys of the point's histogram. The caller frees. NULL: out of memory. */
+static char *point_keys(const struct latency_asked *l, const struct answer_point *p)
 {
-	int err = text ? answer_trigger(&l->answer, e, text) : -1;
+	size_t len;
+	const char *field = by_field(l, p, &len);
+	char *keys;
+	int n;
+
+	if (l->calls)
+		n = asprintf(&keys, "%s:size=%d", p == &l->start ? call_begins : call_ends,
+			     CALLS_MOST);
+	else if (p->file && !is_common(field, len))
+		n = asprintf(&keys, "by");
+	else
+		n = asprintf(&keys, "%.*s", (int)len, field);
+	return n < 0 ? NULL : keys;
+}
+
+/* The line that makes the probe of a function, if the point is one. */
+static int point_add(struct latency_asked *l, const struct answer_point *p)
+{
+	size_t len;
+	const char *field = by_field(l, p, &len);
+	char *arguments;
+	int err;
+
+	if (l->calls)
+		return answer_point_add(&l->answer, p, "sp=%sp");
+	if (is_common(field, len))
+		return answer_point_add(&l->answer, p, "");
+	if (asprintf(&arguments, "by=%.*s", (int)len, field) < 0)
+		return -1;
+	err = answer_point_add(&l->answer, p, arguments);
+	free(arguments);
+	return err;
+}
+
+/* ---- the lines ---- */
+
+static int latency_add(struct latency_asked *l, const struct answer_point *p, char *text)
+{
+	int err = text ? answer_trigger(&l->answer, &p->event, text) : -1;
 
 	free(text);
 	return err;
@@ -45,23 +102,25 @@ static int latency_add(struct latency_asked *l, const struct answer_event *e, ch
 static int add_start(struct latency_asked *l)
 {
 	const char *condition = l->answer.condition;
-	char *text;
+	char *text = NULL, *keys = point_keys(l, &l->start);
 
-	if (asprintf(&text, "hist:keys=%.*s:latency_start=common_timestamp%s%s", by_length(l),
-		     l->by, condition ? " if " : "", condition ? condition : "") < 0)
-		return -1;
+	if (!keys || asprintf(&text, "hist:keys=%s:latency_start=common_timestamp%s%s", keys,
+			      condition ? " if " : "", condition ? condition : "") < 0)
+		text = NULL;
+	free(keys);
 	return latency_add(l, &l->start, text);
 }
 
 static int add_end(struct latency_asked *l)
 {
-	char *text;
+	char *text = NULL, *keys = point_keys(l, &l->end);
 
-	if (asprintf(&text,
-		     "hist:keys=%s:latency_ns=common_timestamp-$latency_start:"
-		     "onmatch(%s.%s).%s($latency_ns)",
-		     by_end(l), l->start.system, l->start.name, l->name) < 0)
-		return -1;
+	if (!keys || asprintf(&text,
+			      "hist:keys=%s:latency_ns=common_timestamp-$latency_start:"
+			      "onmatch(%s.%s).%s($latency_ns)",
+			      keys, l->start.event.system, l->start.event.name, l->name) < 0)
+		text = NULL;
+	free(keys);
 	return latency_add(l, &l->end, text);
 }
 
@@ -81,8 +140,12 @@ static int add_event(struct latency_asked *l)
 static int latency_lines(struct latency_asked *l)
 {
 	const struct answer_event event = { .system = "synthetic", .name = l->name };
-	int err = add_event(l);
+	int err = point_add(l, &l->start);
 
+	if (!err)
+		err = point_add(l, &l->end);
+	if (!err)
+		err = add_event(l);
 	if (!err)
 		err = add_start(l);
 	if (!err)
@@ -95,10 +158,15 @@ static int latency_lines(struct latency_asked *l)
 	return err ? message_error("out of memory") : COMMAND_DONE;
 }
 
-/* "sched_waking_to_sched_switch" */
+/* ---- the arguments ---- */
+
+/* "sched_waking_to_sched_switch"; of a function's calls, its name. */
 static int latency_make_name(struct latency_asked *l)
 {
-	if (asprintf(&l->name, "%.27s_to_%.27s", l->start.name, l->end.name) < 0)
+	const char *start = l->start.event.name;
+
+	if (asprintf(&l->name, "%.27s%s%.27s", start, l->calls ? "" : "_to_",
+		     l->calls ? "" : l->end.event.name) < 0)
 		return message_error("out of memory");
 	for (char *c = l->name; *c; c++)
 		if (*c == '-')
@@ -106,18 +174,52 @@ static int latency_make_name(struct latency_asked *l)
 	return COMMAND_DONE;
 }
 
-static int latency_events(struct latency_asked *l)
+static bool points_are_same(const struct answer_point *a, const struct answer_point *b)
+{
+	return !strcmp(a->event.system, b->event.system) && !strcmp(a->event.name, b->event.name);
+}
+
+/* END of two words. */
+static int latency_end(struct latency_asked *l)
 {
 	const struct answer *a = &l->answer;
-	int status = answer_event_read(a, a->words.v[0], &l->start);
+	const char *word = a->words.v[0];
+	const int status = answer_point_read(a, a->words.v[1], &l->end);
 
-	if (!status)
-		status = answer_event_read(a, a->words.v[1], &l->end);
-	if (!status && !strcmp(l->start.system, l->end.system) &&
-	    !strcmp(l->start.name, l->end.name))
-		status = command_usage(a->command, "the time from %s to the same event: give two",
-				       a->words.v[0]);
-	return status ? status : latency_make_name(l);
+	if (status || !points_are_same(&l->start, &l->end))
+		return status;
+	if (!l->start.file)
+		return command_usage(a->command, "the time from %s to the same event: give two",
+				     word);
+	if (!strcmp(l->start.file, l->end.file) && !strcmp(l->start.function, l->end.function))
+		return command_usage(a->command, "from %s to the same place: give %s%%return, or "
+				     "one", word, word);
+	return command_usage(a->command, "%s and %s would have events of the same name", word,
+			     a->words.v[1]);
+}
+
+static int latency_points(struct latency_asked *l)
+{
+	const struct answer *a = &l->answer;
+	int status = answer_point_read(a, a->words.v[0], &l->start);
+
+	if (status)
+		return status;
+	if (a->words.nr > 1)
+		status = latency_end(l);
+	else if (!l->start.file || l->start.returns)
+		return command_usage(a->command, "from %s to which END?", a->words.v[0]);
+	else
+		status = answer_point_return(a, &l->start, &l->end);
+	if (status)
+		return status;
+	l->calls = !l->by && l->start.file && l->end.file && !l->start.returns &&
+		   l->end.returns && !strcmp(l->start.file, l->end.file) &&
+		   !strcmp(l->start.function, l->end.function);
+	if (a->recordings.nr && (l->start.file || l->end.file))
+		return command_usage(a->command, "a recording has events only: functions are "
+				     "probed in a program or a session");
+	return latency_make_name(l);
 }
 
 static int latency_parse(struct latency_asked *l, int argc, char **argv)
@@ -135,24 +237,24 @@ static int latency_parse(struct latency_asked *l, int argc, char **argv)
 		status = answer_arguments(a, argc, argv);
 	if (status)
 		return status;
-	if (a->words.nr < 2)
-		return command_usage(&command_latency, "from which event to which one?");
+	if (!a->words.nr)
+		return command_usage(&command_latency, "from where to where?");
 	if (a->words.nr > 2)
 		return command_usage(&command_latency, "%s: there is no such file", a->words.v[2]);
-	return latency_events(l);
+	return latency_points(l);
 }
 
 static int latency_run(int argc, char **argv)
 {
-	struct latency_asked l = { .answer.command = &command_latency, .by = "common_pid" };
+	struct latency_asked l = { .answer.command = &command_latency };
 	int status = latency_parse(&l, argc, argv);
 
 	if (!status)
 		status = latency_lines(&l);
 	if (!status)
 		status = answer_run(&l.answer);
-	answer_event_free(&l.start);
-	answer_event_free(&l.end);
+	answer_point_free(&l.start);
+	answer_point_free(&l.end);
 	answer_free(&l.answer);
 	free(l.name);
 	return status;
@@ -160,20 +262,32 @@ static int latency_run(int argc, char **argv)
 
 const struct command command_latency = {
 	.name = "latency",
-	.summary = "measure the time from one event to another",
+	.summary = "measure the time of a function, or from one event to another",
 	.run = latency_run,
 	.help =
-"usage: tracefuse latency [options] START END -- PROGRAM ARGUMENTS...\n"
+"usage: tracefuse latency [options] FUNCTION -- PROGRAM ARGUMENTS...\n"
+"       tracefuse latency [options] START END -- PROGRAM ARGUMENTS...\n"
 "       tracefuse latency [options] START END RECORDING...\n"
 "       tracefuse latency [options] -s SESSION START END\n"
 "\n"
-"Draws how long it took from each START to the END that belongs to it, in nanoseconds,\n"
-"with percentiles. START and END are events, SYSTEM:EVENT. They belong together if they\n"
-"are of the same thread, or if the fields of --by have the same value:\n"
+"Draws how long each call of a function took, or how long it was from each START to\n"
+"the END that belongs to it, in nanoseconds, with percentiles. START and END are each\n"
 "\n"
+"  SYSTEM:EVENT        an event\n"
+"  FUNCTION            a function is entered: of the program, or of a library that it\n"
+"                      needs; as it is, it need not be compiled for that\n"
+"  FUNCTION%return     it returns\n"
+"  FILE:FUNCTION       of that file: ./part.so:parse, libz.so.1:deflate%return\n"
+"\n"
+"They belong together if they are of the same thread, or if the fields of --by have\n"
+"the same value. A function's calls are each measured, also within each other.\n"
+"\n"
+"  tracefuse latency libz.so.1:deflate -- git gc\n"
 "  tracefuse latency sched:sched_waking sched:sched_switch --by pid=next_pid trace.dat\n"
+"  tracefuse latency put take%return --by '$arg1=$retval' -- ./queues\n"
 "\n"
-"      --by FIELD[=FIELD]  the field of START, and that of END if it has another name\n"
+"      --by FIELD[=FIELD]  the field of START, and that of END if it has another name;\n"
+"                          of a function: what a probe can fetch\n"
 "      --if FILTER         only a START like this: 'prio < 100'\n"
 "      --show              print the lines of ftrace that this stands for, and nothing\n"
 "                          else\n"

@@ -40,6 +40,11 @@ int list_recording(struct list *l, const char *path);
 
 /* Prints how the function at an address of the file can be probed, without a newline. */
 void list_print_function(const char *path, uint64_t address, FILE *out);
+/*
+ * Whether the entry of that function, or its return, cannot be probed; why: what to say then. A
+ * file that cannot be read is not refused.
+ */
+bool list_refuses(const char *path, uint64_t address, bool returns, char *why, size_t size);
 
 enum listed {
 	LISTED_NOTHING, LISTED_PROGRAM, LISTED_SCRIPT, LISTED_RECORDING, LISTED_SESSION

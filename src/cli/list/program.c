@@ -242,24 +242,55 @@ static const struct code_function *function_at(const struct listed_file *f, uint
 	return NULL;
 }
 
-void list_print_function(const char *path, uint64_t address, FILE *out)
+/* Opens the file, and plans the probe of the function. False: the file cannot be read. */
+static bool item_plan(const char *path, uint64_t address, struct code_function *none,
+		      struct listed_file *f, struct list_item *item)
 {
-	const struct code_function none = { .start = address, .why = CODE_NO_FDE };
-	struct list_item item = { .kind = "function", .fn = &none };
-	struct listed_file f;
 	size_t next = 0;
 
-	if (listed_open(&f, path)) {
+	*none = (struct code_function){ .start = address, .why = CODE_NO_FDE };
+	*item = (struct list_item){ .kind = "function", .fn = none };
+	if (listed_open(f, path))
+		return false;
+	if (f->memory && function_at(f, address))
+		item->fn = function_at(f, address);
+	item->site = site_of(f, item->fn, &next);
+	list_plan(f->memory ? &f->code : NULL, item);
+	return true;
+}
+
+void list_print_function(const char *path, uint64_t address, FILE *out)
+{
+	struct code_function none;
+	struct list_item item;
+	struct listed_file f;
+
+	if (!item_plan(path, address, &none, &f, &item)) {
 		fputs("not known", out);
 		return;
 	}
-	if (f.memory && function_at(&f, address))
-		item.fn = function_at(&f, address);
-	item.site = site_of(&f, item.fn, &next);
-	list_plan(f.memory ? &f.code : NULL, &item);
 	list_answer(&item, out);
 	if (item.fn->returns != CODE_RETURN_GOOD)
 		fprintf(out, "; its return is not caught: %s",
 			code_return_text((enum code_return)item.fn->returns));
 	listed_close(&f);
+}
+
+bool list_refuses(const char *path, uint64_t address, bool returns, char *why, size_t size)
+{
+	struct code_function none;
+	struct list_item item;
+	struct listed_file f;
+	bool refused;
+
+	if (!item_plan(path, address, &none, &f, &item))
+		return false;
+	refused = !item.site && item.plan.tactic == CODE_REFUSED;
+	if (refused)
+		snprintf(why, size, "%s", code_why_text((enum code_why)item.plan.why));
+	else if (returns && item.fn->returns != CODE_RETURN_GOOD)
+		refused = snprintf(why, size, "%s",
+				   code_return_text((enum code_return)item.fn->returns)) > 0;
+	listed_close(&f);
+	return refused;
 }

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/* point.c - see point.h */
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/answer/point.h"
+#include "cli/list/list.h"
+#include "cli/run/libraries.h"
+#include "elf/file.h"
+
+static const char at_return[] = "%return";
+
+enum { FUNCTION_MOST = 40 };	/* characters of a function in the name of an event */
+
+/* ---- the file ---- */
+
+/* The file of the program that is to run; "": none, or a script. An exit status. */
+static int program_file(const struct answer *a, const char *function, char path[PATH_MAX])
+{
+	if (!a->program)
+		return command_usage(a->command, "%s: of which file? Write FILE:FUNCTION",
+				     function);
+	switch (list_kind(a->program[0], path)) {
+	case LISTED_PROGRAM:
+		return COMMAND_DONE;
+	case LISTED_SCRIPT:
+		return message_error("%s is a script: write FILE:%s, with the file that has the "
+				     "function", a->program[0], function);
+	default:
+		return message_error("%s: no such program", a->program[0]);
+	}
+}
+
+/* Whether the library that the program needs is the one that is meant, and has the function. */
+struct wanted {
+	const char	*library;	/* NULL: any */
+	const char	*function;
+	char		*path;		/* the first one that has it */
+	bool		seen;		/* there is such a library */
+};
+
+static bool library_is(const char *path, const char *name)
+{
+	const char *base = strrchr(path, '/');
+
+	return !strcmp(base ? base + 1 : path, name);
+}
+
+static int look_at_library(void *arg, const char *name, const char *path)
+{
+	struct wanted *w = arg;
+	struct elf_function found;
+
+	if (w->library && strcmp(name, w->library) && !library_is(path, w->library))
+		return 0;
+	w->seen = true;
+	if (elf_function_find(path, w->function, &found))
+		return 0;
+	w->path = strdup(path);
+	return w->path ? 1 : -ENOMEM;
+}
+
+/* Looks in the libraries that the program needs. An exit status. */
+static int find_in_libraries(const char *program, struct wanted *w, char path[PATH_MAX])
+{
+	const int ret = run_libraries(program, look_at_library, w);
+
+	if (ret < 0)
+		return message_error("%s: its libraries cannot be listed: %s", program,
+				     strerror(-ret));
+	if (w->path)
+		snprintf(path, PATH_MAX, "%s", w->path);
+	else if (w->library && !w->seen)
+		return message_error("%s needs no library %s: give a path", program, w->library);
+	else
+		return message_error("neither %s nor a library that it needs has a symbol of a "
+				     "function %s; `tracefuse list %s` lists its functions",
+				     program, w->function, program);
+	return COMMAND_DONE;
+}
+
+/* ---- the function ---- */
+
+static int check_function(const char *path, const char *function, bool returns)
+{
+	struct elf_function found;
+	char why[160];
+	const int err = elf_function_find(path, function, &found);
+
+	if (err == -ENOENT)
+		return message_error("%s has no symbol of a function %s; `tracefuse list %s` "
+				     "lists its functions", path, function, path);
+	if (err)
+		return message_error("%s: %s", path, err == -EINVAL ? "no ELF file of 64 bits"
+								    : strerror(-err));
+	if (list_refuses(path, found.address, returns, why, sizeof(why)))
+		return message_error("%s%s of %s cannot be probed: %s", function,
+				     returns ? at_return : "", path, why);
+	return COMMAND_DONE;
+}
+
+/* library: as written before the colon; NULL: not given. */
+static int point_file(const struct answer *a, const char *library, const char *function,
+		     char path[PATH_MAX])
+{
+	struct wanted w = { .library = library, .function = function };
+	struct elf_function found;
+	char program[PATH_MAX];
+	int status;
+
+	if (library && (strchr(library, '/') || !a->program)) {
+		snprintf(path, PATH_MAX, "%s", library);
+		return COMMAND_DONE;
+	}
+	status = program_file(a, function, program);
+	if (status)
+		return status;
+	snprintf(path, PATH_MAX, "%s", program);
+	if (!library && !elf_function_find(program, function, &found))
+		return COMMAND_DONE;
+	status = find_in_libraries(program, &w, path);
+	free(w.path);
+	return status;
+}
+
+/* "latency:FUNCTION", with what a name of an event may have. */
+static int make_event(struct answer_point *p)
+{
+	char *text;
+
+	if (asprintf(&text, "latency:%.*s%s", FUNCTION_MOST, p->function,
+		     p->returns ? "_return" : "") < 0)
+		return message_error("out of memory");
+	p->event.system = text;
+	p->event.name = strchr(text, ':') + 1;
+	p->event.name[-1] = '\0';
+	for (char *c = p->event.name; *c; c++)
+		if (!isalnum((unsigned char)*c))
+			*c = '_';
+	return COMMAND_DONE;
+}
+
+static int set_function(struct answer_point *p, const char *path)
+{
+	char whole[PATH_MAX];
+	int status;
+
+	/* The server has another directory. */
+	if (!realpath(path, whole))
+		return message_error("%s: %s", path, strerror(errno));
+	status = check_function(whole, p->function, p->returns);
+	if (status)
+		return status;
+	p->file = strdup(whole);
+	return p->file ? make_event(p) : message_error("out of memory");
+}
+
+static int read_function(const struct answer *a, const char *text, size_t len, bool returns,
+			 struct answer_point *out)
+{
+	const char *colon = memrchr(text, ':', len);
+	const char *name = colon ? colon + 1 : text;
+	char *library = colon ? strndup(text, (size_t)(colon - text)) : NULL;
+	char path[PATH_MAX];
+	int status;
+
+	out->returns = returns;
+	out->function = strndup(name, len - (size_t)(name - text));
+	if (!out->function || (colon && !library))
+		status = message_error("out of memory");
+	else if (!*out->function || (library && !*library))
+		status = command_usage(a->command, "%s: a function is written [FILE:]FUNCTION",
+				       text);
+	else
+		status = point_file(a, library, out->function, path);
+	free(library);
+	return status ? status : set_function(out, path);
+}
+
+/* ---- which of them it is ---- */
+
+static bool program_has(const struct answer *a, const char *function)
+{
+	struct elf_function found;
+	char path[PATH_MAX];
+
+	return a->program && list_kind(a->program[0], path) == LISTED_PROGRAM &&
+	       !elf_function_find(path, function, &found);
+}
+
+/* A file has a slash or is a library; "SYSTEM.EVENT" and "SYSTEM/EVENT" are events, too. */
+static bool point_is_function(const struct answer *a, const char *text)
+{
+	const char *colon = strrchr(text, ':');
+
+	if (colon)
+		return memchr(text, '/', (size_t)(colon - text)) ||
+		       memmem(text, (size_t)(colon - text), ".so", 3);
+	if (strchr(text, '/'))
+		return false;
+	return !strchr(text, '.') || program_has(a, text);
+}
+
+int answer_point_read(const struct answer *a, const char *text, struct answer_point *out)
+{
+	const size_t len = strlen(text), end = sizeof(at_return) - 1;
+
+	*out = (struct answer_point){ 0 };
+	if (len > end && !strcmp(text + len - end, at_return))
+		return read_function(a, text, len - end, true, out);
+	if (point_is_function(a, text))
+		return read_function(a, text, len, false, out);
+	return answer_event_read(a, text, &out->event);
+}
+
+int answer_point_return(const struct answer *a, const struct answer_point *entry,
+			struct answer_point *out)
+{
+	*out = (struct answer_point){ .returns = true, .function = strdup(entry->function) };
+	return out->function ? set_function(out, entry->file) : message_error("out of memory");
+}
+
+int answer_point_add(struct answer *a, const struct answer_point *p, const char *arguments)
+{
+	const struct answer_event *e = &p->event;
+	char *text = NULL, *undo = NULL;
+	int err = 0;
+
+	if (!p->file)
+		return 0;
+	if (asprintf(&text, "%s:%s/%s %s:%s%s%s", p->returns ? "r" : "p", e->system, e->name,
+		     p->file, p->function, *arguments ? " " : "", arguments) < 0 ||
+	    asprintf(&undo, "-:%s/%s", e->system, e->name) < 0)
+		err = -ENOMEM;
+	err = err ? err : answer_line_undone(a, "uprobe_events", text, undo);
+	free(text);
+	free(undo);
+	return err;
+}
+
+void answer_point_free(struct answer_point *p)
+{
+	answer_event_free(&p->event);
+	free(p->file);
+	free(p->function);
+}

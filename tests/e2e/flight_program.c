@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+/*
+ * flight_program.c - functions whose calls are measured, one of them slow now and then
+ *
+ *   flight_program calls          fib(10), which calls itself: 177 calls; and a pair of functions
+ *   flight_program wait FILE      work() until the file is there
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef __clang__
+#define FUNCTION __attribute__((noinline, optnone))
+#else
+#define FUNCTION __attribute__((noipa))
+#endif
+
+static volatile int sink;
+
+static FUNCTION int fib(int n)
+{
+	sink++;
+	return n < 2 ? n : fib(n - 1) + fib(n - 2);
+}
+
+static FUNCTION long put(long job)
+{
+	sink += (int)job;
+	return job + 1000;
+}
+
+static FUNCTION long take(long job)
+{
+	sink -= (int)job;
+	return job;
+}
+
+/* Waits for that many milliseconds. */
+static FUNCTION void work(unsigned int ms)
+{
+	sink++;
+	usleep(ms * 1000);
+	sink++;
+}
+
+static void calls(void)
+{
+	fib(10);
+	puts("done");
+	usleep(1);
+	access("/", F_OK);
+	/* In another order than they were put. */
+	for (long job = 1; job <= 8; job++)
+		put(job);
+	for (long job = 8; job >= 1; job--)
+		take(job);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && !strcmp(argv[1], "calls"))
+		calls();
+	else if (argc > 2 && !strcmp(argv[1], "wait"))
+		while (access(argv[2], F_OK))
+			work(1);
+	return 7;
+}
