@@ -9,4 +9,11 @@
 #define APART __attribute__((noinline, noclone))
 #endif
 
+/* The same, and the compiler may not look at what the function does with its arguments. */
+#ifdef __clang__
+#define APART_WHOLE __attribute__((noinline, optnone))
+#else
+#define APART_WHOLE __attribute__((noinline, noclone, noipa))
+#endif
+
 #endif

@@ -2,27 +2,26 @@
 /* explained_program.c - functions with all kinds of arguments, for explain_function */
 #include <stdint.h>
 #include <stdio.h>
+#include "../apart.h"
 
 struct point { int64_t x, y; };
 
-#define KEEP __attribute__((noinline, noclone))
-
-KEEP int e_plain(int number, const char *text, void *memory)
+APART int e_plain(int number, const char *text, void *memory)
 {
 	return printf("%d %s %p\n", number, text, memory);
 }
 
-KEEP double e_floats(double half, uint8_t byte, struct point where, char letter)
+APART double e_floats(double half, uint8_t byte, struct point where, char letter)
 {
 	return half + byte + (double)where.x + letter;
 }
 
-KEEP int e_varargs(const char *format, ...)
+APART int e_varargs(const char *format, ...)
 {
 	return *format;
 }
 
-KEEP long e_stack(long a, long b, long c, long d, long e, long f, short seventh)
+APART long e_stack(long a, long b, long c, long d, long e, long f, short seventh)
 {
 	return a + b + c + d + e + f + seventh;
 }

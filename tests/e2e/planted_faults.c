@@ -15,10 +15,9 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
+#include "../apart.h"
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-
-#define APART __attribute__((noinline, noclone))
 
 enum { CALLS = 10, STATUS = 3, BELOW = 8 };
 

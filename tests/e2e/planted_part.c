@@ -2,9 +2,11 @@
 /*
  * planted_part.c - a library that planted_program.c loads and unloads
  */
+#include "../apart.h"
+
 long part_sum(long n);
 
-__attribute__((noinline, noclone)) long part_sum(long n)
+APART long part_sum(long n)
 {
 	long all = 0;
 

@@ -16,8 +16,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define APART __attribute__((noinline, noclone))
+#include "../apart.h"
 
 enum { THREADS = 4, NUMBERS = 4, LEFT = 2, SUM = 1495 };
 

@@ -26,16 +26,17 @@
 #include <time.h>
 #include <unistd.h>
 #include <tracefuse/tracefuse.h>
+#include "../apart.h"
 
 #ifdef CALLS
 /* A hit is a call of this function, which is traced. */
-__attribute__((noinline, noclone)) void called(int who, unsigned long n)
+APART void called(int who, unsigned long n)
 {
 	__asm__ volatile("" : : "r"(who), "r"(n) : "memory");
 }
 
 /* It ends by a jump. */
-__attribute__((noinline, noclone)) void jumps(int who, unsigned long n)
+APART void jumps(int who, unsigned long n)
 {
 	called(who, n);
 }
