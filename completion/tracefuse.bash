@@ -19,7 +19,7 @@ _tracefuse() {
 
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W "run live replay hist latency mount umount dir ls cat write append paste save \
+		mapfile -t COMPREPLY < <(compgen -W "run live replay hist latency report mount umount dir ls cat write append paste save \
 			list explain shell sessions doctor reset --help --version" -- "$word")
 		return
 	fi
@@ -55,6 +55,7 @@ _tracefuse() {
 	cat) options="--session --json --draw" ;;
 	hist) options="--session --for --if --values --sort --show --plain --quiet" ;;
 	latency) options="--session --for --if --by --show --plain --quiet" ;;
+	report) options="--session --for --sort --lines --show --plain --quiet" ;;
 	save) options="--session --compress" ;;
 	ls | write | append | paste | explain) options="--session" ;;
 	esac
@@ -63,7 +64,7 @@ _tracefuse() {
 		return
 	fi
 	case $command in
-	run)
+	run | report)
 		# Behind the options: a command and its own arguments.
 		mapfile -t COMPREPLY < <(compgen -c -f -- "$word") ;;
 	list | explain)

@@ -18,6 +18,7 @@ static const struct command *const commands[] = {
 	&command_replay,
 	&command_hist,
 	&command_latency,
+	&command_report,
 	&command_mount,
 	&command_umount,
 	&command_dir,

@@ -123,11 +123,24 @@ static int write_file(struct results *r, struct access *a, unsigned int i)
 	return ret;
 }
 
+static struct {
+	int		(*print)(void *arg, struct access *a);	/* NULL: the files as they are */
+	void		*arg;
+} printer;
+
+void results_print_by(int (*print)(void *arg, struct access *a), void *arg)
+{
+	printer.print = print;
+	printer.arg = arg;
+}
+
 /* Prints all files that can be read. One that cannot be read does not stop the others. */
 static int write_files(struct results *r, struct access *a)
 {
 	int status = COMMAND_DONE;
 
+	if (printer.print)
+		return printer.print(printer.arg, a);
 	for (unsigned int i = 0; i < r->asked->cats.nr; i++)
 		if (write_file(r, a, i))
 			status = COMMAND_FAILED;

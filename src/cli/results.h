@@ -31,6 +31,12 @@ int results_open(struct results *r, const struct asked *asked);
 int results_write(struct results *r, struct access *a, const char *uname);
 void results_close(struct results *r);
 
+/*
+ * From then on this prints what the --cat files have, in place of the files: for commands that run
+ * another one (answer/). It returns an exit status.
+ */
+void results_print_by(int (*print)(void *arg, struct access *a), void *arg);
+
 /* Prints a line to stderr for each place where events were lost. */
 void results_print_losses(struct source *src);
 

@@ -598,10 +598,16 @@ struct profile_record {
 	uint64_t	calls;		/* 1 at the call */
 	uint64_t	time;		/* ns, at the return */
 	uint64_t	squared;
+	uint64_t	self;		/* with GRAPH_DETAILS: without the calls below */
 };
 
-/* The profile's map: the key is {function, CPU}. Sum 0, the hits, is not used. */
+/*
+ * The profile's map: the key is {function, CPU}. Sum 0, the hits, is not used. A profile with
+ * details has one sum more, and the longest time in a block. It has another map, too: how many
+ * calls took about as long, the key is {function, bucket of .exp=PROFILE_SCALE}.
+ */
 enum profile_sum { PROFILE_CALLS = 1, PROFILE_TIME, PROFILE_SQUARED, PROFILE_SUMS };
+enum { PROFILE_SELF = PROFILE_SUMS, PROFILE_DETAILED_SUMS, PROFILE_SCALE = 3 };
 
 /* What the graph tracer looks at besides a site's word. Each change publishes a new one (R5). */
 struct graph_config {
@@ -622,6 +628,8 @@ enum graph_flags {
 	GRAPH_SELF_TIME	= 1 << 3,
 	/* funcgraph-args: the record of a call has the registers of arguments */
 	GRAPH_ARGS	= 1 << 4,
+	/* The profile has details: each function's time without those that it calls */
+	GRAPH_DETAILS	= 1 << 5,
 };
 
 /* How a probe stands in its file's code. The server makes it from the file alone. */

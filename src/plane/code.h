@@ -285,6 +285,7 @@ enum op_kind {
 	OP_HIST_TEXT, /* the same with OP_KEY_STRING, whose fields it has */
 	OP_PROFILE,   /* the whole of the function profile: struct profile_record into
 			 enum profile_sum of {its function, the hit's CPU} */
+	OP_PROFILE_SPREAD, /* the same: of a return, the bucket of its time */
 	OP_COUNT
 };
 

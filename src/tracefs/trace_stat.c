@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* trace_stat.c - function_profile_enabled, and its counts: trace_stat/function<cpu> */
+/*
+ * trace_stat.c - function_profile_enabled, and its counts: trace_stat/function<cpu>, and
+ * trace_stat/functions, which the kernel does not have and which is not listed
+ */
 
 #include "model/ftrace/profile.h"
 #include "model/text.h"
@@ -12,23 +15,31 @@ static bool is_absent(const struct instance *inst, const struct event *e)
 
 static int print_enabled(struct tree_file *f, FILE *out)
 {
-	fprintf(out, "%d\n", f->tree->model->ftrace->profile);
+	fprintf(out, "%u\n", f->tree->model->ftrace->profile);
 	return 0;
 }
 
+/* Any number but 0 is on, as in the kernel. Of these, 2 is on with details. */
 static ssize_t write_enabled(struct tree_file *f, const char *buf, size_t size)
 {
 	uint64_t v;
 	int err = text_to_u64_len(buf, size, 10, &v);
 
+	if (!err && v > FTRACE_PROFILE_DETAILS)
+		v = FTRACE_PROFILE_ON;
 	if (!err)
-		err = ftrace_profile_set(f->tree->model->ftrace, v != 0);
+		err = ftrace_profile_set(f->tree->model->ftrace, (unsigned int)v);
 	return err ? err : (ssize_t)size;
 }
 
 static int print_stat(struct tree_file *f, FILE *out)
 {
 	return ftrace_profile_print(f->tree->model->ftrace, (uint32_t)f->at.cpu, out);
+}
+
+static int print_stats(struct tree_file *f, FILE *out)
+{
+	return ftrace_profile_print_all(f->tree->model->ftrace, out);
 }
 
 const struct file_kind profile_kinds[] = { { .name = "function_profile_enabled",
@@ -39,3 +50,5 @@ const struct file_kind profile_kinds[] = { { .name = "function_profile_enabled",
 					  { 0 } };
 
 const struct file_kind stat_kind = { .name = "function", .mode = 0640, .print = print_stat };
+
+const struct file_kind stat_all_kind = { .name = "functions", .mode = 0640, .print = print_stats };

@@ -151,6 +151,8 @@ static int step_stat(struct tree *t, struct place *p, const char *name)
 {
 	int err = find_cpu(t, p, "function", name);
 
+	if (!strcmp(name, stat_all_kind.name))
+		return file_at(p, &stat_all_kind);
 	return err ? err : file_at(p, &stat_kind);
 }
 

@@ -168,7 +168,7 @@ extern const struct file_kind option_kind;
 extern const struct file_kind tracer_kinds[], top_tracer_kinds[];	/* tracer_files.c */
 extern const struct file_kind dynamic_kinds[];				/* dynamic_files.c */
 /* trace_stat.c: for the top; for trace_stat/ */
-extern const struct file_kind profile_kinds[], stat_kind;
+extern const struct file_kind profile_kinds[], stat_kind, stat_all_kind;
 /* ftrace_files.c: for an instance; for the top */
 extern const struct file_kind ftrace_kinds[], ftrace_top_kinds[];
 

@@ -223,7 +223,8 @@ bool graph_is_plain(void)
 
 bool graph_is_only_profile(void)
 {
-	const uint32_t looked_at = GRAPH_PROFILE | GRAPH_CPU_TIME | GRAPH_SELF_TIME;
+	const uint32_t looked_at = GRAPH_PROFILE | GRAPH_CPU_TIME | GRAPH_SELF_TIME |
+				   GRAPH_DETAILS;
 
 	return (config_now()->flags & looked_at) == GRAPH_PROFILE;
 }
@@ -282,10 +283,10 @@ static uint64_t entry_emit(struct agent_thread *t, const struct graph_config *c,
 /* ---- The profile ---- */
 
 static void profile_emit(struct agent_thread *t, const struct graph_frame *f, uint64_t calls,
-			 uint64_t ns)
+			 uint64_t ns, uint64_t self)
 {
 	struct profile_record r = {
-		.func = f->func, .calls = calls, .time = ns, .squared = ns * ns,
+		.func = f->func, .calls = calls, .time = ns, .squared = ns * ns, .self = self,
 	};
 
 	emit_hit(t,
@@ -305,7 +306,7 @@ static void profile_begin(struct agent_thread *t, struct graph_frame *f, uint32_
 {
 	f->state |= FRAME_PROFILED;
 	f->tail = f->tail % TAIL_GROUP + (word & SITE_GROUP) * TAIL_GROUP;
-	profile_emit(t, f, 1, 0);
+	profile_emit(t, f, 1, 0, 0);
 	if (!f->time && !(f->state & FRAME_CPU_TIME))
 		f->time = emit_time();
 	*below_of(f) = 0;
@@ -319,22 +320,22 @@ static struct graph_frame *caller_of(struct agent_thread *t, struct graph_piece 
 }
 
 /*
- * With nograph-time the function's time counts as time of calls below in its caller. With
- * nosleep-time the time when the thread was not running is left out, as in the kernel.
+ * With nograph-time, or with details, the function's time counts as time of calls below in its
+ * caller. With nosleep-time the time when the thread was not running is left out, as in the kernel.
  */
 static void profile_end(struct agent_thread *t, struct graph_piece *piece, struct graph_frame *f)
 {
 	uint64_t ns = f->state & FRAME_CPU_TIME ? cpu_time() - f->cpu_time : emit_time() - f->time;
-	const uint64_t below = *below_of(f);
+	const uint64_t below = *below_of(f), self = ns - (below < ns ? below : ns);
+	const uint32_t flags = config_now()->flags;
 	struct graph_frame *up;
 
-	if (config_now()->flags & GRAPH_SELF_TIME) {
+	if (flags & (GRAPH_SELF_TIME | GRAPH_DETAILS)) {
 		up = caller_of(t, piece, f);
 		if (up)
 			*below_of(up) += ns;
-		ns -= below < ns ? below : ns;
 	}
-	profile_emit(t, f, 0, ns);
+	profile_emit(t, f, 0, flags & GRAPH_SELF_TIME ? self : ns, self);
 }
 
 /* M7: for a function that was left, and for those that wait behind it. */

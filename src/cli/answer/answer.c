@@ -11,9 +11,22 @@
 
 #include "cli/answer/answer.h"
 #include "cli/answer/session.h"
+#include "cli/draw/table.h"
+#include "cli/results.h"
 #include "model/text_memory.h"
 
 /* ---- the command line ---- */
+
+static int read_lines(struct answer *a)
+{
+	char *end;
+	const unsigned long n = strtoul(optarg, &end, 10);
+
+	if (*optarg < '0' || *optarg > '9' || *end || n > 1000000000)
+		return command_usage(a->command, "--lines %s: a number of lines", optarg);
+	a->nr_lines = (unsigned int)n;
+	return COMMAND_DONE;
+}
 
 int answer_option(struct answer *a, int opt, char **argv)
 {
@@ -36,6 +49,11 @@ int answer_option(struct answer *a, int opt, char **argv)
 	case ANSWER_FOR:
 		a->seconds = optarg;
 		return COMMAND_DONE;
+	case ANSWER_SORT:
+		a->sort = optarg;
+		return COMMAND_DONE;
+	case ANSWER_LINES:
+		return read_lines(a);
 	case ':':
 		return command_usage(a->command, "%s needs an argument", argv[optind - 1]);
 	default:
@@ -173,6 +191,20 @@ int answer_line(struct answer *a, const char *file, const char *text)
 	return err;
 }
 
+int answer_text(struct answer *a, const char *lines, const char *undo)
+{
+	char *copy = strdup(lines), *copy_undo = strdup(undo);
+
+	if (copy && copy_undo && !words_add(&a->lines, copy)) {
+		if (!words_add(&a->undo, copy_undo))
+			return 0;
+		copy = NULL;
+	}
+	free(copy);
+	free(copy_undo);
+	return -ENOMEM;
+}
+
 int answer_trigger(struct answer *a, const struct answer_event *e, const char *text)
 {
 	char *file;
@@ -205,7 +237,41 @@ void answer_free(struct answer *a)
 	free(a->undo.v);
 	free(a->words.v);
 	free(a->recordings.v);
+	free(a->more.v);
+	free(a->run_options.v);
 	free(a->file);
+}
+
+/* ---- a table ---- */
+
+int answer_table_check(const struct answer *a, const struct table *t)
+{
+	char heads[128] = "";
+
+	if (!a->sort || table_column(t, a->sort) >= 0)
+		return COMMAND_DONE;
+	for (unsigned int i = 0; i < t->nr_columns; i++)
+		snprintf(heads + strlen(heads), sizeof(heads) - strlen(heads), "%s%s",
+			 i ? ", " : "", t->columns[i].head);
+	return command_usage(a->command, "--sort %s: the columns are %s", a->sort, heads);
+}
+
+int answer_table_print(const struct answer *a, struct table *t, const char *sort)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = text_memory_open(&text, &size);
+	int err = out ? 0 : -ENOMEM, status;
+
+	table_sort(t, (unsigned int)table_column(t, a->sort ? a->sort : sort));
+	if (out) {
+		err = table_print(t, a->nr_lines, out);
+		err = fclose(out) ? -ENOMEM : err;
+	}
+	status = err ? message_error("out of memory") : message_print(text, size);
+	free(text);
+	table_free(t);
+	return status;
 }
 
 /* ---- running it ---- */
@@ -239,7 +305,13 @@ static int make_arguments(const struct answer *a, const char *lines, struct word
 	err = err ? err : words_add(out, lines);
 	err = err ? err : words_add(out, "--cat");
 	err = err ? err : words_add(out, a->file);
-	if (!err && !a->plain)
+	for (unsigned int i = 0; !err && i < a->more.nr; i++) {
+		err = words_add(out, "--cat");
+		err = err ? err : words_add(out, a->more.v[i]);
+	}
+	for (unsigned int i = 0; !err && a->program && i < a->run_options.nr; i++)
+		err = words_add(out, a->run_options.v[i]);
+	if (!err && !a->plain && !a->print)
 		err = words_add(out, "--draw");
 	err = err ? err : words_add(out, "--");
 	for (unsigned int i = 0; !err && i < a->recordings.nr; i++)
@@ -249,7 +321,14 @@ static int make_arguments(const struct answer *a, const char *lines, struct word
 	return err ? err : words_add(out, NULL);
 }
 
-static int run_other(const struct answer *a)
+static int answer_print(void *arg, struct access *access)
+{
+	const struct answer *a = arg;
+
+	return a->print(a, access);
+}
+
+static int run_other(struct answer *a)
 {
 	struct words argv = { 0 };
 	char lines[64];
@@ -260,9 +339,12 @@ static int run_other(const struct answer *a)
 		return message_error("out of memory");
 	if (make_arguments(a, lines, &argv))
 		status = message_error("out of memory");
-	else
+	else {
+		if (a->print && !a->plain)
+			results_print_by(answer_print, a);
 		status = (a->program ? &command_run : &command_replay)
 				 ->run((int)argv.nr - 1, (char **)argv.v);
+	}
 	close(fd);
 	free(argv.v);
 	return status;
@@ -272,11 +354,15 @@ static int show(const struct answer *a)
 {
 	size_t size;
 	char *text = lines_text(a, &size);
-	int status = text ? message_print(text, size) : message_error("out of memory");
+	int status = COMMAND_DONE;
 
+	for (unsigned int i = 0; i < a->run_options.nr; i++)
+		printf("# with tracefuse run %s\n", a->run_options.v[i]);
+	status = text ? message_print(text, size) : message_error("out of memory");
 	free(text);
-	if (!status && printf("cat %s\n", a->file) < 0)
-		status = COMMAND_FAILED;
+	for (unsigned int i = 0; !status && i <= a->more.nr; i++)
+		if (printf("cat %s\n", i ? a->more.v[i - 1] : a->file) < 0)
+			status = COMMAND_FAILED;
 	return status;
 }
 

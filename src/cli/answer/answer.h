@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * answer.h - commands that ask one question: `tracefuse hist`, `tracefuse latency`
+ * answer.h - commands that ask one question: `tracefuse hist`, `latency`, `report`, `syscalls` ...
  *
  *     arguments -> lines of setup, the file that has the answer
  *               -> --show: printed
@@ -18,6 +18,9 @@
 #include "cli/asked.h"
 #include "cli/command.h"
 
+struct access;
+struct table;
+
 struct answer {
 	const struct command *command;
 	/* The command line */
@@ -32,15 +35,36 @@ struct answer {
 	struct words	lines;		/* of setup */
 	struct words	undo;		/* of each line; for a session, the last one first */
 	char		*file;		/* "events/SYSTEM/EVENT/hist" */
+	struct words	more;		/* other files that the answer needs; constant texts */
+	struct words	run_options;	/* for `tracefuse run`, besides; constant texts */
+	/* Prints the answer from the files. An exit status. NULL: the histogram is drawn */
+	int		(*print)(const struct answer *a, struct access *access);
+	/* With -s: whether the lines may be set up there. An exit status. NULL: they may */
+	int		(*may)(const struct answer *a, struct access *access);
+	/* Of a table (--sort, --lines) */
+	const char	*sort;		/* a column's head; NULL: the command's own */
+	unsigned int	nr_lines;	/* 0: all */
 };
 
 /* The options that all such commands have. */
-enum { ANSWER_SHOW = 256, ANSWER_IF, ANSWER_FOR, ANSWER_PLAIN, ANSWER_OWN };
+enum {
+	ANSWER_SHOW = 256, ANSWER_IF, ANSWER_FOR, ANSWER_PLAIN, ANSWER_SORT, ANSWER_LINES,
+	ANSWER_OWN
+};
 
 #define ANSWER_OPTIONS							\
+	{ "if", required_argument, NULL, ANSWER_IF },			\
+	ANSWER_COMMON
+
+/* Of the commands that print a table */
+#define ANSWER_TABLE_OPTIONS						\
+	{ "sort", required_argument, NULL, ANSWER_SORT },		\
+	{ "lines", required_argument, NULL, ANSWER_LINES },		\
+	ANSWER_COMMON
+
+#define ANSWER_COMMON							\
 	{ "session", required_argument, NULL, 's' },			\
 	{ "show", no_argument, NULL, ANSWER_SHOW },			\
-	{ "if", required_argument, NULL, ANSWER_IF },			\
 	{ "for", required_argument, NULL, ANSWER_FOR },			\
 	{ "plain", no_argument, NULL, ANSWER_PLAIN },			\
 	{ "quiet", no_argument, NULL, 'q' }
@@ -69,8 +93,15 @@ void answer_event_free(struct answer_event *e);
 int answer_line(struct answer *a, const char *file, const char *text);
 /* The same for a line that another text undoes. */
 int answer_line_undone(struct answer *a, const char *file, const char *text, const char *undo);
+/* Adds lines, and those that undo them: both end with a newline. 0, -ENOMEM */
+int answer_text(struct answer *a, const char *lines, const char *undo);
 /* The same for the event's trigger. */
 int answer_trigger(struct answer *a, const struct answer_event *e, const char *text);
+
+/* Whether --sort names one of the columns. An exit status. */
+int answer_table_check(const struct answer *a, const struct table *t);
+/* Sorts by --sort or by the column `sort`, prints and frees the table. An exit status. */
+int answer_table_print(const struct answer *a, struct table *t, const char *sort);
 
 /* Shows or runs all of it. An exit status; for a program, this may not return. */
 int answer_run(struct answer *a);

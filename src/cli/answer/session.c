@@ -101,20 +101,29 @@ static void answer_session_probes(struct access *access)
 	free(info);
 }
 
-static int answer_session_print(const struct answer *a, struct access *access)
+static int answer_print_file(struct access *access, const char *file)
 {
 	char *text;
 	size_t len;
-	int ret;
+	int ret = access_read_all(access, file, &text, &len);
 
-	if (!a->plain)
-		return draw_file(access, a->file);
-	ret = access_read_all(access, a->file, &text, &len);
 	if (ret)
-		return message_error("%s: %s", a->file, strerror(-ret));
+		return message_error("%s: %s", file, strerror(-ret));
 	ret = message_print(text, len);
 	free(text);
 	return ret;
+}
+
+static int answer_session_print(const struct answer *a, struct access *access)
+{
+	int status;
+
+	if (!a->plain)
+		return a->print ? a->print(a, access) : draw_file(access, a->file);
+	status = answer_print_file(access, a->file);
+	for (unsigned int i = 0; !status && i < a->more.nr; i++)
+		status = answer_print_file(access, a->more.v[i]);
+	return status;
 }
 
 int answer_in_session(struct answer *a)
@@ -130,6 +139,11 @@ int answer_in_session(struct answer *a)
 	params.access = client_connect_to(a->command, a->session);
 	if (!params.access)
 		return COMMAND_FAILED;
+	status = a->may ? a->may(a, params.access) : COMMAND_DONE;
+	if (status) {
+		access_close(params.access);
+		return status;
+	}
 	block_ends(&ends);
 	done = do_lines(a, &params);
 	if (done == a->lines.nr) {

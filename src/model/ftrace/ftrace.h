@@ -189,6 +189,9 @@ struct ftrace_instance {
 	uint64_t	hashes_saved[2], mods_saved[2];	/* R4 */
 };
 
+/* What function_profile_enabled has. */
+enum ftrace_profile_mode { FTRACE_PROFILE_OFF, FTRACE_PROFILE_ON, FTRACE_PROFILE_DETAILS };
+
 struct ftrace {
 	struct model	*model;
 	struct list_head pages;		/* in the order in which they came */
@@ -197,7 +200,7 @@ struct ftrace {
 	struct list_head ops;		/* enabled, newest first */
 	struct ftrace_hash *graph[2];	/* by enum ftrace_list */
 	struct demangler *demangler;	/* NULL: no pattern in quotes was written so far */
-	bool		profile;	/* function_profile_enabled */
+	unsigned int	profile;	/* function_profile_enabled: enum ftrace_profile_mode */
 	/* The profile of the last time that it was on; NULL: it never was */
 	struct ftrace_profile *profile_data;
 	config_ref	graph_config;	/* The struct graph_config that programs see; 0: none yet */

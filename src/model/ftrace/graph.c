@@ -33,7 +33,8 @@ static struct graph_config wanted(const struct ftrace *ft)
 	if (!options_test(options, OPTION_SLEEP_TIME))
 		c.flags |= GRAPH_CPU_TIME;
 	if (ft->profile)
-		c.flags |= GRAPH_PROFILE;
+		c.flags |= ft->profile == FTRACE_PROFILE_DETAILS ? GRAPH_PROFILE | GRAPH_DETAILS
+								 : GRAPH_PROFILE;
 	if (!options_test(options, OPTION_GRAPH_TIME))
 		c.flags |= GRAPH_SELF_TIME;
 	if (options_test(options, OPTION_FUNCGRAPH_ARGS))

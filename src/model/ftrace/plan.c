@@ -130,10 +130,10 @@ static uint32_t add_triggers(struct building *b, const struct ftrace_ops *ops)
 
 static uint32_t add_profile(struct building *b, const struct ftrace_ops *ops)
 {
-	struct trigger_arm *out = next_trigger(b);
+	const struct ftrace *ft = ops->inst->model->ftrace;
 
-	if (out)
-		ftrace_profile_arm(ops->inst->model->ftrace, out);
+	for (unsigned int i = 0; ftrace_profile_arm(ft, i, NULL); i++)
+		ftrace_profile_arm(ft, i, next_trigger(b));
 	return ARM_FUNCTION | ARM_NEED_RECORD;
 }
 

@@ -9,6 +9,7 @@
 
 #include "model/ftrace/profile.h"
 #include "model/symbols.h"
+#include "plane/exponential.h"
 #include "plane/map/map.h"
 #include "plane/code.h"
 #include "session/array.h"
@@ -25,7 +26,8 @@ struct profile_key {
 	uint64_t	cpu;
 };
 
-struct ftrace_profile {
+/* A map with the code that fills it. */
+struct profile_part {
 	struct map_shape shape;
 	data_ref	map;
 	size_t		map_size;
@@ -34,25 +36,37 @@ struct ftrace_profile {
 	size_t		code_size;
 };
 
+enum { COUNTS, SPREAD, PARTS };
+
+struct ftrace_profile {
+	/* enum ftrace_profile_mode of when it was switched on */
+	unsigned int	mode;
+	struct profile_part part[PARTS];	/* SPREAD: only with details */
+};
+
+static unsigned int parts_of(unsigned int mode)
+{
+	return mode == FTRACE_PROFILE_DETAILS ? PARTS : 1;
+}
+
 /* ---- the code ---- */
 
-static const struct op profile_ops[] = { { .kind = OP_PROFILE }, { .kind = OP_END } };
-
-static int make_code(struct session *s, struct ftrace_profile *p)
+static int make_code(struct session *s, struct profile_part *p, uint8_t kind)
 {
+	const struct op ops[] = { { .kind = kind }, { .kind = OP_END } };
 	struct code *out;
 
-	p->code_size = sizeof(*out) + sizeof(profile_ops);
+	p->code_size = sizeof(*out) + sizeof(ops);
 	p->code = session_config_alloc(s, p->code_size);
 	out = p->code ? session_config(s, p->code, p->code_size) : NULL;
 	if (!out)
 		return -ENOMEM;
 	out->size = (uint32_t)p->code_size;
-	out->nr_ops = sizeof(profile_ops) / sizeof(*profile_ops);
+	out->nr_ops = sizeof(ops) / sizeof(*ops);
 	out->map = p->map;
 	map_lay_out(&out->layout, &p->shape);
 	out->key_size = sizeof(struct profile_key);
-	memcpy(out->ops, profile_ops, sizeof(profile_ops));
+	memcpy(out->ops, ops, sizeof(ops));
 	return 0;
 }
 
@@ -68,32 +82,46 @@ static uint32_t elts_for(const struct ftrace *ft)
 	return elts;
 }
 
-static void set_shape(const struct ftrace *ft, struct ftrace_profile *p, uint32_t elts)
+static void set_shape(const struct ftrace *ft, struct ftrace_profile *p, unsigned int i,
+		      uint32_t elts)
 {
 	const struct config_header *h = session_header(ft->model->session);
+	struct profile_part *part = &p->part[i];
 
-	p->shape = (struct map_shape){
+	part->shape = (struct map_shape){
 		.max_elts = elts, .key_size = sizeof(struct profile_key), .nr_sums = PROFILE_SUMS,
 		.nr_cpus = h->nr_cpus, .nr_slots = h->nr_slots,
 	};
-	p->map_size = map_size(&p->shape);
+	if (i == SPREAD) {
+		part->shape.nr_sums = 1;
+	} else if (p->mode == FTRACE_PROFILE_DETAILS) {
+		part->shape.nr_sums = PROFILE_DETAILED_SUMS;
+		part->shape.nr_blocks = 1;
+		part->shape.block_size[0] = sizeof(uint64_t);
+	}
+	part->map_size = map_size(&part->shape);
 }
 
-static int make_map(struct ftrace *ft, struct ftrace_profile *p)
+static int make_map(struct ftrace *ft, struct ftrace_profile *p, unsigned int i)
 {
-	set_shape(ft, p, elts_for(ft));
-	p->map = session_data_alloc(ft->model->session, p->map_size);
-	return p->map ? 0 : -ENOMEM;
+	struct profile_part *part = &p->part[i];
+
+	set_shape(ft, p, i, i == SPREAD ? MAP_MAX_ELTS : elts_for(ft));
+	part->map = session_data_alloc(ft->model->session, part->map_size);
+	return part->map ? 0 : -ENOMEM;
 }
 
-static int restore_map(struct ftrace *ft, struct ftrace_profile *p, uint32_t elts, data_ref map)
+static int restore_map(struct ftrace *ft, struct ftrace_profile *p, unsigned int i, uint32_t elts,
+		       data_ref map)
 {
 	struct session *s = ft->model->session;
+	struct profile_part *part = &p->part[i];
 
-	set_shape(ft, p, elts);
-	p->map = map;
-	if (!session_data(s, p->map, p->map_size) || session_data_restore(s, p->map, p->map_size)) {
-		p->map = 0;
+	set_shape(ft, p, i, elts);
+	part->map = map;
+	if (!session_data(s, part->map, part->map_size) ||
+	    session_data_restore(s, part->map, part->map_size)) {
+		part->map = 0;
 		return -EPROTO;
 	}
 	return 0;
@@ -103,32 +131,54 @@ static int restore_map(struct ftrace *ft, struct ftrace_profile *p, uint32_t elt
 
 static void profile_retire(struct session *s, struct ftrace_profile *p)
 {
-	if (p->code)
-		session_config_retire(s, p->code, p->code_size);
-	if (p->map)
-		session_data_retire(s, p->map, p->map_size);
-	if (p->state)
-		session_data_retire(s, p->state, sizeof(struct trigger_state));
+	for (unsigned int i = 0; i < PARTS; i++) {
+		struct profile_part *part = &p->part[i];
+
+		if (part->code)
+			session_config_retire(s, part->code, part->code_size);
+		if (part->map)
+			session_data_retire(s, part->map, part->map_size);
+		if (part->state)
+			session_data_retire(s, part->state, sizeof(struct trigger_state));
+	}
 	free(p);
 }
 
-/* elts, map: those of the last server; elts 0: an empty map. NULL: *err */
-static struct ftrace_profile *profile_make(struct ftrace *ft, uint32_t elts, data_ref map, int *err)
+/* What the last server had. */
+struct profile_last {
+	uint32_t	elts[PARTS];
+	data_ref	map[PARTS];
+};
+
+/* last: NULL: empty maps. 0 or -errno */
+static int make_part(struct ftrace *ft, struct ftrace_profile *p, unsigned int i,
+		     const struct profile_last *last)
 {
 	struct session *s = ft->model->session;
+	int err = last ? restore_map(ft, p, i, last->elts[i], last->map[i]) : make_map(ft, p, i);
+
+	if (err)
+		return err;
+	p->part[i].state = session_data_alloc(s, sizeof(struct trigger_state));
+	return p->part[i].state ?
+	       make_code(s, &p->part[i], i == SPREAD ? OP_PROFILE_SPREAD : OP_PROFILE) : -ENOMEM;
+}
+
+/* NULL: *err */
+static struct ftrace_profile *profile_make(struct ftrace *ft, unsigned int mode,
+					   const struct profile_last *last, int *err)
+{
 	struct ftrace_profile *p = calloc(1, sizeof(*p));
 
 	*err = p ? 0 : -ENOMEM;
-	if (!*err)
-		*err = elts ? restore_map(ft, p, elts, map) : make_map(ft, p);
-	if (!*err) {
-		p->state = session_data_alloc(s, sizeof(struct trigger_state));
-		*err = p->state ? make_code(s, p) : -ENOMEM;
-	}
+	if (p)
+		p->mode = mode;
+	for (unsigned int i = 0; !*err && i < parts_of(mode); i++)
+		*err = make_part(ft, p, i, last);
 	if (!*err)
 		return p;
 	if (p)
-		profile_retire(s, p);
+		profile_retire(ft->model->session, p);
 	return NULL;
 }
 
@@ -142,12 +192,16 @@ void ftrace_profile_destroy(struct ftrace *ft)
 static int profile_keep(struct ftrace *ft)
 {
 	const struct ftrace_profile *p = ft->profile_data;
-	const uint64_t refs[] = { p->map };
-	char text[32];
+	const uint64_t refs[PARTS] = { p->part[COUNTS].map, p->part[SPREAD].map };
+	char text[64];
+	int n = snprintf(text, sizeof(text), "%d %" PRIu32, ft->profile != 0,
+			 p->part[COUNTS].shape.max_elts);
 
-	snprintf(text, sizeof(text), "%d %" PRIu32, ft->profile, p->shape.max_elts);
-	return saved_replace(ft->model, ft->model->top, saved_path, text, refs, 1,
-				    &ft->profile_saved);
+	if (p->mode == FTRACE_PROFILE_DETAILS)
+		snprintf(text + n, sizeof(text) - (size_t)n, " %" PRIu32,
+			 p->part[SPREAD].shape.max_elts);
+	return saved_replace(ft->model, ft->model->top, saved_path, text, refs, parts_of(p->mode),
+			     &ft->profile_saved);
 }
 
 /* The ops that traces the functions in the filters of the top instance. */
@@ -167,24 +221,24 @@ static struct ftrace_ops *ops_of(struct ftrace *ft)
 	return ft->profiled.inst ? &ft->profiled : NULL;
 }
 
-static int switch_on(struct ftrace *ft, uint32_t elts, data_ref map)
+static int switch_on(struct ftrace *ft, unsigned int mode, const struct profile_last *last)
 {
 	struct ftrace_ops *ops = ops_of(ft);
 	struct ftrace_profile *old = ft->profile_data, *new;
 	int err = ops ? 0 : -ENOMEM;
 
-	new = err ? NULL : profile_make(ft, elts, map, &err);
+	new = err ? NULL : profile_make(ft, mode, last, &err);
 	if (!new)
 		return err;
 	ft->profile_data = new;
-	ft->profile = true;
+	ft->profile = mode;
 	err = ftrace_ops_enable(ops);
 	if (!err) {
 		if (old)
 			profile_retire(ft->model->session, old);
 		return ftrace_graph_publish(ft->model);
 	}
-	ft->profile = false;
+	ft->profile = FTRACE_PROFILE_OFF;
 	ft->profile_data = old;
 	profile_retire(ft->model->session, new);
 	return err;
@@ -192,41 +246,62 @@ static int switch_on(struct ftrace *ft, uint32_t elts, data_ref map)
 
 static int switch_off(struct ftrace *ft)
 {
-	ft->profile = false;
+	ft->profile = FTRACE_PROFILE_OFF;
 	ftrace_ops_disable(&ft->profiled);
 	return ftrace_graph_publish(ft->model);
 }
 
-int ftrace_profile_set(struct ftrace *ft, bool on)
+int ftrace_profile_set(struct ftrace *ft, unsigned int mode)
 {
-	int err;
+	int err = 0;
 
-	if (ft->profile == on)
+	if (ft->profile == mode)
 		return 0;
-	err = on ? switch_on(ft, 0, 0) : switch_off(ft);
+	if (ft->profile)
+		err = switch_off(ft);
+	if (!err && mode)
+		err = switch_on(ft, mode, NULL);
 	return err ? err : profile_keep(ft);
+}
+
+static bool elts_valid(uint32_t elts)
+{
+	return elts >= MIN_ELTS && elts <= MAP_MAX_ELTS && !(elts & (elts - 1));
 }
 
 int ftrace_profile_restore(struct ftrace *ft, const struct restored *o, const char *text)
 {
-	uint32_t elts;
+	struct profile_last last = { 0 };
 	int on, err;
+	const int n = sscanf(text, "%d %" SCNu32 " %" SCNu32, &on, &last.elts[COUNTS],
+			     &last.elts[SPREAD]);
+	const unsigned int mode = n == 3 ? FTRACE_PROFILE_DETAILS : FTRACE_PROFILE_ON;
 
-	if (sscanf(text, "%d %" SCNu32, &on, &elts) != 2 || elts < MIN_ELTS ||
-	    elts > MAP_MAX_ELTS || (elts & (elts - 1)))
+	if (n < 2)
 		return -EPROTO;
-	err = switch_on(ft, elts, restored_ref(o, 0));
+	for (unsigned int i = 0; i < parts_of(mode); i++) {
+		if (!elts_valid(last.elts[i]))
+			return -EPROTO;
+		last.map[i] = restored_ref(o, i);
+	}
+	err = switch_on(ft, mode, &last);
 	if (!err && !on)
 		err = switch_off(ft);
 	return err ? err : profile_keep(ft);
 }
 
-void ftrace_profile_arm(const struct ftrace *ft, struct trigger_arm *out)
+bool ftrace_profile_arm(const struct ftrace *ft, unsigned int i, struct trigger_arm *out)
 {
-	*out = (struct trigger_arm){
-		.kind = TRIGGER_HIST, .flags = TRIGGER_RECORD, .code = ft->profile_data->code,
-		.state = ft->profile_data->state,
-	};
+	const struct ftrace_profile *p = ft->profile_data;
+
+	if (i >= parts_of(p->mode))
+		return false;
+	if (out)
+		*out = (struct trigger_arm){
+			.kind = TRIGGER_HIST, .flags = TRIGGER_RECORD, .code = p->part[i].code,
+			.state = p->part[i].state,
+		};
+	return true;
 }
 
 /* ---- trace_stat ---- */
@@ -288,13 +363,20 @@ static uint64_t variance(const struct profile_line *l)
 	return denominator ? (l->calls * l->squared - l->time * l->time) / denominator : 0;
 }
 
+/* NULL: the function has none. */
+static const char *name_of(struct ftrace *ft, uint64_t func)
+{
+	struct ftrace_page *page;
+	const struct ftrace_site *site = ftrace_site_find(ft, func, &page);
+
+	return site ? ftrace_site_name(page, site)
+		    : symbols_find(ft->model->symbols, func, NULL, NULL, NULL);
+}
+
 static void profile_print_line(struct ftrace *ft, const struct profile_line *l, FILE *out)
 {
 	const uint64_t average = l->time / l->calls;
-	struct ftrace_page *page;
-	const struct ftrace_site *site = ftrace_site_find(ft, l->func, &page);
-	const char *name = site ? ftrace_site_name(page, site)
-				: symbols_find(ft->model->symbols, l->func, NULL, NULL, NULL);
+	const char *name = name_of(ft, l->func);
 	char address[24];
 
 	snprintf(address, sizeof(address), "0x%" PRIx64, l->func);
@@ -308,25 +390,45 @@ static void profile_print_line(struct ftrace *ft, const struct profile_line *l, 
 	fputc('\n', out);
 }
 
-static int read_lines(struct ftrace *ft, struct profile_lines *l)
+/* NULL: there is none, or a program has spoiled it so that it cannot be read. */
+static const struct map *map_of(const struct ftrace *ft, unsigned int i)
 {
 	const struct ftrace_profile *p = ft->profile_data;
-	const struct map *m = p ? session_data(ft->model->session, p->map, p->map_size) : NULL;
 
-	/* If a program has spoiled the map, the map counts as empty. */
-	if (m && map_each(m, p->map_size, &p->shape, collect, l) == -ENOMEM)
+	return p && i < parts_of(p->mode) ?
+	       session_data(ft->model->session, p->part[i].map, p->part[i].map_size) : NULL;
+}
+
+/* If a program has spoiled the map, the map counts as empty. 0, -ENOMEM */
+static int read_map(const struct ftrace *ft, unsigned int i,
+		    int (*fn)(void *arg, uint32_t elt, const void *key, const uint64_t *sums),
+		    void *arg)
+{
+	const struct map *m = map_of(ft, i);
+	const struct profile_part *part = m ? &ft->profile_data->part[i] : NULL;
+
+	return m && map_each(m, part->map_size, &part->shape, fn, arg) == -ENOMEM ? -ENOMEM : 0;
+}
+
+static int read_lines(struct ftrace *ft, struct profile_lines *l)
+{
+	if (read_map(ft, COUNTS, collect, l))
 		return -ENOMEM;
 	if (l->nr)
 		qsort(l->v, l->nr, sizeof(*l->v), profile_compare);
 	return 0;
 }
 
-uint64_t ftrace_profile_dropped(const struct ftrace *ft)
+static uint64_t dropped_of(const struct ftrace *ft, unsigned int i)
 {
-	const struct ftrace_profile *p = ft->profile_data;
-	const struct map *m = p ? session_data(ft->model->session, p->map, p->map_size) : NULL;
+	const struct map *m = map_of(ft, i);
 
 	return m ? map_drops(m) : 0;
+}
+
+uint64_t ftrace_profile_dropped(const struct ftrace *ft)
+{
+	return dropped_of(ft, COUNTS) + dropped_of(ft, SPREAD);
 }
 
 int ftrace_profile_print(struct ftrace *ft, uint32_t cpu, FILE *out)
@@ -346,5 +448,194 @@ int ftrace_profile_print(struct ftrace *ft, uint32_t cpu, FILE *out)
 		if (!thresh || l.v[i].time / l.v[i].calls >= thresh)
 			profile_print_line(ft, &l.v[i], out);
 	free(l.v);
+	return err;
+}
+
+/* ---- trace_stat/functions ---- */
+
+/* A function on all CPUs together. */
+struct profile_total {
+	uint64_t	func, calls, time, self, longest;
+	bool		detailed;
+};
+
+struct profile_totals {
+	const struct ftrace *ft;
+	struct profile_total *v;
+	size_t		nr;
+};
+
+/* How many calls took a time of this bucket. */
+struct profile_spread {
+	uint64_t	func, bucket, calls;
+};
+
+struct profile_spreads {
+	struct profile_spread *v;
+	size_t		nr;
+};
+
+static int collect_total(void *arg, uint32_t elt, const void *key, const uint64_t *sums)
+{
+	struct profile_totals *t = arg;
+	const struct profile_part *part = &t->ft->profile_data->part[COUNTS];
+	const bool detailed = part->shape.nr_sums == PROFILE_DETAILED_SUMS;
+	struct profile_total *new;
+	struct profile_key k;
+
+	memcpy(&k, key, sizeof(k));
+	if (array_room(&t->v, t->nr, sizeof(*t->v)))
+		return -ENOMEM;
+	new = &t->v[t->nr++];
+	*new = (struct profile_total){ k.func, sums[PROFILE_CALLS], sums[PROFILE_TIME],
+				       detailed ? sums[PROFILE_SELF] : 0, 0, detailed };
+	if (detailed && !map_block_read(map_of(t->ft, COUNTS), part->map_size, &part->shape, elt, 0,
+					&new->longest))
+		new->longest = 0;
+	return 0;
+}
+
+static int collect_spread(void *arg, uint32_t elt, const void *key, const uint64_t *sums)
+{
+	struct profile_spreads *s = arg;
+	struct profile_key k;
+
+	memcpy(&k, key, sizeof(k));
+	if (array_room(&s->v, s->nr, sizeof(*s->v)))
+		return -ENOMEM;
+	s->v[s->nr++] = (struct profile_spread){ k.func, k.cpu, sums[0] };
+	return 0;
+}
+
+static int compare_functions(const void *a, const void *b)
+{
+	const struct profile_total *x = a, *y = b;
+
+	return x->func < y->func ? -1 : x->func > y->func;
+}
+
+static int compare_totals(const void *a, const void *b)
+{
+	const struct profile_total *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? 1 : -1;
+	return compare_functions(a, b);
+}
+
+static int compare_spreads(const void *a, const void *b)
+{
+	const struct profile_spread *x = a, *y = b;
+
+	if (x->func != y->func)
+		return x->func < y->func ? -1 : 1;
+	return x->bucket < y->bucket ? -1 : x->bucket > y->bucket;
+}
+
+/* One entry for each function, the longest time first. */
+static void totals_join(struct profile_totals *t)
+{
+	size_t nr = 0;
+
+	if (!t->nr)
+		return;
+	qsort(t->v, t->nr, sizeof(*t->v), compare_functions);
+	for (size_t i = 1; i < t->nr; i++) {
+		struct profile_total *to = &t->v[nr];
+		const struct profile_total *from = &t->v[i];
+
+		if (to->func != from->func) {
+			t->v[++nr] = *from;
+			continue;
+		}
+		to->calls += from->calls;
+		to->time += from->time;
+		to->self += from->self;
+		to->longest = from->longest > to->longest ? from->longest : to->longest;
+	}
+	t->nr = nr + 1;
+	qsort(t->v, t->nr, sizeof(*t->v), compare_totals);
+}
+
+/* The first bucket of the function. */
+static const struct profile_spread *spread_find(const struct profile_spreads *s, uint64_t func)
+{
+	size_t low = 0, high = s->nr;
+
+	while (low < high) {
+		const size_t at = low + (high - low) / 2;
+
+		if (s->v[at].func < func)
+			low = at + 1;
+		else
+			high = at;
+	}
+	return s->v + low;
+}
+
+/* The end of the range that this part of the calls does not exceed. */
+static uint64_t percentile(const struct profile_spreads *s, const struct profile_total *t,
+			   unsigned int percent)
+{
+	const struct profile_spread *first = spread_find(s, t->func), *at;
+	const struct profile_spread *end = s->v + s->nr;
+	uint64_t all = 0, seen = 0, low, high = 0;
+
+	for (at = first; at < end && at->func == t->func; at++)
+		all += at->calls;
+	for (at = first; at < end && at->func == t->func; at++) {
+		seen += at->calls;
+		exponential_range(PROFILE_SCALE, at->bucket, &low, &high);
+		if (seen * 100 >= all * percent)
+			break;
+	}
+	return high < t->longest ? high : t->longest;
+}
+
+static void print_known(bool known, uint64_t v, FILE *out)
+{
+	if (known)
+		fprintf(out, " %14" PRIu64, v);
+	else
+		fprintf(out, " %14s", "-");
+}
+
+static void print_total(struct ftrace *ft, const struct profile_spreads *s,
+			const struct profile_total *t, FILE *out)
+{
+	const char *name = name_of(ft, t->func);
+
+	fprintf(out, "%12" PRIu64, t->calls);
+	print_known(true, t->time, out);
+	print_known(t->detailed, t->self, out);
+	print_known(true, t->calls ? t->time / t->calls : 0, out);
+	print_known(t->detailed, percentile(s, t, 50), out);
+	print_known(t->detailed, percentile(s, t, 99), out);
+	print_known(t->detailed, t->longest, out);
+	if (name)
+		fprintf(out, "  %s\n", name);
+	else
+		fprintf(out, "  0x%" PRIx64 "\n", t->func);
+}
+
+int ftrace_profile_print_all(struct ftrace *ft, FILE *out)
+{
+	struct profile_totals t = { .ft = ft };
+	struct profile_spreads s = { 0 };
+	int err = read_map(ft, COUNTS, collect_total, &t);
+
+	if (!err)
+		err = read_map(ft, SPREAD, collect_spread, &s);
+	if (s.nr)
+		qsort(s.v, s.nr, sizeof(*s.v), compare_spreads);
+	totals_join(&t);
+	fprintf(out, "#      Calls          Total           Self            Avg            P50"
+		"            P99            Max  Function\n");
+	for (size_t i = 0; !err && i < t.nr; i++)
+		print_total(ft, &s, &t.v[i], out);
+	if (ftrace_profile_dropped(ft))
+		fprintf(out, "# No room: %" PRIu64 "\n", ftrace_profile_dropped(ft));
+	free(t.v);
+	free(s.v);
 	return err;
 }

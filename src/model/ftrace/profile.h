@@ -9,6 +9,10 @@
  *                                                                 |
  *     trace_stat/functionN <--sorted by time----------------------+
  *
+ * With details (2 is written) the code adds the time without the functions below, and keeps the
+ * longest time. Another map has how many calls took about as long. trace_stat/functions, which is
+ * not listed, prints all of that.
+ *
  * When the profile is switched on, the map is empty. When it is switched off, the map can still be
  * read. It is saved with its counts for the next server (R4).
  */
@@ -18,17 +22,22 @@
 #include <stdio.h>
 #include "model/ftrace/ftrace.h"
 
-/* Writes function_profile_enabled. 0, -ENOMEM */
-int ftrace_profile_set(struct ftrace *ft, bool on);
+/* Writes function_profile_enabled: enum ftrace_profile_mode. 0, -ENOMEM */
+int ftrace_profile_set(struct ftrace *ft, unsigned int mode);
 /* R4: restores what was saved. */
 int ftrace_profile_restore(struct ftrace *ft, const struct restored *o, const char *text);
 void ftrace_profile_destroy(struct ftrace *ft);
 
-/* The trigger in the plans of profiled groups. */
-void ftrace_profile_arm(const struct ftrace *ft, struct trigger_arm *out);
+/*
+ * Trigger `i` of those in the plans of profiled groups; out may be NULL. False: there are not so
+ * many.
+ */
+bool ftrace_profile_arm(const struct ftrace *ft, unsigned int i, struct trigger_arm *out);
 /* How many calls and returns found no room in the map. */
 uint64_t ftrace_profile_dropped(const struct ftrace *ft);
 /* Prints the file trace_stat/function<cpu>. 0, -ENOMEM */
 int ftrace_profile_print(struct ftrace *ft, uint32_t cpu, FILE *out);
+/* Prints the file trace_stat/functions: all CPUs together, times in ns. 0, -ENOMEM */
+int ftrace_profile_print_all(struct ftrace *ft, FILE *out);
 
 #endif

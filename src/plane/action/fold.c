@@ -453,6 +453,19 @@ static inline void profile_add(struct map_view map, uint32_t elt, uint32_t sum, 
 		map_add(map, elt, sum, v, h->writer);
 }
 
+/* The first writer to publish wins; one whose time is still longer tries again. */
+static void profile_longest(struct map_view map, const struct slot *slot, uint32_t elt, uint64_t ns)
+{
+	struct map_block b;
+
+	if (ns <= map_block_value(map, elt, 0) || !map_block_begin(map, slot, elt, 0, &b))
+		return;
+	map_block_put(&b, 0, ns);
+	while (map_block_look(&b) < ns && !map_block_publish(&b))
+		;
+	map_block_end(&b);
+}
+
 /* OP_PROFILE */
 static void fold_profile(struct map_view map, struct slot *slot, const struct hit *h)
 {
@@ -464,6 +477,23 @@ static void fold_profile(struct map_view map, struct slot *slot, const struct hi
 	profile_add(map, elt, PROFILE_CALLS, r->calls, h);
 	profile_add(map, elt, PROFILE_TIME, r->time, h);
 	profile_add(map, elt, PROFILE_SQUARED, r->squared, h);
+	if (map.layout->nr_sums == PROFILE_DETAILED_SUMS) {
+		profile_add(map, elt, PROFILE_SELF, r->self, h);
+		profile_longest(map, slot, elt, r->time);
+	}
+}
+
+/* OP_PROFILE_SPREAD */
+static void fold_spread(struct map_view map, struct slot *slot, const struct hit *h)
+{
+	const struct profile_record *r = h->record;
+	uint32_t elt;
+
+	if (h->size < sizeof(*r) || r->calls)
+		return;
+	elt = map_insert_pair(map, slot, r->func, exponential_bucket(PROFILE_SCALE, r->time));
+	if (elt)
+		map_add(map, elt, 0, 1, h->writer);
 }
 
 /* OP_HIST_TEXT */
@@ -515,8 +545,10 @@ static __attribute__((noinline)) void fold_whole(const struct code *code, const 
 		fold_time(map, run, op, run->seen);
 	else if (op->kind == OP_HIST_TEXT)
 		fold_text(map, run, op, run->seen);
-	else
+	else if (op->kind == OP_PROFILE)
 		fold_profile(map, run->slot, run->seen);
+	else
+		fold_spread(map, run->slot, run->seen);
 }
 
 void hist_fold(const struct code *code, struct run *run)

@@ -22,7 +22,8 @@ static uint64_t fold(struct fixture *f, uint64_t ip, uint32_t cpu, uint64_t call
 					 .func = ip,
 					 .calls = calls,
 					 .time = ns,
-					 .squared = ns * ns };
+					 .squared = ns * ns,
+					 .self = ns / 2 };
 	const struct hit h = { .record = &r,
 			      .size = sizeof(r),
 			      .cpu = cpu,
@@ -178,6 +179,55 @@ static void what_finds_no_room_is_counted(void **state)
 	assert_int_equal(ftrace_profile_dropped(f->model->ftrace), 0);
 }
 
+static const struct graph_config *told(struct fixture *f)
+{
+	const struct site_control *c =
+		session_config(f->session, session_header(f->session)->sites, sizeof(*c));
+
+	return session_config(f->session, atomic_load(&c->graph), sizeof(struct graph_config));
+}
+
+static const char *all_text(struct fixture *f)
+{
+	static char text[4096];
+	FILE *out = fmemopen(text, sizeof(text), "w");
+
+	assert_int_equal(ftrace_profile_print_all(f->model->ftrace, out), 0);
+	fclose(out);
+	return text;
+}
+
+#define HEAD_ALL									\
+	"#      Calls          Total           Self            Avg            P50"	\
+	"            P99            Max  Function\n"
+
+static void with_details_there_are_self_times_percentiles_and_the_longest(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_string_equal(all_text(f), HEAD_ALL);
+	assert_int_equal(ftrace_profile_set(f->model->ftrace, FTRACE_PROFILE_DETAILS), 0);
+	assert_int_equal(told(f)->flags, GRAPH_PROFILE | GRAPH_DETAILS);
+	for (int i = 0; i < 98; i++)
+		call(f, 0x1000, (uint32_t)i % 2, 1000);
+	call(f, 0x1000, 1, 5000);
+	call(f, 0x1000, 0, 90000);
+	call(f, 0x1010, 0, 7);
+	/* 1000 is in 940-1024, 5000 in 4871-5311. */
+	assert_string_equal(
+		all_text(f), HEAD_ALL
+		"         100         193000          96500           1930           1024"
+		"           5311          90000  alpha\n"
+		"           1              7              3              7              7"
+		"              7              7  beta\n");
+	assert_int_equal(ftrace_profile_set(f->model->ftrace, FTRACE_PROFILE_ON), 0);
+	call(f, 0x1000, 0, 1000);
+	assert_string_equal(
+		all_text(f), HEAD_ALL
+		"           1           1000              -           1000              -"
+		"              -              -  alpha\n");
+}
+
 static void only_functions_of_the_filter(void **state)
 {
 	struct fixture *f = *state;
@@ -189,14 +239,6 @@ static void only_functions_of_the_filter(void **state)
 }
 
 /* ---- struct graph_config ---- */
-
-static const struct graph_config *told(struct fixture *f)
-{
-	const struct site_control *c =
-		session_config(f->session, session_header(f->session)->sites, sizeof(*c));
-
-	return session_config(f->session, atomic_load(&c->graph), sizeof(struct graph_config));
-}
 
 static void programs_are_told_of_depth_options_and_functions(void **state)
 {
@@ -244,6 +286,7 @@ int main(void)
 		TEST(off_leaves_the_numbers_on_begins_anew),
 		TEST(what_is_below_the_threshold_is_not_shown),
 		TEST(what_finds_no_room_is_counted),
+		TEST(with_details_there_are_self_times_percentiles_and_the_longest),
 		TEST(only_functions_of_the_filter),
 		TEST(programs_are_told_of_depth_options_and_functions),
 		TEST(the_threshold_is_that_of_a_graph_tracer),

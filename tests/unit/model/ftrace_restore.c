@@ -210,7 +210,13 @@ static void pids_and_the_profile_come_back(void **state)
 	assert_int_equal(pids_write(w->model->top, PIDS_FUNCTION, "7 4194304\n", 10), 10);
 	assert_int_equal(ftrace_profile_set(ftrace_of(w->model), true), 0);
 	new_server(w);
-	assert_true(ftrace_of(w->model)->profile);
+	assert_int_equal(ftrace_of(w->model)->profile, FTRACE_PROFILE_ON);
+	assert_int_equal(ftrace_profile_set(ftrace_of(w->model), FTRACE_PROFILE_DETAILS), 0);
+	new_server(w);
+	assert_int_equal(ftrace_of(w->model)->profile, FTRACE_PROFILE_DETAILS);
+	assert_int_equal(ftrace_profile_set(ftrace_of(w->model), FTRACE_PROFILE_OFF), 0);
+	new_server(w);
+	assert_int_equal(ftrace_of(w->model)->profile, FTRACE_PROFILE_OFF);
 	assert_prints(pids_print(w->model->top, PIDS_FUNCTION, out), "7\nno pid\n");
 	assert_prints(pids_print(w->model->top, PIDS_NO_FUNCTION, out), "no pid\n");
 	assert_prints(pids_print(w->model->top, PIDS_TRACE, out), "");

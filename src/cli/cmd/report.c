@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * report.c - `tracefuse report`: which functions of a program take its time
+ *
+ *     function_profile_enabled 2 -> trace_stat/functions -> a table
+ *
+ * The counts are made while the program runs: nothing is recorded, so nothing is lost.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "access/access.h"
+#include "cli/answer/answer.h"
+#include "cli/draw/table.h"
+
+enum { COLUMN_CALLS, COLUMN_TOTAL, COLUMN_SELF, COLUMN_AVG, COLUMN_P50, COLUMN_P99, COLUMN_MAX,
+       COLUMN_FUNCTION, COLUMNS };
+
+static const struct table_column columns[COLUMNS] = {
+	{ "calls", TABLE_COUNT }, { "total", TABLE_TIME }, { "self", TABLE_TIME },
+	{ "avg", TABLE_TIME }, { "p50", TABLE_TIME }, { "p99", TABLE_TIME },
+	{ "max", TABLE_TIME }, { "function", TABLE_TEXT },
+};
+
+static const char profile_file[] = "trace_stat/functions";
+
+static const struct option long_options[] = {
+	ANSWER_TABLE_OPTIONS,
+	{ NULL, 0, NULL, 0 },
+};
+
+/* ---- the table ---- */
+
+/* A line of trace_stat/functions: seven numbers and a name. 0, -ENOMEM */
+static int add_function(struct table *t, char *line)
+{
+	double numbers[COLUMN_FUNCTION];
+	struct table_row *r;
+	char *end = line;
+
+	for (unsigned int i = 0; i < COLUMN_FUNCTION; i++) {
+		line = end + strspn(end, " ");
+		numbers[i] = *line == '-' ? -1 : (double)strtoull(line, &end, 10);
+		end = *line == '-' ? line + 1 : end;
+	}
+	r = table_add(t);
+	if (!r)
+		return -1;
+	for (unsigned int i = 0; i < COLUMN_FUNCTION; i++)
+		r->cell[i].number = numbers[i];
+	r->cell[COLUMN_FUNCTION].text = strdup(end + strspn(end, " "));
+	return r->cell[COLUMN_FUNCTION].text ? 0 : -1;
+}
+
+static const char no_room[] = "# No room: ";
+
+static int read_functions(struct table *t, char *text, unsigned long long *dropped)
+{
+	char *line;
+	int err = 0;
+
+	while (!err && (line = strsep(&text, "\n"))) {
+		if (!strncmp(line, no_room, strlen(no_room)))
+			*dropped = strtoull(line + strlen(no_room), NULL, 10);
+		else if (*line && *line != '#')
+			err = add_function(t, line);
+	}
+	return err;
+}
+
+static int report_print(const struct answer *a, struct access *access)
+{
+	struct table t = { .columns = columns, .nr_columns = COLUMNS };
+	unsigned long long dropped = 0;
+	char *text;
+	size_t len;
+	int ret = access_read_all(access, profile_file, &text, &len);
+
+	if (ret)
+		return message_error("%s: %s", profile_file, strerror(-ret));
+	ret = read_functions(&t, text, &dropped);
+	free(text);
+	if (ret) {
+		table_free(&t);
+		return message_error("out of memory");
+	}
+	if (dropped)
+		message_error("%llu calls and returns found no room, and are not in the table: "
+			      "name fewer functions", dropped);
+	if (!t.nr)
+		message_error("no function was called that can be traced (see `tracefuse list "
+			      "PROGRAM`)");
+	return answer_table_print(a, &t, "total");
+}
+
+/* ---- the lines ---- */
+
+/* The filter, as `run --function` writes it: what is a demangled name is quoted for ftrace. */
+static int add_pattern(struct answer *a, const char *pattern)
+{
+	const bool quote = *pattern != '"' && (strstr(pattern, "::") || strpbrk(pattern, " (<"));
+	char *text;
+	int err = asprintf(&text, "%s%s%s", quote ? "\"" : "", pattern, quote ? "\"" : "") < 0;
+
+	if (err)
+		return -1;
+	err = answer_line(a, "set_ftrace_filter", text);
+	free(text);
+	return err;
+}
+
+static int report_lines(struct answer *a)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; !err && i < a->words.nr; i++)
+		err = add_pattern(a, a->words.v[i]);
+	if (!err)
+		err = answer_text(a, "echo 2 > function_profile_enabled\n",
+				  "echo 0 > function_profile_enabled\n");
+	a->file = strdup(profile_file);
+	return err || !a->file ? message_error("out of memory") : COMMAND_DONE;
+}
+
+/* The profile that somebody has begun there stays as it is. */
+static int report_may(const struct answer *a, struct access *access)
+{
+	char *text;
+	size_t len;
+	int ret = access_read_all(access, "function_profile_enabled", &text, &len);
+	bool on;
+
+	if (ret == -ENOENT)
+		return message_error("%s: session %s has no functions", a->command->name,
+				     a->session);
+	if (ret)
+		return message_error("function_profile_enabled: %s", strerror(-ret));
+	on = *text != '0';
+	free(text);
+	return on ? message_error("%s: the function profile of session %s is on already: "
+				  "`tracefuse cat -s %s %s`", a->command->name, a->session,
+				  a->session, profile_file) : COMMAND_DONE;
+}
+
+static int report_parse(struct answer *a, int argc, char **argv)
+{
+	const struct table t = { .columns = columns, .nr_columns = COLUMNS };
+	int opt, status = COMMAND_DONE;
+
+	argc = answer_begin(a, argc, argv);
+	while (!status && (opt = getopt_long(argc, argv, ANSWER_SHORT, long_options, NULL)) != -1)
+		status = answer_option(a, opt, argv);
+	if (!status)
+		status = answer_arguments(a, argc, argv);
+	if (!status && a->recordings.nr)
+		status = command_usage(a->command, "%s: the functions of a recording are printed "
+				       "by `tracefuse replay`", a->recordings.v[0]);
+	return status ? status : answer_table_check(a, &t);
+}
+
+static int report_run(int argc, char **argv)
+{
+	struct answer a = { .command = &command_report, .print = report_print,
+			    .may = report_may };
+	int status = report_parse(&a, argc, argv);
+
+	if (!status)
+		status = report_lines(&a);
+	if (!status)
+		status = answer_run(&a);
+	answer_free(&a);
+	return status;
+}
+
+const struct command command_report = {
+	.name = "report",
+	.summary = "which functions of a program take its time",
+	.run = report_run,
+	.help =
+"usage: tracefuse report [options] [FUNCTION...] -- PROGRAM ARGUMENTS...\n"
+"       tracefuse report [options] -s SESSION [FUNCTION...]\n"
+"\n"
+"Prints each function that was called, with the number of calls, their time together\n"
+"(total), the same without the functions that they called (self), the average, the\n"
+"median (p50), the time that 99 % of the calls do not exceed (p99), and the longest one.\n"
+"It counts all functions of the program, or those that match: 'parse_*', 'ns::Table::*',\n"
+"'*:mod:libz.so*'. A percentile is exact to 9 %. The calls of a function that calls\n"
+"itself are in its total more than once. In a session it counts until Ctrl-C.\n"
+"\n"
+"      --sort COLUMN       the order: total (default), self, calls, avg, p99, max ...\n"
+"      --lines N           only the first N functions\n"
+"      --show              print the lines of ftrace that this stands for, and nothing\n"
+"                          else\n"
+"      --plain             the file trace_stat/functions as it is, in ns\n"
+"  -s, --session NAME      count in a session that is there\n"
+"      --for SECONDS       with -s: how long\n"
+"  -q, --quiet             no summary of the program's session\n",
+};

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// report_names.cc - a function with a C++ name
+namespace shape {
+struct Square {
+	int side;
+
+	int area(int scale) const;
+};
+
+__attribute__((noinline)) int Square::area(int scale) const
+{
+	return side * side * scale;
+}
+}
+
+int main(int argc, char **)
+{
+	const shape::Square square{ argc };
+
+	return square.area(argc) - 1;
+}
