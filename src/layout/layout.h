@@ -1042,6 +1042,7 @@ struct data_header {
  */
 struct saved {
 	config_ref	next;		/* an older saved text */
+	config_ref	newer;		/* the one before it; only for the server that stored it */
 	uint64_t	serial;
 	_Atomic uint32_t live;		/* 0: removed */
 	uint32_t	nr_refs;

@@ -46,6 +46,11 @@ int model_create(struct session *s, struct model **out)
 	list_init(&m->instances);
 	list_init(&m->named_hists);
 	list_init(&m->dynamic_events);
+	list_init(&m->made_events);
+	lookup_init(&m->named_systems);
+	lookup_init(&m->named_events);
+	lookup_init(&m->dynamic_names);
+	lookup_init(&m->places);
 	list_init(&m->watchers);
 	pthread_mutex_init(&m->watch_lock, NULL);
 	m->nr_cpus = session_header(s)->nr_cpus;
@@ -105,9 +110,10 @@ void event_put(struct event *e)
 }
 
 /* Removes it from the lists: it can no longer be found. */
-static void system_unlink(struct system *sys)
+static void system_unlink(struct model *m, struct system *sys)
 {
 	list_del(&sys->node);
+	lookup_remove(&m->named_systems, &sys->named);
 	sys->removed = true;
 	if (!sys->opens)
 		system_free(sys);
@@ -116,14 +122,19 @@ static void system_unlink(struct system *sys)
 static void event_unlink(struct event *e)
 {
 	struct system *sys = e->system;
+	struct model *m = e->model;
 
 	list_del(&e->node);
-	e->model->by_id[e->id] = NULL;
+	list_del(&e->made_node);
+	lookup_remove(&m->named_events, &e->named);
+	m->by_id[e->id] = NULL;
+	if (e->id < m->first_free)
+		m->first_free = e->id;
 	e->removed = true;
 	if (!e->opens)
 		event_free(e);
 	if (list_empty(&sys->events))
-		system_unlink(sys);
+		system_unlink(m, sys);
 }
 
 static void systems_free(struct model *m)
@@ -136,7 +147,7 @@ static void systems_free(struct model *m)
 		list_each_safe(e, next, &sys->events, node)
 			event_unlink(e);
 		if (!sys->removed)
-			system_unlink(sys);
+			system_unlink(m, sys);
 		system_put(sys);
 	}
 }
@@ -163,28 +174,44 @@ void model_destroy(struct model *m)
 	cmdlines_destroy(m->cmdlines);
 	symbols_destroy(m->symbols);
 	symbols_destroy(m->strings);
+	lookup_free(&m->named_systems);
+	lookup_free(&m->named_events);
+	lookup_free(&m->dynamic_names);
+	lookup_free(&m->places);
 	free(m->release);
 	free(m->printk_formats);
 	pthread_mutex_destroy(&m->watch_lock);
 	free(m);
 }
 
+static uint64_t name_hash(const char *name)
+{
+	return lookup_hash(0, name, strlen(name));
+}
+
+static uint64_t event_hash(const struct system *sys, const char *name, size_t len)
+{
+	return lookup_hash(sys->named.hash, name, len);
+}
+
 struct system *model_find_system(struct model *m, const char *name)
 {
 	struct system *sys;
 
-	list_each(sys, &m->systems, node)
+	lookup_each(sys, &m->named_systems, name_hash(name), struct system, named)
 		if (!strcmp(sys->name, name))
 			return sys;
 	return NULL;
 }
 
-static struct event *system_find_event(struct system *sys, const char *name)
+/* The first `len` bytes of `name` are the name. */
+static struct event *system_find_event(struct model *m, const struct system *sys, const char *name,
+				       size_t len)
 {
 	struct event *e;
 
-	list_each(e, &sys->events, node)
-		if (!strcmp(e->name, name))
+	lookup_each(e, &m->named_events, event_hash(sys, name, len), struct event, named)
+		if (e->system == sys && !strncmp(e->name, name, len) && !e->name[len])
 			return e;
 	return NULL;
 }
@@ -193,7 +220,7 @@ struct event *model_find_event(struct model *m, const char *system, const char *
 {
 	struct system *sys = model_find_system(m, system);
 
-	return sys ? system_find_event(sys, name) : NULL;
+	return sys ? system_find_event(m, sys, name, strlen(name)) : NULL;
 }
 
 struct event *model_event_by_id(struct model *m, unsigned int id)
@@ -217,6 +244,7 @@ static struct system *system_make(struct model *m, const char *name)
 	}
 	list_init(&sys->events);
 	list_add_tail(&sys->node, &m->systems);
+	lookup_add(&m->named_systems, &sys->named, name_hash(name));
 	return sys;
 }
 
@@ -247,6 +275,7 @@ static struct event *event_alloc(struct system *sys, const struct format_header 
 	e->late = system_is_late(sys->name);
 	list_init(&e->files);
 	list_init(&e->node);
+	list_init(&e->made_node);
 	if (!e->name || !e->format) {
 		free(e->name);
 		free(e->format);
@@ -284,12 +313,8 @@ static int check_new(struct model *m, const char *system, const struct format_he
 			       ? 1
 			       : -EEXIST;
 	}
-	if (!sys)
-		return 0;
-	list_each(e, &sys->events, node)
-		if (!strncmp(e->name, h->name, h->name_len) && !e->name[h->name_len])
-			return skip_for(e, h, out);
-	return 0;
+	e = sys ? system_find_event(m, sys, h->name, h->name_len) : NULL;
+	return e ? skip_for(e, h, out) : 0;
 }
 
 static int record_event(struct model *m, struct event *e)
@@ -309,6 +334,7 @@ static void event_link(struct event *e)
 	struct model *m = e->model;
 
 	list_add_tail(&e->node, &e->system->events);
+	lookup_add(&m->named_events, &e->named, event_hash(e->system, e->name, strlen(e->name)));
 	m->by_id[e->id] = e;
 	if (e->id > m->max_id)
 		m->max_id = e->id;
@@ -439,13 +465,31 @@ static int make_room(struct model *m, const char *system, const char *name)
 	return model_remove_event(m, old);
 }
 
-unsigned int model_free_id(const struct model *m)
+unsigned int model_free_id(struct model *m)
 {
 	unsigned int id = m->first_dynamic > LAYOUT_OWN_IDS ? m->first_dynamic : LAYOUT_OWN_IDS;
 
+	if (id < m->first_free)
+		id = m->first_free;
 	while (id < LAYOUT_GROUPS_AT && m->by_id[id])
 		id++;
+	m->first_free = id;
 	return id;
+}
+
+void event_set_dynamic(struct event *e, bool on)
+{
+	struct list_head *before = e->model->made_events.prev;
+
+	e->dynamic = on;
+	list_del(&e->made_node);
+	if (!on)
+		return;
+	/* Most are the newest. */
+	while (before != &e->model->made_events &&
+	       list_entry(before, struct event, made_node)->order > e->order)
+		before = before->prev;
+	list_add(&e->made_node, before);
 }
 
 /* An instance that was not asked for its events yet existed before this one. */
@@ -468,7 +512,7 @@ static int dynamic_alloc(struct model *m, const char *system, const char *text, 
 		return err;
 	*out = event_alloc(sys, &h, text, strlen(text));
 	if (!*out && list_empty(&sys->events))
-		system_unlink(sys);
+		system_unlink(m, sys);
 	return *out ? 0 : -ENOMEM;
 }
 
@@ -493,9 +537,10 @@ int model_add_dynamic_event(struct model *m, const char *system, const char *nam
 		return err;
 	date_instances(m);
 	e->model = m;
-	e->late = e->dynamic = true;
+	e->late = true;
 	e->order = ++m->last_order;
 	event_link(e);
+	event_set_dynamic(e, true);
 	*out = e;
 	return 0;
 }

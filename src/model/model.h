@@ -22,6 +22,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include "model/list.h"
+#include "model/lookup.h"
 #include "session/session.h"
 
 struct ftrace;
@@ -61,6 +62,8 @@ struct field {
 
 struct event {
 	struct list_head	node;		/* in system->events, in order of definition */
+	struct lookup_node	named;		/* in model->named_events */
+	struct list_head	made_node;	/* in model->made_events, if it is dynamic */
 	struct model		*model;
 	struct system		*system;
 	char			*name;
@@ -92,6 +95,7 @@ struct event {
 
 struct system {
 	struct list_head	node;
+	struct lookup_node	named;		/* in model->named_systems */
 	char			*name;
 	struct list_head	events;
 	bool			removed;
@@ -234,6 +238,7 @@ enum { MODEL_MERGE_DELAY_MS = 100 };	/* R28, if nothing else is asked */
 struct model {
 	struct session		*session;
 	struct list_head	systems;
+	struct lookup		named_systems, named_events;	/* by their names */
 	struct event		*by_id[LAYOUT_MAX_EVENTS];
 	struct list_head	instances;	/* The top instance is the first */
 	struct instance		*top;
@@ -252,8 +257,12 @@ struct model {
 	uint32_t		max_id;		/* highest event id */
 	/* The first id behind those that are never given again: model_free_id() */
 	uint32_t		first_dynamic;
+	uint32_t		first_free;	/* no id from first_dynamic to here is free */
 	uint64_t		last_order;	/* that of the newest event */
 	struct list_head	dynamic_events;	/* struct dynamic_event, oldest first */
+	struct lookup		dynamic_names;	/* the same, by the names of their events */
+	struct lookup		places;		/* struct probe_place (dynamic/place.h) */
+	struct list_head	made_events;	/* Dynamic struct event, in order of `order` */
 	/* Functions, and which ops trace them (ftrace.h); NULL: not used so far */
 	struct ftrace		*ftrace;
 	/* The highest id of system maple_tree, which every kernel links last; 0: unknown */
@@ -362,7 +371,7 @@ void model_destroy(struct model *m);
 int model_add_event(struct model *m, const char *system, const char *format, size_t len,
 		    struct event **out);
 /* The lowest free id from LAYOUT_OWN_IDS on. LAYOUT_GROUPS_AT: there is none. */
-unsigned int model_free_id(const struct model *m);
+unsigned int model_free_id(struct model *m);
 /*
  * Adds an event that a command makes. `body` is its format behind the line "format:". id 0:
  * model_free_id(). An unused event of that name that came with a recording is replaced; its records
@@ -393,6 +402,8 @@ void system_put(struct system *sys);
 struct system *model_find_system(struct model *m, const char *name);
 struct event *model_find_event(struct model *m, const char *system, const char *name);
 struct event *model_event_by_id(struct model *m, unsigned int id);
+/* A command makes the event, or has made it its own; off: no longer. */
+void event_set_dynamic(struct event *e, bool on);
 
 /*
  * Parses the format at the first call: 0, -ENOMEM, or -EINVAL: it cannot be parsed. Called where a

@@ -5,6 +5,8 @@
  * A chain in the config region, newest first, linked by one store. The id of a saved text is its
  * offset. A text that is removed is unlinked by one store, too. Then `live` is cleared, for a loop
  * over the texts that is under way. Only the server reads the chain, so the text is freed at once.
+ * Each text also names the newer one beside it, so that it is unlinked without a search. These
+ * names need not be right when a server dies: the next one stores them again (saved_sorted()).
  *
  * O1  The partners of the releases here are the acquires of the next server, in
  *     saved_sorted() and session_saved_each().
@@ -37,6 +39,14 @@ static size_t saved_size(const struct saved *o)
 	return sizeof(*o) + o->path_len + o->text_len;
 }
 
+static void saved_set_newer(struct session *s, config_ref ref, config_ref newer)
+{
+	struct saved *o = saved_at(s, ref);
+
+	if (o)
+		o->newer = newer;
+}
+
 int session_saved_add(struct session *s, const char *path, const char *text,
 		       const uint64_t *refs, unsigned int nr_refs, uint64_t *id)
 {
@@ -60,6 +70,7 @@ int session_saved_add(struct session *s, const char *path, const char *text,
 	o->text_len = (uint32_t)text_len;
 	memcpy(o->bytes, path, path_len);
 	memcpy(o->bytes + path_len, text, text_len);
+	o->newer = 0;
 	/* Relaxed: stored before the release. */
 	atomic_store_explicit(&o->live, 1, memory_order_relaxed);
 	/*
@@ -67,29 +78,32 @@ int session_saved_add(struct session *s, const char *path, const char *text,
 	 * all.
 	 */
 	atomic_store_explicit(&h->saved, ref, memory_order_release);
+	saved_set_newer(s, o->next, ref);
 	*id = ref;
 	return 0;
 }
 
+/* What leads to the text: the head, or the newer text beside it. NULL: it is in no chain. */
+static _Atomic config_ref *saved_link(struct session *s, const struct saved *o, config_ref ref)
+{
+	struct saved *newer = saved_at(s, o->newer);
+	_Atomic config_ref *link = newer ? (_Atomic config_ref *)&newer->next : &s->header->saved;
+
+	return atomic_load_explicit(link, memory_order_relaxed) == ref ? link : NULL;	/* O2 */
+}
+
 void session_saved_remove(struct session *s, uint64_t id)
 {
-	_Atomic config_ref *link = &s->header->saved;
-	config_ref ref;
+	struct saved *o = saved_at(s, id);
+	_Atomic config_ref *link = o ? saved_link(s, o, id) : NULL;
 
-	while ((ref = atomic_load_explicit(link, memory_order_relaxed))) {	/* O2 */
-		struct saved *o = saved_at(s, ref);
-
-		if (!o)
-			return;
-		if (ref == id) {
-			/* O1: a server that dies after this leaves no removed text in the chain. */
-			atomic_store_explicit(link, o->next, memory_order_release);
-			atomic_store_explicit(&o->live, 0, memory_order_relaxed);	/* O2 */
-			session_config_free(s, ref, saved_size(o));
-			return;
-		}
-		link = (_Atomic config_ref *)&o->next;
-	}
+	if (!link)
+		return;
+	/* O1: a server that dies after this leaves no removed text in the chain. */
+	atomic_store_explicit(link, o->next, memory_order_release);
+	saved_set_newer(s, o->next, o->newer);
+	atomic_store_explicit(&o->live, 0, memory_order_relaxed);	/* O2 */
+	session_config_free(s, id, saved_size(o));
 }
 
 /*
@@ -118,6 +132,7 @@ static config_ref *saved_sorted(struct session *s, long *nr)
 	ref = atomic_load_explicit(&s->header->saved, memory_order_acquire);
 	for (i = n - 1; i >= 0; i--) {
 		v[i] = ref;
+		saved_at(s, ref)->newer = i < n - 1 ? v[i + 1] : 0;
 		ref = saved_at(s, ref)->next;
 	}
 	return v;

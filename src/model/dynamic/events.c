@@ -106,12 +106,18 @@ int dynamic_lines(struct model *m, char *text, size_t len,
 
 /* ---- removal ---- */
 
-/* Another one with the same event; NULL: there is none. */
+uint64_t dynamic_name_hash(const char *name)
+{
+	return lookup_hash(0, name, strlen(name));
+}
+
+/* Another one with the same event, the oldest; NULL: there is none. */
 static struct dynamic_event *dynamic_sibling(const struct dynamic_event *d)
 {
+	struct lookup *names = &d->event->model->dynamic_names;
 	struct dynamic_event *other;
 
-	list_each(other, &d->event->model->dynamic_events, node)
+	lookup_each(other, names, d->named.hash, struct dynamic_event, named)
 		if (other != d && other->event == d->event)
 			return other;
 	return NULL;
@@ -131,6 +137,7 @@ int dynamic_remove(struct dynamic_event *d)
 		return err;
 	saved_remove(m, &d->saved);
 	list_del(&d->node);
+	lookup_remove(&m->dynamic_names, &d->named);
 	return 0;
 }
 
@@ -152,37 +159,71 @@ static int split_target(char *word, char **system, char **event)
 	return !*system && !**event ? -EINVAL : 0;
 }
 
-/* Stops at the first event that cannot be removed. */
-static int dynamic_remove_matching(struct model *m, const struct dynamic_kind *kind,
-				   const char *system, const char *event, char *const *words,
-				   unsigned int nr)
+/* What a command to remove names. */
+struct removal {
+	const struct dynamic_kind *kind;	/* NULL: any */
+	char		*system, *event;	/* NULL, "": any */
+	char		*const *words;		/* behind the name */
+	unsigned int	nr;
+	int		err;			/* -ENOENT: none was removed yet */
+};
+
+/* Returns whether to go on: not behind the first event that cannot be removed. */
+static bool removal_take(struct removal *r, struct dynamic_event *d)
+{
+	if ((r->kind && d->kind != r->kind) ||
+	    !d->kind->matches(d, r->system, r->event, r->words, r->nr))
+		return true;
+	r->err = d->kind->remove(d);
+	return !r->err;
+}
+
+static void remove_of_system(struct model *m, struct removal *r)
 {
 	struct dynamic_event *d, *tmp;
-	int err = -ENOENT;
 
-	list_each_safe(d, tmp, &m->dynamic_events, node) {
-		if ((kind && d->kind != kind) || !d->kind->matches(d, system, event, words, nr))
-			continue;
-		err = d->kind->remove(d);
-		if (err)
-			break;
+	list_each_safe(d, tmp, &m->dynamic_events, node)
+		if (!removal_take(r, d))
+			return;
+}
+
+static void remove_named(struct model *m, struct removal *r)
+{
+	struct lookup *names = &m->dynamic_names;
+	struct lookup_node *n = lookup_first(names, dynamic_name_hash(r->event)), *next;
+
+	for (; n; n = next) {
+		next = lookup_next(names, n);
+		if (!removal_take(r, list_entry(n, struct dynamic_event, named)))
+			return;
 	}
+}
+
+static int dynamic_remove_matching(struct model *m, struct removal *r)
+{
+	r->err = -ENOENT;
+	if (*r->event)
+		remove_named(m, r);
+	else
+		remove_of_system(m, r);
 	model_clear_marked(m);
-	return err;
+	return r->err;
 }
 
 static int remove_command(struct model *m, const char *line, const struct dynamic_kind *kind)
 {
-	char *system, *event;
+	struct removal r = { .kind = kind };
 	unsigned int nr;
 	char **words = words_split(line, &nr);
 	int err;
 
 	if (!words)
 		return -ENOMEM;
-	err = split_target(words[0], &system, &event);
+	r.words = words + 1;
+	r.nr = nr - 1;
+	err = split_target(words[0], &r.system, &r.event);
 	if (!err)
-		err = dynamic_remove_matching(m, kind, system, event, words + 1, nr - 1);
+		err = dynamic_remove_matching(m, &r);
 	words_free(words);
 	return err;
 }
@@ -288,6 +329,7 @@ int dynamic_add(struct dynamic_event *d, const char *command)
 	if (!d->event->made)
 		d->event->made = d;
 	list_add_tail(&d->node, &m->dynamic_events);
+	lookup_add(&m->dynamic_names, &d->named, dynamic_name_hash(d->event->name));
 	return 0;
 }
 

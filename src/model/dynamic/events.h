@@ -43,12 +43,15 @@ struct dynamic_kind {
 			   char *const *words, unsigned int nr_words);
 };
 
+/* The hash of those whose events have that name, in model->dynamic_names. */
+uint64_t dynamic_name_hash(const char *name);
 /* Whether code of other events' triggers makes the event: a synthetic event or an event probe. */
 bool event_is_made(const struct event *e);
 
 /* The first member of synth_event and probe. */
 struct dynamic_event {
 	struct list_head	node;		/* in model->dynamic_events */
+	struct lookup_node	named;		/* in model->dynamic_names */
 	const struct dynamic_kind *kind;
 	struct event		*event;
 	uint64_t		saved;		/* R4 */

@@ -337,11 +337,21 @@ static int kprobe_check(struct probe_place *p, struct probe_log *log)
 	return err == -ENOMEM ? err : probe_wrong(log, err, 0, "Failed to register probe event");
 }
 
+static const char *kprobe_symbol(const struct probe_place *p)
+{
+	return p->symbol ? p->symbol : "unknown";
+}
+
 static bool kprobe_is_same(const struct probe_place *a, const struct probe_place *b)
 {
-	const char *x = a->symbol ? a->symbol : "unknown", *y = b->symbol ? b->symbol : "unknown";
+	return !strcmp(kprobe_symbol(a), kprobe_symbol(b)) && a->offset == b->offset;
+}
 
-	return !strcmp(x, y) && a->offset == b->offset;
+static uint64_t kprobe_hash(const struct probe_place *p)
+{
+	const char *symbol = kprobe_symbol(p);
+
+	return lookup_hash(p->offset, symbol, strlen(symbol));
 }
 
 static const struct place_kind kprobe_place = {
@@ -351,6 +361,7 @@ static const struct place_kind kprobe_place = {
 	.expand	= kprobe_expand,
 	.check	= kprobe_check,
 	.same	= kprobe_is_same,
+	.hash	= kprobe_hash,
 };
 
 static int kprobe_create(struct model *m, const char *command, unsigned int id)

@@ -104,17 +104,16 @@ static bool place_is_recorded(const struct probe_log *log, const char *system)
 
 /* ---- the event ---- */
 
+/* The oldest place with the event that the command names. */
 static struct probe_place *place_find(const struct probe_place *p, struct model *m)
 {
+	const uint64_t hash = dynamic_name_hash(p->probe.name);
 	struct dynamic_event *d;
 
-	list_each(d, &m->dynamic_events, node) {
-		const struct probe *other = probe_of(d);
-
-		if (d->kind == p->probe.dyn.kind && !strcmp(other->name, p->probe.name) &&
-		    !strcmp(other->group, p->probe.group))
+	lookup_each(d, &m->dynamic_names, hash, struct dynamic_event, named)
+		if (d->kind == p->probe.dyn.kind && !strcmp(probe_of(d)->name, p->probe.name) &&
+		    !strcmp(probe_of(d)->group, p->probe.group))
 			return place_of(d);
-	}
 	return NULL;
 }
 
@@ -144,11 +143,11 @@ static bool same_expressions(const struct probe *a, const struct probe *b)
 static bool is_there(const struct probe_place *p, const struct place_kind *kind,
 		     const struct event *e)
 {
-	struct dynamic_event *d;
+	struct probe_place *other;
 
-	list_each(d, &e->model->dynamic_events, node)
-		if (d->event == e && kind->same(place_of(d), p) &&
-		    same_expressions(probe_of(d), &p->probe))
+	lookup_each(other, &e->model->places, kind->hash(p), struct probe_place, node)
+		if (other->probe.dyn.event == e && kind->same(other, p) &&
+		    same_expressions(&other->probe, &p->probe))
 			return true;
 	return false;
 }
@@ -198,7 +197,7 @@ static int place_take_event(struct probe_place *p, const struct place_kind *kind
 	p->recorded = old && has_format(old, body);
 	if (p->recorded) {
 		probe->dyn.event = old;
-		old->dynamic = true;
+		event_set_dynamic(old, true);
 	} else if (old && kind->check) {
 		/* A new event replaces the recorded one: not for a command that fails. */
 		err = kind->check(p, log);
@@ -215,7 +214,7 @@ static int place_take_event(struct probe_place *p, const struct place_kind *kind
 static void give_event_back(struct probe_place *p, struct model *m)
 {
 	if (p->recorded)
-		p->probe.dyn.event->dynamic = false;
+		event_set_dynamic(p->probe.dyn.event, false);
 	else if (p->probe.dyn.event)
 		model_remove_event(m, p->probe.dyn.event);
 }
@@ -236,13 +235,15 @@ char *place_line(const struct probe_place *p)
 }
 
 /* Saves the probe's own line: it has the place that a symbol had then. */
-static int add_place(struct probe_place *p)
+static int add_place(struct probe_place *p, const struct place_kind *kind)
 {
 	struct model *m = p->probe.dyn.event->model;
 	char *line = place_line(p);
 	int err = line ? dynamic_add(&p->probe.dyn, line) : -ENOMEM;
 
 	free(line);
+	if (!err)
+		lookup_add(&m->places, &p->node, kind->hash(p));
 	if (!err && m->of_programs)
 		session_probes_defined(m->session);
 	m->probes_stale = true;
@@ -268,7 +269,7 @@ static int register_place(struct probe_place *p, const struct place_kind *kind,
 	if (!err && kind->check && !p->recorded)
 		err = kind->check(p, log);
 	if (!err)
-		err = add_place(p);
+		err = add_place(p, kind);
 	if (err && !old)
 		give_event_back(p, log->model);
 	return err;
@@ -343,11 +344,12 @@ int place_remove(struct dynamic_event *d)
 	struct model *m = d->event->model;
 	int err = dynamic_remove(d);
 
-	if (!err)
-		m->probes_stale = true;
-	if (!err)
-		place_free(place_of(d));
-	return err;
+	if (err)
+		return err;
+	m->probes_stale = true;
+	lookup_remove(&m->places, &place_of(d)->node);
+	place_free(place_of(d));
+	return 0;
 }
 
 void place_destroy(struct dynamic_event *d)

@@ -17,6 +17,7 @@
 
 struct probe_place {
 	struct probe		probe;
+	struct lookup_node	node;		/* in model->places: by place_kind.hash */
 	bool			is_return;
 	/* The probe has a recorded event: what the place names was on the traced machine */
 	bool			recorded;
@@ -54,6 +55,7 @@ struct place_kind {
 	/* Checks the place itself, when all else is right. */
 	int		(*check)(struct probe_place *p, struct probe_log *log);
 	bool		(*same)(const struct probe_place *a, const struct probe_place *b);
+	uint64_t	(*hash)(const struct probe_place *p);	/* Equal for the same places */
 };
 
 /* NULL: the event is not one of a place. */

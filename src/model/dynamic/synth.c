@@ -24,7 +24,7 @@ struct synth_event *synth_find(struct model *m, const char *name)
 {
 	struct dynamic_event *d;
 
-	list_each(d, &m->dynamic_events, node)
+	lookup_each(d, &m->dynamic_names, dynamic_name_hash(name), struct dynamic_event, named)
 		if (d->kind == &synth_kind && !strcmp(synth_of(d)->name, name))
 			return synth_of(d);
 	return NULL;

@@ -234,14 +234,20 @@ static bool uprobe_is_same(const struct probe_place *a, const struct probe_place
 	return same_file(a, b) && a->offset == b->offset;
 }
 
+/* The file does not take part: where its numbers are not known, its path is compared. */
+static uint64_t uprobe_hash(const struct probe_place *p)
+{
+	return lookup_hash(0, &p->offset, sizeof(p->offset));
+}
+
 /* All probes of a place have the same reference counter. */
 static bool uprobe_conflicts(const struct probe_place *p, struct model *m)
 {
-	struct dynamic_event *d;
+	struct probe_place *other;
 
-	list_each(d, &m->dynamic_events, node)
-		if (d->kind == &uprobe_kind && uprobe_is_same(place_of(d), p) &&
-		    place_of(d)->counter != p->counter)
+	lookup_each(other, &m->places, uprobe_hash(p), struct probe_place, node)
+		if (other->probe.dyn.kind == &uprobe_kind && uprobe_is_same(other, p) &&
+		    other->counter != p->counter)
 			return true;
 	return false;
 }
@@ -263,6 +269,7 @@ static const struct place_kind uprobe_place = {
 	.conflicts = uprobe_conflicts,
 	.check	= uprobe_check,
 	.same	= uprobe_is_same,
+	.hash	= uprobe_hash,
 };
 
 static int uprobe_create(struct model *m, const char *command, unsigned int id)

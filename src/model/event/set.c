@@ -29,17 +29,15 @@ static bool set_event_is_new(const struct instance *inst, const struct event *e)
 /*
  * The list has four parts: new dynamic events, the newest first; the other new events; the old
  * events; old dynamic events, the oldest first. Dynamic events are sorted by `order`, because their
- * ids are used again; the others by id.
+ * ids are used again; the others by id. prev NULL: the first of a part.
  */
-static struct event *next_new_dynamic(const struct instance *inst, uint64_t order)
+static struct event *next_new_dynamic(const struct instance *inst, const struct event *prev)
 {
-	struct dynamic_event *d;
-	struct event *e = NULL;
+	const struct list_head *all = &inst->model->made_events;
+	struct list_head *at = prev ? prev->made_node.prev : all->prev;
+	struct event *e = at != all ? list_entry(at, struct event, made_node) : NULL;
 
-	list_each(d, &inst->model->dynamic_events, node)
-		if (d->event->order < order && d->event->order > inst->born)
-			e = d->event;
-	return e;
+	return e && e->order > inst->born ? e : NULL;
 }
 
 static struct event *next_new(const struct instance *inst, int id)
@@ -66,14 +64,13 @@ static struct event *next_old(const struct instance *inst, uint32_t id)
 	return NULL;
 }
 
-static struct event *next_old_dynamic(const struct instance *inst, uint64_t order)
+static struct event *next_old_dynamic(const struct instance *inst, const struct event *prev)
 {
-	struct dynamic_event *d;
+	const struct list_head *all = &inst->model->made_events;
+	struct list_head *at = prev ? prev->made_node.next : all->next;
+	struct event *e = at != all ? list_entry(at, struct event, made_node) : NULL;
 
-	list_each(d, &inst->model->dynamic_events, node)
-		if (d->event->order > order && d->event->order <= inst->born)
-			return d->event;
-	return NULL;
+	return e && e->order <= inst->born ? e : NULL;
 }
 
 struct event *event_next(struct instance *inst, const struct event *prev)
@@ -83,15 +80,15 @@ struct event *event_next(struct instance *inst, const struct event *prev)
 	if (inst->name && !inst->born)
 		inst->born = inst->model->last_order;
 	if (prev && prev->dynamic && !set_event_is_new(inst, prev))
-		return next_old_dynamic(inst, prev->order);
+		return next_old_dynamic(inst, prev);
 	if (!prev || prev->dynamic)
-		e = next_new_dynamic(inst, prev ? prev->order : UINT64_MAX);
+		e = next_new_dynamic(inst, prev);
 	if (!e && (!prev || set_event_is_new(inst, prev)))
 		e = next_new(inst,
 			     prev && !prev->dynamic ? prev->id - 1 : (int)inst->model->max_id);
 	if (!e)
 		e = next_old(inst, prev && !set_event_is_new(inst, prev) ? prev->id + 1u : 0);
-	return e ? e : next_old_dynamic(inst, 0);
+	return e ? e : next_old_dynamic(inst, NULL);
 }
 
 /* NULL means any. */
@@ -125,6 +122,10 @@ static int switch_events(struct instance *inst, const struct pattern *p, bool on
 	bool any = false;
 	int err, first = 0;
 
+	if (p->system && p->event) {
+		e = model_find_event(inst->model, p->system, p->event);
+		return e && event_has_enable(e) ? switch_event(inst, e, on) : -EINVAL;
+	}
 	while ((e = event_next(inst, e))) {
 		if (!set_event_matches(p, e))
 			continue;

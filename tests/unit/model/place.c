@@ -8,6 +8,7 @@
 #include "fixture.h"
 #include "model/dynamic/place.h"
 #include "model/errlog.h"
+#include "model/event/set.h"
 #include "model/symbols.h"
 #include "plane/plane.h"
 
@@ -280,6 +281,30 @@ static void several_probes_have_one_event(void **state)
 	assert_lists(f, "");
 }
 
+static void events_are_listed_newest_first_also_if_an_old_one_gets_a_place(void **state)
+{
+	struct fixture *f = *state;
+	struct event *e;
+
+	add(f, "p:g/first FILE:1");
+	add(f, "p:g/next FILE:2");
+	add(f, "p:g/last FILE:3");
+	add(f, "p:g/first FILE:4");
+	assert_prints(event_available_print(f->top, out),
+		      "g:last\ng:next\ng:first\ntest:all\ntest:other\nmore:third\n");
+	assert_int_equal(event_set_enable(f->top, model_find_system(f->model, "g"), true), 0);
+	assert_prints(event_set_print(f->top, out), "g:last\ng:next\ng:first\n");
+	assert_int_equal(event_set_word(f->top, "!g:next"), 0);
+	assert_int_equal(event_set_word(f->top, "g:none"), -EINVAL);
+	assert_prints(event_set_print(f->top, out), "g:last\ng:first\n");
+	e = model_find_event(f->model, "g", "next");
+	assert_false(event_file_find(f->top, e)->enabled);
+	event_set_clear(f->top);
+	assert_int_equal(command(f, "-:first"), 0);
+	assert_lists(f, "p:g/next FILE:0x0000000000000002\np:g/last FILE:0x0000000000000003\n");
+	assert_int_equal(command(f, "-:first"), -ENOENT);
+}
+
 static void a_function_of_a_file_can_be_named(void **state)
 {
 	struct fixture *f = *state;
@@ -430,6 +455,7 @@ int main(void)
 		TEST(the_format_is_the_kernels),
 		TEST(what_is_wrong_is_told_with_its_place),
 		TEST(several_probes_have_one_event),
+		TEST(events_are_listed_newest_first_also_if_an_old_one_gets_a_place),
 		TEST(a_function_of_a_file_can_be_named),
 		TEST(an_argument_beyond_the_entry_has_no_register),
 		TEST(a_probe_that_is_never_hit_is_told),
