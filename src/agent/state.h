@@ -235,6 +235,17 @@ uint32_t stack_levels(const struct agent_thread *t, const uintptr_t *frames, uin
 		      uintptr_t sp);
 /* The callers of the function with this frame, as addresses in the session. -> how many */
 uint32_t stack_walk(struct agent_thread *t, const void *frame, uint64_t *out, uint32_t max);
+/*
+ * The same for the stack tracer, and where each return address lies. slot: that of the function's
+ * own one. out->nr 0: it is not on the thread's own stack.
+ */
+void stack_depths(struct agent_thread *t, const void *frame, uintptr_t slot,
+		  struct stack_depths *out);
+/*
+ * Whether a call at this stack pointer may be deeper than the stack tracer has seen. What is read
+ * may be stale (emit.c, E1).
+ */
+bool stack_may_be_deepest(const struct agent_thread *t, const struct plan *plan, uintptr_t sp);
 
 /* Whether it is on the alternate stack that handlers run on now. Async-signal-safe. */
 static inline bool stack_alternate(uintptr_t addr)

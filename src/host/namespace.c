@@ -118,6 +118,10 @@ static void mount_extras(void)
 	 */
 	if (!access(TRACING "/kallsyms", F_OK))
 		mount(TRACING "/kallsyms", "/proc/kallsyms", NULL, MS_BIND, NULL);
+	/* trace-cmd stack switches the stack tracer there, on kernels that have one. */
+	if (!access(TRACING "/stack_tracer_enabled", F_OK))
+		mount(TRACING "/stack_tracer_enabled", "/proc/sys/kernel/stack_tracer_enabled",
+		      NULL, MS_BIND, NULL);
 	fd = mkstemp(name);
 	if (fd < 0)
 		return;

@@ -304,6 +304,7 @@ struct plan {
 	uint32_t	key_end;	/* PLAN_COUNT_KEY1: a record has at least so many bytes */
 	/* struct plan: the triggers that run merged by time (R28); 0: none */
 	config_ref	merged;
+	data_ref	deepest;	/* PLAN_WANTS_DEPTH: struct stack_deepest */
 };
 
 /*
@@ -314,6 +315,9 @@ enum plan_wants {
 	PLAN_WANTS_STACK = 1 << 0,	/* a trigger stacktrace, a stack as a key or a variable */
 	/* All arms are ARM_SECTION: outside a section there is nothing to do */
 	PLAN_ONLY_SECTIONS = 1 << 1,
+	/* For functions: how deep the stack is, if it is deeper than plan.deepest says */
+	PLAN_WANTS_DEPTH = 1 << 2,
+	PLAN_ONLY_DEPTH	= 1 << 3,	/* and nothing else is to be done */
 };
 
 /* Kinds of plans. hit() or hit_plain() has a short way for each but PLAN_ANY. */
@@ -383,6 +387,8 @@ enum trigger_kind {
 	/* For an event probe: its code makes a hit of its event */
 	TRIGGER_PROBE,
 	TRIGGER_DUMP, TRIGGER_CPUDUMP,	/* Commands of functions: the server writes a buffer out */
+	/* The stack tracer: state is a struct stack_deepest */
+	TRIGGER_DEEPEST,
 };
 
 enum trigger_arm_flags {
@@ -973,6 +979,50 @@ struct hit_repeat {
 		_Atomic uint64_t ip, parent_ip;
 	} calls[REPEAT_CALLS];		/* the call, by that number */
 };
+
+/*
+ * The stack tracer: where on its stack each return address of the deepest stack lies, innermost
+ * first. `at`: bytes from there to the stack's end.
+ */
+enum { STACK_DEEPEST = 320, STACK_REPORTS = 16 };
+
+struct stack_depths {
+	uint32_t	nr;
+	uint32_t	pad;
+	uint32_t	at[STACK_DEEPEST];
+	uint64_t	ip[STACK_DEEPEST];
+};
+
+/*
+ * One word says how deep the deepest stack is and which report has it. A call that is deeper takes
+ * a free report, fills it, and then changes the word. So there is always a whole report, and no
+ * thread waits. A thread that is killed meanwhile leaves a report taken.
+ */
+struct stack_deepest {
+	_Atomic uint64_t word;		/* stack_word() */
+	uint64_t	pad[7];
+	struct stack_report {
+		_Atomic uint32_t taken;
+		uint32_t	pad;
+		struct stack_depths depths;
+	} reports[STACK_REPORTS];
+};
+
+/* report: 1 + its index, 0: none */
+static inline uint64_t stack_word(uint64_t bytes, uint32_t report)
+{
+	return bytes << 8 | report;
+}
+
+static inline uint64_t stack_word_bytes(uint64_t word)
+{
+	return word >> 8;
+}
+
+static inline uint32_t stack_word_report(uint64_t word)
+{
+	return (uint32_t)(word & 0xff);
+}
 
 /* Working memory for one level of hits, so that nothing large lies on a traced program's stack. */
 struct hit_scratch {

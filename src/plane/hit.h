@@ -8,6 +8,7 @@
  *     hit_pids.c         set_event_pid, set_ftrace_pid and their like; children that follow
  *                        (event-fork, function-fork)
  *     hit_function.c     what only calls of functions have: sections, func-no-repeats, commands
+ *     action/deepest.c   the stack tracer: the deepest stack at a call
  *     action/stage.c     hits that go whole to a ring, for triggers that run later (R28)
  *     action/synth.c     synthetic events: a hit inside the hit, and its records, which wait
  *
@@ -209,6 +210,11 @@ bool hit_function_refuse(const struct run *r, const struct arm *arm, struct inst
 uint64_t hit_function_ask(const struct run *r, const struct plan *plan);
 /* TRIGGER_FUNCTION. */
 void hit_function_command(struct run *r, const struct trigger_arm *t, struct instance_state *inst);
+
+/* ---- action/deepest.c ---- */
+
+/* TRIGGER_DEEPEST: keeps the call's stack if it is the deepest one. */
+void hit_deepest(const struct run *r, const struct trigger_arm *t);
 
 /* ---- action/stage.c ---- */
 

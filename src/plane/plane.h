@@ -131,6 +131,8 @@ struct hit {
 	bool		section;
 	/* For a function: a thread of the process has been woken and does not run yet */
 	bool		woken;
+	/* For a function: the stack may be the deepest one. NULL: it is not, or nobody asks */
+	const struct stack_depths *depths;
 	/*
 	 * For a function: hit() does nothing but return which instances want it, whether they are
 	 * tracing or not

@@ -100,6 +100,7 @@ static void release_edit(struct tree_file *f)
 
 FILTER(filter, FTRACE_FILE_FILTER)
 FILTER(notrace, FTRACE_FILE_NOTRACE)
+FILTER(stack, FTRACE_FILE_STACK)
 FILTER(graph, FTRACE_FILE_GRAPH)
 FILTER(graph_notrace, FTRACE_FILE_GRAPH_NOTRACE)
 
@@ -149,6 +150,7 @@ const struct file_kind ftrace_top_kinds[] = {
 	LIST("enabled_functions", enabled),
 	EDIT("set_graph_function", graph),
 	EDIT("set_graph_notrace", graph_notrace),
+	EDIT("stack_trace_filter", stack),
 	LIST("touched_functions", touched),
 	{ 0 }
 };

@@ -88,6 +88,7 @@ static int file_at(struct place *p, const struct file_kind *kind)
 const struct root_kinds tree_root_kinds[] = {
 	{ top_kinds, true },	  { dynamic_kinds, true },
 	{ ftrace_top_kinds, true }, { profile_kinds, true },
+	{ stack_kinds, true },
 	{ instance_kinds, false }, { tracer_kinds, false },
 	{ top_tracer_kinds, true }, { ftrace_kinds, false },
 	{ buffer_kinds, false },	  { NULL, false },

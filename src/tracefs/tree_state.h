@@ -169,6 +169,7 @@ extern const struct file_kind tracer_kinds[], top_tracer_kinds[];	/* tracer_file
 extern const struct file_kind dynamic_kinds[];				/* dynamic_files.c */
 /* trace_stat.c: for the top; for trace_stat/ */
 extern const struct file_kind profile_kinds[], stat_kind, stat_all_kind;
+extern const struct file_kind stack_kinds[];				/* stack_files.c */
 /* ftrace_files.c: for an instance; for the top */
 extern const struct file_kind ftrace_kinds[], ftrace_top_kinds[];
 

@@ -12,6 +12,7 @@
 #include "agent/emit/emit.h"
 #include "agent/thread/guarded.h"
 #include "agent/emit/shortcut.h"
+#include "agent/graph/graph.h"
 #include "agent/state.h"
 #include "agent/syscall.h"
 #include "agent/emit/way.h"
@@ -82,7 +83,7 @@ static inline bool wants_stack(uint32_t id)
 
 	if (!plan)
 		return false;
-	if (__builtin_expect(plan->wants & PLAN_WANTS_STACK, 0))
+	if (__builtin_expect(plan->wants & (PLAN_WANTS_STACK | PLAN_WANTS_DEPTH), 0))
 		return true;
 	/* A plain event has one arm, which records or counts: most events are like that. */
 	if (__builtin_expect(plan->nr_arms == 1, 1)) {
@@ -196,14 +197,40 @@ static inline bool slot_stays(const struct agent_thread *t)
 	return __builtin_expect(agent_slot(t) != NULL, 1);
 }
 
+/*
+ * For the stack tracer, whose hits are calls of functions. NULL: it does not ask, or there is no
+ * memory, which is counted.
+ */
+static struct stack_depths *depths_take(struct agent_thread *t, const struct hit *h,
+					const void *frame)
+{
+	const struct plan *plan = plan_glimpse(h->entry);
+	const struct site_call *c =
+		(const void *)((const char *)frame - offsetof(struct site_call, next));
+	struct stack_depths *depths;
+
+	if (!plan || !(plan->wants & PLAN_WANTS_DEPTH) || !emit_is_function(h->entry) ||
+	    !stack_may_be_deepest(t, plan, (uintptr_t)c->slot - sizeof(void *)))
+		return NULL;
+	depths = large_get(t, sizeof(*depths));
+	if (depths)
+		stack_depths(t, frame, (uintptr_t)c->slot, depths);
+	return depths;
+}
+
 static __attribute__((noinline)) uint64_t hit_with_stack(struct agent_thread *t, struct slot *slot,
 							 struct hit *h, const void *frame)
 {
-	uint64_t stack[AGENT_STACK];
+	struct stack_depths *depths = depths_take(t, h, frame);
+	uint64_t stack[AGENT_STACK], done;
 
 	h->nr_stack = stack_walk(t, frame, stack, AGENT_STACK);
 	h->stack = stack;
-	return slot_stays(t) ? guarded_hit(&agent.plane, slot, h, &t->resume) : 0;
+	h->depths = depths;
+	done = slot_stays(t) ? guarded_hit(&agent.plane, slot, h, &t->resume) : 0;
+	if (depths)
+		large_put(t, depths);
+	return done;
 }
 
 /* Before hit(). False: there must be no hit. */

@@ -54,19 +54,26 @@ static inline uint32_t site_word(const struct site_table *table, uintptr_t ip)
 }
 
 /*
- * Whether all instances want calls in sections only, and the thread is in none. What is read may be
- * stale (emit.c, E1).
+ * Whether there is nothing to do: all instances want calls in sections only, and the thread is in
+ * none; or only the stack tracer asks, and the stack is not that deep. What is read may be stale
+ * (emit.c, E1).
  */
 static inline bool site_out_of_section(const struct agent_thread *t, uint32_t entry)
 {
+	const struct plan *plan;
 	config_ref ref;
 
 	if (t->section.on || section_wakeup_pending())
 		return false;
 	/* Relaxed: E1 of emit.c. */
 	ref = atomic_load_explicit(&plane_event(&agent.plane, entry)->plan, memory_order_relaxed);
-	return ref && ref + sizeof(struct plan) <= agent.plane.config_size &&
-	       (((const struct plan *)plane_config(&agent.plane, ref))->wants & PLAN_ONLY_SECTIONS);
+	if (!ref || ref + sizeof(struct plan) > agent.plane.config_size)
+		return false;
+	plan = plane_config(&agent.plane, ref);
+	if (__builtin_expect(!(plan->wants & (PLAN_ONLY_SECTIONS | PLAN_ONLY_DEPTH)), 1))
+		return false;
+	return (plan->wants & PLAN_ONLY_SECTIONS) ||
+	       !stack_may_be_deepest(t, plan, (uintptr_t)__builtin_frame_address(0));
 }
 
 /* The table with that address; NULL: none. */

@@ -106,7 +106,9 @@ uint32_t stack_levels(const struct agent_thread *t, const uintptr_t *frames, uin
 	return nr;
 }
 
-uint32_t stack_walk(struct agent_thread *t, const void *frame, uint64_t *out, uint32_t max)
+/* at NULL: nobody asks where they lie. */
+static uint32_t walk(struct agent_thread *t, const void *frame, uint64_t *out, uint32_t *at,
+		     uint32_t max)
 {
 	uintptr_t fp = (uintptr_t)frame,
 		  end = on_own(t, fp) ? t->stack_high : (fp | (PAGE - 1)) + 1;
@@ -119,12 +121,53 @@ uint32_t stack_walk(struct agent_thread *t, const void *frame, uint64_t *out, ui
 
 		if (!dso_code(t, (ret == word[1] ? graph_looked_up(&word[1]) : ret) - 1, &out[nr]))
 			break;
+		if (at)
+			at[nr] = (uint32_t)(t->stack_high - (uintptr_t)&word[1]);
 		out[nr++]++;
 		if (word[0] <= fp)
 			break;
 		fp = word[0];
 	}
 	return nr;
+}
+
+uint32_t stack_walk(struct agent_thread *t, const void *frame, uint64_t *out, uint32_t max)
+{
+	return walk(t, frame, out, NULL, max);
+}
+
+/*
+ * S5  As in the kernel, the function itself counts from the word below its return address: nothing
+ *     of its own frame is there yet. The first frames of the walk are the agent's copies, below the
+ *     slot, so they count as being there.
+ */
+void stack_depths(struct agent_thread *t, const void *frame, uintptr_t slot,
+		  struct stack_depths *out)
+{
+	const uintptr_t own = t->stack_high - slot;
+
+	out->nr = 0;
+	if (!on_own(t, slot) || stack_alternate(slot) || own > UINT32_MAX / 2)
+		return;
+	out->nr = walk(t, frame, out->ip, out->at, STACK_DEEPEST);
+	for (uint32_t i = 0; i < out->nr && out->at[i] > own; i++)
+		out->at[i] = (uint32_t)own;
+	if (out->nr)
+		out->at[0] = (uint32_t)(own + sizeof(void *));
+}
+
+bool stack_may_be_deepest(const struct agent_thread *t, const struct plan *plan, uintptr_t sp)
+{
+	const struct stack_deepest *d;
+
+	/* 0: the plan is stale. */
+	if (!plan->deepest || plan->deepest + sizeof(*d) > agent.plane.data_size)
+		return true;
+	d = plane_given(&agent.plane, plan->deepest);
+	/* Relaxed: hit_deepest() looks again. */
+	return on_own(t, sp) && !stack_alternate(sp) &&
+	       t->stack_high - sp > stack_word_bytes(atomic_load_explicit(&d->word,
+									  memory_order_relaxed));
 }
 
 struct agent_region *agent_alternate(void)

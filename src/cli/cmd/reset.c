@@ -154,6 +154,9 @@ static void reset_functions(struct access *a, const char *dir)
 	};
 
 	reset_put(a, dir, "function_profile_enabled", "0\n");
+	reset_put(a, dir, "stack_tracer_enabled", "0\n");
+	reset_put(a, dir, "stack_max_size", "0\n");
+	reset_put(a, dir, "stack_trace_filter", "");
 	remove_commands(a, dir);
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
 		reset_put(a, dir, files[i], "");

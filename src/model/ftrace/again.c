@@ -105,6 +105,21 @@ static int inherit_graph(struct ftrace *ft, enum ftrace_list which, const struct
 	return ftrace_save_graph(ft, which);
 }
 
+static int inherit_stack(struct ftrace *ft, const struct ftrace_page *old, struct ftrace_page *page)
+{
+	struct ftrace_hash *new;
+	int err = inherit(ft->stack.hashes.filter, old, page, &new);
+
+	if (err || !new)
+		return err;
+	err = ftrace_hashes_replace(ft, &ft->stack.hashes, new, NULL);
+	if (err) {
+		ftrace_hash_destroy(new);
+		return err;
+	}
+	return ftrace_save_stack_filter(ft);
+}
+
 int ftrace_page_inherit(struct ftrace *ft, const struct ftrace_page *old, struct ftrace_page *page)
 {
 	struct instance *inst;
@@ -115,5 +130,5 @@ int ftrace_page_inherit(struct ftrace *ft, const struct ftrace_page *old, struct
 			err = inherit_instance(ft, inst->ftrace, old, page);
 	for (int i = 0; !err && i < 2; i++)
 		err = inherit_graph(ft, (enum ftrace_list)i, old, page);
-	return err;
+	return err ? err : inherit_stack(ft, old, page);
 }

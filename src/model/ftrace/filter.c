@@ -2,9 +2,9 @@
 /*
  * filter.c - the files that choose functions: words, copies, and choices that wait for their DSO
  *
- * set_ftrace_filter, set_ftrace_notrace, set_graph_function, set_graph_notrace. A write takes one
- * word. Each word changes the copy that the open file has. Function commands (command.c) and
- * choices that wait for a DSO take effect at once.
+ * set_ftrace_filter, set_ftrace_notrace, set_graph_function, set_graph_notrace and
+ * stack_trace_filter. A write takes one word. Each word changes the copy that the open file has.
+ * Function commands (command.c) and choices that wait for a DSO take effect at once.
  *
  * A C++ function's name contains blanks and colons. In quotes, "ns::f(int)":traceoff, they are part
  * of the pattern, which is compared only with demangled names.
@@ -40,8 +40,14 @@ static bool is_graph(enum ftrace_file file)
 
 static enum ftrace_list list_of(enum ftrace_file file)
 {
-	return file == FTRACE_FILE_FILTER || file == FTRACE_FILE_GRAPH ? FTRACE_FILTER
-								       : FTRACE_NOTRACE;
+	return file == FTRACE_FILE_NOTRACE || file == FTRACE_FILE_GRAPH_NOTRACE ? FTRACE_NOTRACE
+										: FTRACE_FILTER;
+}
+
+/* Only the files of an instance have choices that wait for a DSO. */
+static bool has_mods(enum ftrace_file file)
+{
+	return file == FTRACE_FILE_FILTER || file == FTRACE_FILE_NOTRACE;
 }
 
 static struct ftrace_hash **ftrace_filter_hash_of(struct ftrace *ft, struct ftrace_instance *fi,
@@ -49,6 +55,8 @@ static struct ftrace_hash **ftrace_filter_hash_of(struct ftrace *ft, struct ftra
 {
 	if (is_graph(file))
 		return &ft->graph[list_of(file)];
+	if (file == FTRACE_FILE_STACK)
+		return &ft->stack.hashes.filter;
 	return list_of(file) == FTRACE_FILTER ? &fi->hashes.filter : &fi->hashes.notrace;
 }
 
@@ -364,6 +372,9 @@ static int filter_word(struct ftrace_edit *e, char *word)
 		return n ? (n < 0 ? n : 0) : -EINVAL;
 	}
 	command = strsep(&rest, ":");
+	/* As in the kernel: stack_trace_filter belongs to no instance, so it has no commands. */
+	if (e->file == FTRACE_FILE_STACK)
+		return -ENODEV;
 	if (!strcmp(command, "mod"))
 		return mod_word(e, function, rest);
 	if (e->file != FTRACE_FILE_FILTER)
@@ -480,7 +491,7 @@ struct ftrace_edit *ftrace_edit_open(struct instance *inst, enum ftrace_file fil
 		free(e);
 		return NULL;
 	}
-	if (truncate && !is_graph(file)) {
+	if (truncate && has_mods(file)) {
 		ftrace_mods_clear(fi, list_of(file));
 		ftrace_save_mods(fi, list_of(file));
 	}
@@ -528,10 +539,29 @@ static int put_graph(struct ftrace *ft, enum ftrace_list which, struct ftrace_ha
 	return err ? err : ftrace_save_graph(ft, which);
 }
 
+static int put_stack(struct ftrace *ft, struct ftrace_hash *h)
+{
+	struct ftrace_hash *new = h;
+	int err;
+
+	if (ftrace_hash_empty(h)) {
+		ftrace_hash_destroy(h);
+		new = NULL;
+	}
+	err = ftrace_hashes_replace(ft, &ft->stack.hashes, new, NULL);
+	if (err) {
+		ftrace_hash_destroy(new);
+		return err;
+	}
+	return ftrace_save_stack_filter(ft);
+}
+
 static int ftrace_filter_put(struct ftrace_edit *e, struct ftrace_hash *h)
 {
 	const enum ftrace_list which = list_of(e->file);
 
+	if (e->file == FTRACE_FILE_STACK)
+		return put_stack(e->ft, h);
 	return is_graph(e->file) ? put_graph(e->ft, which, h) :
 	       ftrace_filter_put_in_place(e->ft, e->fi, which, h);
 }
@@ -610,7 +640,7 @@ void ftrace_print_file(struct instance *inst, enum ftrace_file file, FILE *out)
 		print_ordered(ft, h, out);
 	else
 		print_sites(ft, h, out);
-	if (!fi || is_graph(file))
+	if (!fi || !has_mods(file))
 		return;
 	list_each(mod, &fi->mods[list_of(file)], node)
 		fprintf(out, "%s%s:mod:%s\n", mod->function, *mod->function == '"' ? "\"" : "",

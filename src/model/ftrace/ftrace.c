@@ -7,6 +7,7 @@
 #include "model/demangle.h"
 #include "model/ftrace/groups.h"
 #include "model/ftrace/profile.h"
+#include "model/ftrace/stack.h"
 
 struct ftrace *ftrace_of(struct model *m)
 {
@@ -80,6 +81,8 @@ void ftrace_instance_destroy(struct instance *inst)
 	ftrace_ops_disable(&fi->function);
 	if (m->ftrace && m->ftrace->profiled.inst == inst)
 		ftrace_ops_disable(&m->ftrace->profiled);
+	if (m->ftrace && m->top == inst)
+		ftrace_stack_end(m->ftrace);
 	ftrace_triggers_end(inst);
 	ftrace_ops_disable(&fi->triggers);
 	function_commands_destroy(fi);
@@ -109,6 +112,7 @@ void ftrace_destroy(struct model *m)
 		ftrace_sites_remove(m, page);
 	ftrace_groups_destroy(ft);
 	ftrace_profile_destroy(ft);
+	ftrace_hash_destroy(ft->stack.hashes.filter);
 	ftrace_hash_destroy(ft->graph[FTRACE_FILTER]);
 	ftrace_hash_destroy(ft->graph[FTRACE_NOTRACE]);
 	demangler_destroy(ft->demangler);

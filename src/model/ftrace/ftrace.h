@@ -88,6 +88,7 @@ enum ftrace_ops_kind {
 	FTRACE_OPS_COMMAND,
 	FTRACE_OPS_TRIGGER,	/* Triggers on the event ftrace:function */
 	FTRACE_OPS_PROFILE,
+	FTRACE_OPS_STACK,	/* the stack tracer */
 };
 
 struct ftrace_hashes {
@@ -192,6 +193,15 @@ struct ftrace_instance {
 /* What function_profile_enabled has. */
 enum ftrace_profile_mode { FTRACE_PROFILE_OFF, FTRACE_PROFILE_ON, FTRACE_PROFILE_DETAILS };
 
+/* The stack tracer (stack.h). */
+struct ftrace_stack {
+	bool		on;
+	data_ref	deepest;	/* struct stack_deepest; 0: it was never on */
+	struct ftrace_hashes hashes;	/* stack_trace_filter */
+	struct ftrace_ops ops;		/* inst NULL: it was never on */
+	uint64_t	saved, filter_saved;	/* R4 */
+};
+
 struct ftrace {
 	struct model	*model;
 	struct list_head pages;		/* in the order in which they came */
@@ -204,6 +214,7 @@ struct ftrace {
 	/* The profile of the last time that it was on; NULL: it never was */
 	struct ftrace_profile *profile_data;
 	config_ref	graph_config;	/* The struct graph_config that programs see; 0: none yet */
+	struct ftrace_stack stack;
 	struct ftrace_ops profiled;	/* With the hashes of the top; inst NULL: it was never on */
 	/* Programs can be traced: the files exist even without a site */
 	bool		offered;
@@ -341,6 +352,7 @@ int ftrace_ops_new_page(struct ftrace *ft, struct ftrace_page *page);
 enum ftrace_file {
 	FTRACE_FILE_FILTER,
 	FTRACE_FILE_NOTRACE,
+	FTRACE_FILE_STACK,	/* stack_trace_filter */
 	FTRACE_FILE_GRAPH,
 	FTRACE_FILE_GRAPH_NOTRACE
 };
@@ -418,6 +430,7 @@ int ftrace_graph_publish(struct model *m);
 int ftrace_save_hash(struct ftrace_instance *fi, enum ftrace_list which);
 int ftrace_save_mods(struct ftrace_instance *fi, enum ftrace_list which);
 int ftrace_save_graph(struct ftrace *ft, enum ftrace_list which);
+int ftrace_save_stack_filter(struct ftrace *ft);
 int ftrace_save_batch(struct function_command *p, struct ftrace_batch *b);
 /*
  * Called by model_restore(): whether it is a saved text of function tracing. It is then restored,

@@ -12,6 +12,7 @@
 #include "model/event/wants.h"
 #include "model/ftrace/group.h"
 #include "model/ftrace/profile.h"
+#include "model/ftrace/stack.h"
 #include "model/instance/options.h"
 #include "model/instance/pids.h"
 #include "model/trigger/trigger.h"
@@ -19,7 +20,7 @@
 
 /* A plan that is being made: the memory behind its header, with the first `nr` places filled. */
 struct building {
-	enum ftrace_ops_kind kinds[3];	/* which ops have an arm */
+	enum ftrace_ops_kind kinds[4];	/* which ops have an arm */
 	uint32_t	nr_kinds;
 	uint32_t	nr_arms, nr_triggers;
 	struct arm	*arms;		/* NULL: arms are only counted */
@@ -137,6 +138,16 @@ static uint32_t add_profile(struct building *b, const struct ftrace_ops *ops)
 	return ARM_FUNCTION | ARM_NEED_RECORD;
 }
 
+static uint32_t add_stack(struct building *b, const struct ftrace_ops *ops)
+{
+	struct trigger_arm *out = next_trigger(b);
+
+	if (out)
+		ftrace_stack_arm(ops->inst->model->ftrace, out);
+	b->wants |= PLAN_WANTS_DEPTH;
+	return ARM_FUNCTION;
+}
+
 /* ---- Arms ---- */
 
 static void add_arm(struct building *b, const struct ftrace_ops *ops)
@@ -148,6 +159,8 @@ static void add_arm(struct building *b, const struct ftrace_ops *ops)
 		flags = add_triggers(b, ops);
 	else if (ops->kind == FTRACE_OPS_PROFILE)
 		flags = add_profile(b, ops);
+	else if (ops->kind == FTRACE_OPS_STACK)
+		flags = add_stack(b, ops);
 	else if (ops->kind == FTRACE_OPS_COMMAND)
 		b->nr_triggers += function_command_arms(
 			ops->priv, b->arms ? &b->triggers[first] : NULL, b->arms ? UINT32_MAX : 0);
@@ -181,6 +194,13 @@ static bool only_sections(const struct plan *plan)
 	return only;
 }
 
+static uint32_t only_depth(const struct plan *plan)
+{
+	const bool only = (plan->wants & PLAN_WANTS_DEPTH) && plan->nr_arms == 1;
+
+	return only ? PLAN_ONLY_DEPTH : 0;
+}
+
 /* `as`: which kinds of ops have an arm. If no ops has one, the plan is 0. */
 static int ftrace_plan_build(struct model *m, const struct building *as, uint32_t event,
 			     struct ftrace_ops *const *ops, uint32_t nr, struct ftrace_plan *out)
@@ -207,6 +227,8 @@ static int ftrace_plan_build(struct model *m, const struct building *as, uint32_
 	add_arms(&b, ops, nr);
 	plan->wants =
 		b.wants | plan_find_wants(m, plan) | (only_sections(plan) ? PLAN_ONLY_SECTIONS : 0);
+	plan->wants |= only_depth(plan);
+	plan->deepest = plan->wants & PLAN_WANTS_DEPTH ? m->ftrace->stack.deepest : 0;
 	return 0;
 }
 
@@ -231,7 +253,8 @@ static void ftrace_plan_put(struct model *m, uint32_t entry, struct ftrace_plan 
 }
 
 static const struct building as_function = {
-	.kinds = { FTRACE_OPS_FUNCTION, FTRACE_OPS_TRIGGER, FTRACE_OPS_COMMAND }, .nr_kinds = 3,
+	.kinds = { FTRACE_OPS_FUNCTION, FTRACE_OPS_TRIGGER, FTRACE_OPS_COMMAND, FTRACE_OPS_STACK },
+	.nr_kinds = 4,
 };
 static const struct building as_profile = { .kinds = { FTRACE_OPS_PROFILE }, .nr_kinds = 1 };
 static const struct building as_graph = { .kinds = { FTRACE_OPS_GRAPH }, .nr_kinds = 1 };

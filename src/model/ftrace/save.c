@@ -10,6 +10,8 @@
  *     #ftrace/graph_function, graph_notrace                addresses, in their order
  *     #ftrace/profile                                      on or off, the size of its map, which is
  *                                                          its ref
+ *     #ftrace/stack_tracer                                 on or off; its ref: struct stack_deepest
+ *     #ftrace/stack_filter                                 addresses, as in filter
  *     #ftrace/group                                        groups_save.c
  *
  * Sets are saved as addresses, so that they are right before the sites exist again.
@@ -21,13 +23,15 @@
 
 #include "model/ftrace/groups.h"
 #include "model/ftrace/profile.h"
+#include "model/ftrace/stack.h"
 #include "model/text_memory.h"
 
 static const char *const hash_paths[] = { "#ftrace/filter", "#ftrace/notrace" };
 static const char *const mod_paths[] = { "#ftrace/filter_mods", "#ftrace/notrace_mods" };
 static const char *const graph_paths[] = { "#ftrace/graph_function", "#ftrace/graph_notrace" };
 static const char profile_path[] = "#ftrace/profile", command_path[] = "#ftrace/command",
-		  group_path[] = "#ftrace/group";
+		  group_path[] = "#ftrace/group", stack_path[] = "#ftrace/stack_tracer",
+		  stack_filter_path[] = "#ftrace/stack_filter";
 
 /* Replaces a saved text; text NULL: by none. */
 static int save(struct model *m, struct instance *inst, const char *path, const char *text,
@@ -97,6 +101,12 @@ int ftrace_save_graph(struct ftrace *ft, enum ftrace_list which)
 {
 	return save_addresses(ft->model, ft->model->top, graph_paths[which], ft->graph[which],
 			      &ft->graphs_saved[which]);
+}
+
+int ftrace_save_stack_filter(struct ftrace *ft)
+{
+	return save_addresses(ft->model, ft->model->top, stack_filter_path,
+			      ft->stack.hashes.filter, &ft->stack.filter_saved);
 }
 
 int ftrace_save_mods(struct ftrace_instance *fi, enum ftrace_list which)
@@ -200,6 +210,16 @@ static int restore_graph(struct ftrace *ft, enum ftrace_list which, const char *
 	return ftrace_save_graph(ft, which);
 }
 
+static int restore_stack_filter(struct ftrace *ft, const char *text)
+{
+	struct ftrace_hash *h;
+	int err = read_addresses(text, false, &h);
+
+	if (!err)
+		err = ftrace_hashes_replace(ft, &ft->stack.hashes, h, NULL);
+	return err ? err : ftrace_save_stack_filter(ft);
+}
+
 /* A filter of nothing but choices that wait is a set, too. */
 static int restore_waiting(struct ftrace *ft, struct ftrace_instance *fi)
 {
@@ -255,6 +275,10 @@ static int restore_one(struct ftrace *ft, struct ftrace_instance *fi,
 		return ftrace_groups_restore(ft, o, text);
 	if (!strcmp(path, profile_path))
 		return ftrace_profile_restore(ft, o, text);
+	if (!strcmp(path, stack_path))
+		return ftrace_stack_restore(ft, o, text);
+	if (!strcmp(path, stack_filter_path))
+		return restore_stack_filter(ft, text);
 	return -EPROTO;
 }
 

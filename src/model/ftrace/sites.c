@@ -157,6 +157,8 @@ void ftrace_sites_remove(struct model *m, struct ftrace_page *page)
 		ftrace_save_hash(inst->ftrace, FTRACE_FILTER);
 		ftrace_save_hash(inst->ftrace, FTRACE_NOTRACE);
 	}
+	sites_forget(ft->stack.hashes.filter, page);
+	ftrace_save_stack_filter(ft);
 	list_del(&page->node);
 	ft->nr_pages--;
 	ft->nr_sites -= page->nr;

@@ -131,6 +131,9 @@ void hit_trigger(struct run *r, const struct trigger_arm *t, struct instance_sta
 	case TRIGGER_DISABLE_HIST:
 		fire_switch_hist(r, t, t->kind == TRIGGER_DISABLE_HIST);
 		break;
+	case TRIGGER_DEEPEST:
+		hit_deepest(r, t);
+		break;
 	case TRIGGER_HIST:
 	case TRIGGER_PROBE:
 	case TRIGGER_DUMP:

@@ -209,12 +209,17 @@ static void functions_step(const struct live *l, uint32_t i)
 }
 
 /*
- * A latency tracer's functions, and the profile's, are those of programs. And a kernel may have no
- * function_graph for instances.
+ * A latency tracer's functions, the profile's and the stack tracer's are those of programs.
  */
+static bool is_of_programs(const struct ftrace_ops *ops)
+{
+	return ops->section || ops->kind == FTRACE_OPS_PROFILE || ops->kind == FTRACE_OPS_STACK;
+}
+
+/* A kernel may have no function_graph for instances. */
 static bool ops_reach_kernel(const struct live *l, const struct ftrace_ops *ops)
 {
-	if (ops->section || ops->kind == FTRACE_OPS_PROFILE)
+	if (is_of_programs(ops))
 		return false;
 	return ops->kind != FTRACE_OPS_GRAPH || l->calls.has_graph;
 }
@@ -692,7 +697,7 @@ static bool is_asked(const struct live *l, bool graph)
 
 	if (l->model->ftrace)
 		list_each(ops, &l->model->ftrace->ops, node)
-			if (!ops->section && ops->kind != FTRACE_OPS_PROFILE &&
+			if (!is_of_programs(ops) &&
 			    (ops->kind == FTRACE_OPS_GRAPH) == graph)
 				return true;
 	return false;

@@ -28,6 +28,9 @@ static const struct {
 	{ "set_ftrace_pid", 0640, true },
 	{ "set_graph_function", 0640, false },
 	{ "set_graph_notrace", 0640, false },
+	{ "stack_max_size", 0640, false },
+	{ "stack_trace", 0440, false },
+	{ "stack_trace_filter", 0640, false },
 	{ "touched_functions", 0440, false },
 };
 
