@@ -504,9 +504,11 @@ static void check_functions(struct patient *p)
 		printf("tracer: %s\n", p->tracer);
 	if (!check_sites(p)) {
 		if (traced && client_info(p->info, "attached", 0, value, sizeof(value)))
-			complain(p, "No program here has functions that can be traced.",
-				 "Build it with -fpatchable-function-entry=5 or -pg; events need "
-				 "neither");
+			complain(p,
+				 "No program here has functions that can be traced: they began "
+				 "before somebody asked for functions.",
+				 "start the program again, now or by `tracefuse run --function`, or "
+				 "build it with -fpatchable-function-entry=5");
 		return;
 	}
 	check_full(p);
@@ -515,7 +517,8 @@ static void check_functions(struct patient *p)
 	available = doctor_read_text(p, "available_filter_functions");
 	if (available && !*available)
 		complain(p, "None of these functions can be traced.",
-			 "Build it with -fpatchable-function-entry=5 or -pg; events need neither");
+			 "build the program with -fpatchable-function-entry=5 or -pg; events need "
+			 "neither");
 	free(available);
 	if (traced) {
 		check_filters(p, graph);
