@@ -507,8 +507,8 @@ static void check_functions(struct patient *p)
 			complain(p,
 				 "No program here has functions that can be traced: they began "
 				 "before somebody asked for functions.",
-				 "start the program again, now or by `tracefuse run --function`, or "
-				 "build it with -fpatchable-function-entry=5");
+				 "start the program again, now or by `tracefuse run --function`, "
+				 "or build it with -fpatchable-function-entry=5");
 		return;
 	}
 	check_full(p);
