@@ -54,8 +54,9 @@ _tracefuse() {
 	list) options="--verbose --summary --session" ;;
 	cat) options="--session --json --draw" ;;
 	hist) options="--session --for --if --values --sort --show --plain --quiet" ;;
-	latency) options="--session --for --if --by --show --plain --quiet" ;;
 	report) options="--session --for --sort --lines --show --plain --quiet" ;;
+	latency) options="--session --for --if --by --over --output --before --keep --event \
+		--buffer-size --show --plain --quiet" ;;
 	save) options="--session --compress" ;;
 	ls | write | append | paste | explain) options="--session" ;;
 	esac

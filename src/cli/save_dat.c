@@ -1,52 +1,61 @@
 /* SPDX-License-Identifier: MIT */
 /* save_dat.c - -o FILE: writes the records of a session as a trace.dat */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
 #include "export/trace_dat.h"
 #include "access/access.h"
 #include "cli/command.h"
+#include "cli/raw.h"
 #include "host/output.h"
 #include "cli/save_dat.h"
 
-enum { PIECE = 256 * 1024 };
-
 /* ---- the session's files, for the exporter ---- */
+
+struct save_files {
+	struct access	*access;
+	const struct save_dat_parts *parts;	/* NULL: everything */
+};
 
 static int save_dat_read_text(void *arg, const char *path, char **text, size_t *len)
 {
-	return access_read_all(arg, path, text, len);
+	const struct save_files *s = arg;
+
+	return access_read_all(s->access, path, text, len);
 }
 
-static int stream_file(void *arg, const char *path,
-		       int (*take)(void *to, const char *buf, size_t n), void *to)
+static int stream_parts(const struct save_files *s, const char *path,
+			int (*take)(void *to, const char *buf, size_t n), void *to)
 {
-	struct access *a = arg;
-	char *buf = malloc(PIECE);
-	struct access_file *f;
-	ssize_t n;
-	int ret = buf ? a->ops->open(a, path, O_RDONLY, &f) : -ENOMEM;
+	const struct save_dat_parts *p = s->parts;
+	int ret = 0;
 
-	if (ret) {
-		free(buf);
-		return ret;
-	}
-	for (off_t off = 0; !ret && (n = a->ops->read(f, buf, PIECE, off)); off += n)
-		ret = n < 0 ? (int)n : take(to, buf, (size_t)n);
-	a->ops->release(f);
-	free(buf);
+	if (p->older.from <= p->older.to)
+		ret = raw_stream(s->access, path, &p->older, take, to);
+	if (!ret && p->newer.from <= p->newer.to)
+		ret = raw_stream(s->access, path, &p->newer, take, to);
 	return ret;
 }
 
+static int save_dat_stream(void *arg, const char *path,
+			   int (*take)(void *to, const char *buf, size_t n), void *to)
+{
+	const struct save_files *s = arg;
+
+	return s->parts ? stream_parts(s, path, take, to)
+			: raw_stream(s->access, path, NULL, take, to);
+}
+
+/* A part is of the top instance alone. */
 static int list_names(void *arg, const char *path,
 		      int (*fn)(void *to, const char *name, bool is_dir), void *to)
 {
-	struct access *a = arg;
+	const struct save_files *s = arg;
 
-	return a->ops->list(a, path, fn, to);
+	if (s->parts && !strcmp(path, "instances"))
+		return 0;
+	return s->access->ops->list(s->access, path, fn, to);
 }
 
 /* ---- the file ---- */
@@ -77,8 +86,10 @@ static int machine_name(char *out, size_t size)
 static int write_to(struct access *a, FILE *out, const struct save_dat *what,
 		    struct export_error *err)
 {
+	struct save_files from = { a, what->parts };
 	struct export_files files = {
-		.arg = a, .read = save_dat_read_text, .stream = stream_file, .list = list_names,
+		.arg = &from, .read = save_dat_read_text, .stream = save_dat_stream,
+		.list = list_names,
 	};
 	char machine[400] = "";
 	struct export_params params = {

@@ -11,15 +11,27 @@
 #define TRACEFUSE_CLI_SAVE_DAT_H
 
 #include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/raw.h"
 
 struct access;
 struct output;
+
+/*
+ * Only these records of the top instance, the older ones first: a time may be partly in the live
+ * buffer and partly in the snapshot. A part whose `to` is before its `from` is empty.
+ */
+struct save_dat_parts {
+	struct raw_part	older, newer;
+};
 
 struct save_dat {
 	const char	*file;		/* its name, for messages */
 	struct output	*out;		/* of save_dat_open() */
 	const char	*uname;		/* of the traced machine; NULL or "": this one */
 	bool		compress;
+	const struct save_dat_parts *parts;	/* NULL: all of the session */
 };
 
 int save_dat_open(const char *file, struct output **out);

@@ -2,6 +2,7 @@
 /* buffer_files.c - the files that show the rings, and per_cpu/ */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -325,26 +326,43 @@ static ssize_t read_snapshot_raw(struct tree_file *f, char *buf, size_t size, of
 struct raw_reader {
 	struct ring_iter *it;		/* NULL: there is no buffer */
 	struct ring_record held;
+	struct ring_times times;	/* of the records that are read */
 	data_ref	buffer;
 	uint32_t	subbuf_size;
+	int		snapshot;	/* it reads the snapshot */
 };
+
+/* Reads that buffer from now on. */
+static int raw_reader_choose(struct tree_file *f, int snapshot, struct ring_times times)
+{
+	const data_ref buffer = instance_buffer(f->at.inst, snapshot);
+	struct ring_iter *it = NULL;
+	int err = buffer ? ring_iter_open(session_of(f), buffer, f->at.cpu, &it) : 0;
+
+	if (err)
+		return err;
+	ring_iter_close(f->raw->it);
+	free(f->pending);
+	f->pending = NULL;
+	f->pending_len = f->pending_off = 0;
+	*f->raw = (struct raw_reader){
+		.it = it, .times = times, .buffer = buffer, .snapshot = snapshot,
+		.subbuf_size = f->at.inst->subbuf_size,
+	};
+	return 0;
+}
 
 static int open_trace_raw(struct tree_file *f)
 {
-	data_ref buffer = instance_buffer(f->at.inst, 0);
-	struct raw_reader *raw = calloc(1, sizeof(*raw));
-	int err = 0;
+	int err;
 
-	if (raw && buffer)
-		err = ring_iter_open(session_of(f), buffer, f->at.cpu, &raw->it);
-	if (!raw || err) {
-		free(raw);
-		return err ? err : -ENOMEM;
+	f->raw = calloc(1, sizeof(*f->raw));
+	err = f->raw ? raw_reader_choose(f, 0, (struct ring_times){ 0, UINT64_MAX }) : -ENOMEM;
+	if (err) {
+		free(f->raw);
+		f->raw = NULL;
 	}
-	raw->buffer = buffer;
-	raw->subbuf_size = f->at.inst->subbuf_size;
-	f->raw = raw;
-	return 0;
+	return err;
 }
 
 static ssize_t read_trace_raw(struct tree_file *f, char *buf, size_t size, off_t off)
@@ -357,9 +375,10 @@ static ssize_t read_trace_raw(struct tree_file *f, char *buf, size_t size, off_t
 			f->pending = malloc(raw->subbuf_size);
 		if (!f->pending)
 			return -ENOMEM;
-		if (instance_buffer(f->at.inst, 0) != raw->buffer)
+		if (instance_buffer(f->at.inst, raw->snapshot) != raw->buffer)
 			return -ESTALE;		/* a resize or a snapshot has replaced it */
-		rc = raw->it ? ring_iter_page(raw->it, &raw->held, f->pending, raw->subbuf_size)
+		rc = raw->it ? ring_iter_page(raw->it, &raw->times, &raw->held, f->pending,
+					      raw->subbuf_size)
 			     : 0;
 		if (rc <= 0)
 			return rc;
@@ -367,6 +386,27 @@ static ssize_t read_trace_raw(struct tree_file *f, char *buf, size_t size, off_t
 		f->pending_off = 0;
 	}
 	return give_pending(f, buf, size);
+}
+
+/*
+ * Chooses the buffer and the times of the next reads: "0 FROM TO" of the live buffer, "1 FROM TO"
+ * of the snapshot.
+ */
+static ssize_t write_trace_raw(struct tree_file *f, const char *buf, size_t size)
+{
+	struct ring_times times;
+	char text[64];
+	int snapshot, err;
+
+	if (size >= sizeof(text))
+		return -EINVAL;
+	memcpy(text, buf, size);
+	text[size] = '\0';
+	if (sscanf(text, "%d %" SCNu64 " %" SCNu64, &snapshot, &times.from, &times.to) != 3 ||
+	    snapshot < 0 || snapshot > 1)
+		return -EINVAL;
+	err = raw_reader_choose(f, snapshot, times);
+	return err ? err : (ssize_t)size;
 }
 
 static void release_trace_raw(struct tree_file *f)
@@ -572,9 +612,10 @@ const struct file_kind cpu_kinds[] = { BUFFER_SIZE,
 				       .pipe = true,
 				       .raw = true },
 				      { .name = "trace_raw",
-				       .mode = 0440,
+				       .mode = 0640,
 				       .open = open_trace_raw,
 				       .read = read_trace_raw,
+				       .write = write_trace_raw,
 				       .release = release_trace_raw,
 				       .hidden = true },
 				      { 0 } };

@@ -4,8 +4,10 @@
  *
  *   flight_program calls          fib(10), which calls itself: 177 calls; and a pair of functions
  *   flight_program wait FILE      work() until the file is there
+ *   flight_program slow N         N calls of work(), of which each third one takes 30 ms
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -63,5 +65,8 @@ int main(int argc, char **argv)
 	else if (argc > 2 && !strcmp(argv[1], "wait"))
 		while (access(argv[2], F_OK))
 			work(1);
+	else if (argc > 2 && !strcmp(argv[1], "slow"))
+		for (int i = 1; i <= atoi(argv[2]); i++)
+			work(i % 3 ? 0 : 30);
 	return 7;
 }

@@ -13,6 +13,7 @@
 #include "cli/answer/session.h"
 #include "cli/draw/table.h"
 #include "cli/results.h"
+#include "cli/run/flight.h"
 #include "model/text_memory.h"
 
 /* ---- the command line ---- */
@@ -342,8 +343,9 @@ static int run_other(struct answer *a)
 	else {
 		if (a->print && !a->plain)
 			results_print_by(answer_print, a);
-		status = (a->program ? &command_run : &command_replay)
-				 ->run((int)argv.nr - 1, (char **)argv.v);
+		status = a->program
+			 ? run_with_flight((int)argv.nr - 1, (char **)argv.v, a->flight)
+			 : command_replay.run((int)argv.nr - 1, (char **)argv.v);
 	}
 	close(fd);
 	free(argv.v);

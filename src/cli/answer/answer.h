@@ -19,6 +19,7 @@
 #include "cli/command.h"
 
 struct access;
+struct flight_asked;
 struct table;
 
 struct answer {
@@ -36,7 +37,7 @@ struct answer {
 	struct words	undo;		/* of each line; for a session, the last one first */
 	char		*file;		/* "events/SYSTEM/EVENT/hist" */
 	struct words	more;		/* other files that the answer needs; constant texts */
-	struct words	run_options;	/* for `tracefuse run`, besides; constant texts */
+	struct words	run_options;	/* for `tracefuse run`, besides */
 	/* Prints the answer from the files. An exit status. NULL: the histogram is drawn */
 	int		(*print)(const struct answer *a, struct access *access);
 	/* With -s: whether the lines may be set up there. An exit status. NULL: they may */
@@ -44,6 +45,7 @@ struct answer {
 	/* Of a table (--sort, --lines) */
 	const char	*sort;		/* a column's head; NULL: the command's own */
 	unsigned int	nr_lines;	/* 0: all */
+	const struct flight_asked *flight; /* NULL: no flight recorder */
 };
 
 /* The options that all such commands have. */

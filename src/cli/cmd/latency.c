@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/answer/point.h"
+#include "cli/run/flight.h"
 
 struct latency_asked {
 	struct answer	answer;
@@ -12,14 +13,24 @@ struct latency_asked {
 	bool		calls;			/* END is the return of START's function */
 	struct answer_point start, end;
 	char		*name;			/* of the synthetic event */
+	struct flight_asked flight;		/* over 0: no --over */
+	const char	*buffer_size;		/* in KB, as written; NULL: not given */
 };
 
 /* CALLS_MOST: how many calls can be open at once, for a histogram's size=. */
-enum { OPT_BY = ANSWER_OWN, CALLS_MOST = 65536 };
+enum {
+	OPT_BY = ANSWER_OWN, OPT_OVER, OPT_BEFORE, OPT_KEEP, OPT_BUFFER_SIZE, CALLS_MOST = 65536
+};
 
 static const struct option long_options[] = {
 	ANSWER_OPTIONS,
 	{ "by", required_argument, NULL, OPT_BY },
+	{ "over", required_argument, NULL, OPT_OVER },
+	{ "before", required_argument, NULL, OPT_BEFORE },
+	{ "keep", required_argument, NULL, OPT_KEEP },
+	{ "buffer-size", required_argument, NULL, OPT_BUFFER_SIZE },
+	{ "event", required_argument, NULL, 'e' },
+	{ "output", required_argument, NULL, 'o' },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -137,11 +148,72 @@ static int add_event(struct latency_asked *l)
 	return err;
 }
 
+static int enable(struct latency_asked *l, const struct answer_event *e)
+{
+	char *file;
+	int err;
+
+	if (asprintf(&file, "events/%s/%s/enable", e->system, e->name) < 0)
+		return -1;
+	err = answer_line_undone(&l->answer, file, "1", "0");
+	free(file);
+	return err;
+}
+
+static int add_buffer_size(struct latency_asked *l)
+{
+	return l->buffer_size ? answer_line_undone(&l->answer, "buffer_size_kb", l->buffer_size,
+						   l->buffer_size) : 0;
+}
+
+/* Which of the threads were slow, and a snapshot of what led to the first slow one. */
+static int add_over_triggers(struct latency_asked *l, const struct answer_event *event)
+{
+	const unsigned long long over = l->flight.over;
+	char *counted = NULL, *snapshot = NULL;
+	int err;
+
+	if (asprintf(&counted, "hist:keys=common_pid.execname if ns > %llu", over) < 0 ||
+	    asprintf(&snapshot, "snapshot:1 if ns > %llu", over) < 0)
+		err = -1;
+	else
+		err = answer_trigger(&l->answer, event, counted);
+	if (!err)
+		err = answer_trigger(&l->answer, event, snapshot);
+	free(counted);
+	free(snapshot);
+	return err;
+}
+
+/* The lines of the flight recorder: START, END and slow latencies are recorded. */
+static int add_over(struct latency_asked *l, const struct answer_event *event)
+{
+	char *filter = NULL, *file = NULL;
+	int err;
+
+	if (asprintf(&filter, "ns > %llu", (unsigned long long)l->flight.over) < 0 ||
+	    asprintf(&file, "events/synthetic/%s/filter", l->name) < 0)
+		err = -1;
+	else
+		err = answer_line_undone(&l->answer, file, filter, "0");
+	free(filter);
+	free(file);
+	if (!err)
+		err = enable(l, event);
+	if (!err)
+		err = enable(l, &l->start.event);
+	if (!err)
+		err = enable(l, &l->end.event);
+	return err ? err : add_over_triggers(l, event);
+}
+
 static int latency_lines(struct latency_asked *l)
 {
 	const struct answer_event event = { .system = "synthetic", .name = l->name };
-	int err = point_add(l, &l->start);
+	int err = add_buffer_size(l);
 
+	if (!err)
+		err = point_add(l, &l->start);
 	if (!err)
 		err = point_add(l, &l->end);
 	if (!err)
@@ -153,6 +225,8 @@ static int latency_lines(struct latency_asked *l)
 	if (!err)
 		err = answer_trigger(&l->answer, &event,
 				     "hist:keys=ns.exp=2:sort=ns:pct=50,90,99,99.9");
+	if (!err && l->flight.over)
+		err = add_over(l, &event);
 	if (!err)
 		err = asprintf(&l->answer.file, "events/synthetic/%s/hist", l->name) < 0;
 	return err ? message_error("out of memory") : COMMAND_DONE;
@@ -222,26 +296,129 @@ static int latency_points(struct latency_asked *l)
 	return latency_make_name(l);
 }
 
+/* "2ms" in ns. */
+static int time_read(const char *option, const char *text, uint64_t *out)
+{
+	static const struct {
+		const char	*name;
+		double		ns;
+	} units[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
+	char *end;
+	const double v = strtod(text, &end);
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+		if (end > text && !strcmp(end, units[i].name) && v * units[i].ns >= 1 &&
+		    v * units[i].ns < 1e18) {
+			*out = (uint64_t)(v * units[i].ns);
+			return COMMAND_DONE;
+		}
+	return command_usage(&command_latency, "%s %s: a time is written 2ms, 500us or 1.5s",
+			     option, text);
+}
+
+static int number_read(const char *option, const char *text, unsigned long most,
+		       unsigned long *out)
+{
+	char *end;
+
+	*out = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || !*out || *out > most)
+		return command_usage(&command_latency, "%s %s: a number from 1 to %lu", option,
+				     text, most);
+	return COMMAND_DONE;
+}
+
+/* Names of -e; the words are those of the command line. */
+static int add_events(struct latency_asked *l, const char *list)
+{
+	struct words *to = &l->answer.run_options;
+
+	return words_add(to, "-e") || words_add(to, list) ? message_error("out of memory")
+							  : COMMAND_DONE;
+}
+
+static int latency_option(struct latency_asked *l, int opt, char **argv)
+{
+	unsigned long nr;
+	int status = COMMAND_DONE;
+
+	switch (opt) {
+	case OPT_BY:
+		l->by = optarg;
+		break;
+	case OPT_OVER:
+		return time_read("--over", optarg, &l->flight.over);
+	case OPT_BEFORE:
+		return time_read("--before", optarg, &l->flight.before);
+	case OPT_KEEP:
+		status = number_read("--keep", optarg, FLIGHT_KEEP_MOST, &nr);
+		l->flight.keep = (unsigned int)nr;
+		break;
+	case OPT_BUFFER_SIZE:
+		l->buffer_size = optarg;
+		return number_read("--buffer-size", optarg, 1ul << 30, &nr);
+	case 'e':
+		return add_events(l, optarg);
+	case 'o':
+		l->flight.file = optarg;
+		break;
+	default:
+		return answer_option(&l->answer, opt, argv);
+	}
+	return status;
+}
+
+/* What waits, if nothing is named: a program's mallocs would push that out of the rings. */
+static const char usual_events[] = "lock,thread,signal,syscalls";
+
+enum { USUAL_KEEP = 10, USUAL_BEFORE_MS = 20 };
+
+/* Completes what belongs to --over. */
+static int latency_flight(struct latency_asked *l)
+{
+	struct flight_asked *f = &l->flight;
+	struct answer *a = &l->answer;
+
+	if (!f->over) {
+		if (f->file || f->before || f->keep || l->buffer_size || a->run_options.nr)
+			return command_usage(a->command, "-o, -e, --before, --keep and "
+					     "--buffer-size are for --over TIME");
+		return COMMAND_DONE;
+	}
+	if (a->session || a->recordings.nr)
+		return command_usage(a->command, "--over is for -- PROGRAM");
+	if (!f->file)
+		return command_usage(a->command, "--over: give -o FILE");
+	if (!f->before)
+		f->before = USUAL_BEFORE_MS * 1000000ull;
+	if (!f->keep)
+		f->keep = USUAL_KEEP;
+	a->flight = f;
+	return a->run_options.nr ? COMMAND_DONE : add_events(l, usual_events);
+}
+
 static int latency_parse(struct latency_asked *l, int argc, char **argv)
 {
 	struct answer *a = &l->answer;
 	int opt, status = COMMAND_DONE;
 
 	argc = answer_begin(a, argc, argv);
-	while (!status && (opt = getopt_long(argc, argv, ANSWER_SHORT, long_options, NULL)) != -1)
-		if (opt == OPT_BY)
-			l->by = optarg;
-		else
-			status = answer_option(a, opt, argv);
+	while (!status && (opt = getopt_long(argc, argv, ANSWER_SHORT "e:o:", long_options,
+					     NULL)) != -1)
+		status = latency_option(l, opt, argv);
 	if (!status)
 		status = answer_arguments(a, argc, argv);
+	if (!status)
+		status = latency_flight(l);
 	if (status)
 		return status;
 	if (!a->words.nr)
 		return command_usage(&command_latency, "from where to where?");
 	if (a->words.nr > 2)
 		return command_usage(&command_latency, "%s: there is no such file", a->words.v[2]);
-	return latency_points(l);
+	status = latency_points(l);
+	l->flight.event = l->name;
+	return status;
 }
 
 static int latency_run(int argc, char **argv)
@@ -292,6 +469,15 @@ const struct command command_latency = {
 "      --show              print the lines of ftrace that this stands for, and nothing\n"
 "                          else\n"
 "      --plain             the file hist as it is, instead of bars\n"
+"      --over TIME         save a recording of what led to each latency above that:\n"
+"                          2ms, 500us; with -o and a program\n"
+"  -o, --output FILE       the longest one goes there, the next ones to FILE.1 ...:\n"
+"                          slow.dat, slow.1.dat (for trace-cmd and replay)\n"
+"      --before TIME       what was before START, too: 20ms\n"
+"      --keep N            so many of the longest: 10\n"
+"  -e, --event NAME,...    which events are recorded besides START and END, as in run\n"
+"                          (repeatable): lock,thread,signal,syscalls\n"
+"      --buffer-size KB    how much is recorded for each CPU\n"
 "  -s, --session NAME      measure in a session that is there, until Ctrl-C\n"
 "      --for SECONDS       with -s: how long\n"
 "  -q, --quiet             no summary of the program's session\n",

@@ -154,6 +154,8 @@ static int run_prepare(struct run *r)
 	int status = results_open(&r->results, &r->asked);
 
 	if (!status)
+		status = run_flight_begin(r);
+	if (!status)
 		status = asked_mount(&r->asked, r->mount_dir);
 	if (!status)
 		status = run_setup_read(r);
@@ -173,7 +175,7 @@ static int run_untraced(struct run *r, bool *failed)
 	r->preload = NULL;
 	run_setup_barrier_end(r);
 	run_server_close(r);
-	*failed = r->asked.cats.nr || r->asked.dat_file;
+	*failed = r->asked.cats.nr || r->asked.dat_file || r->flight.asked;
 	return run_child(r);
 }
 
@@ -199,13 +201,16 @@ static int run_program(struct run *r, bool *failed)
 		return status ? status : COMMAND_FAILED;
 	/* The program never attached. The setup is done now, so that the files of --cat exist. */
 	run_setup(r);
-	*failed = run_results(r) != COMMAND_DONE || run_is_refused(r);
+	*failed = run_flight_end(r) != COMMAND_DONE;
+	*failed |= run_results(r) != COMMAND_DONE || run_is_refused(r);
 	return COMMAND_DONE;
 }
 
-static int run_main(int argc, char **argv)
+int run_with_flight(int argc, char **argv, const struct flight_asked *asked)
 {
-	struct run r = { .command = &command_run, .life_fd = -1, .owner_fd = -1 };
+	struct run r = {
+		.command = &command_run, .life_fd = -1, .owner_fd = -1, .flight.asked = asked,
+	};
 	bool failed = false;
 	int status;
 
@@ -217,6 +222,11 @@ static int run_main(int argc, char **argv)
 	if (!status)
 		status = run_program(&r, &failed);
 	return run_end(&r, status, failed);
+}
+
+static int run_main(int argc, char **argv)
+{
+	return run_with_flight(argc, argv, NULL);
 }
 
 const struct command command_run = {

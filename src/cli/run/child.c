@@ -168,20 +168,39 @@ static bool serve_signals(struct run *r, int fd)
 	return look_at_child(r);
 }
 
+/* The time until the next look at anything, in ms; -1: no limit. */
+static int run_child_ms(const struct run *r)
+{
+	const int flight = run_flight_ms(r);
+
+	return flight >= 0 ? flight : run_watch_ms(r);
+}
+
+/* That time is over. */
+static void run_child_look(struct run *r, unsigned int turn)
+{
+	const int flight = run_flight_ms(r), watch = run_watch_ms(r);
+
+	if (flight >= 0)
+		run_flight_look(r);
+	if (watch >= 0 && (flight < 0 || turn % (unsigned int)(watch / flight) == 0))
+		run_watch_ask(r);
+}
+
 static void wait_for_end(struct run *r, int fd)
 {
-	for (;;) {
+	for (unsigned int turn = 1;; turn++) {
 		struct pollfd p[] = {
 			{ .fd = fd, .events = POLLIN },
 			{ .fd = r->barrier ? access_fd(r->barrier) : -1, .events = POLLIN },
 			{ .fd = run_watch_fd(r), .events = POLLIN },
 		};
-		int n = poll(p, sizeof(p) / sizeof(*p), run_watch_ms(r));
+		int n = poll(p, sizeof(p) / sizeof(*p), run_child_ms(r));
 
 		if (n < 0)
 			continue;
 		if (!n)
-			run_watch_ask(r);
+			run_child_look(r, turn);
 		if (p[0].revents && serve_signals(r, fd))
 			return;
 		if (p[1].revents && r->barrier)

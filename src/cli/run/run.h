@@ -15,6 +15,7 @@
  *   unsaved.c       results that could not be written: the session stays
  *   summary.c       what was recorded and what was lost
  *   losses.c        processes and threads that could not take part
+ *   flight.c        what led to the slowest latencies (flight.h)
  *   watch.c         the same, while the program runs
  *
  *     this process                server (own terminal session)      program
@@ -42,6 +43,7 @@
 #include "cli/asked.h"
 #include "cli/results.h"
 #include "cli/run/check.h"
+#include "cli/run/flight.h"
 
 struct access;
 struct run_pattern;
@@ -85,6 +87,7 @@ struct run {
 	struct results	results;
 	bool		stays;		/* the session outlives the command */
 	struct access	*barrier;		/* programs wait at it; NULL: no barrier */
+	struct flight	flight;
 	struct {
 		struct access	*access;	/* NULL: not connected */
 		bool		asked;		/* an answer is outstanding */

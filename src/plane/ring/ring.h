@@ -132,13 +132,17 @@ void ring_iter_close(struct ring_iter *it);
  */
 bool ring_iter_peek_cpu(struct ring_iter *it, uint32_t cpu, struct ring_record *out);
 void ring_iter_skip_cpu(struct ring_iter *it, uint32_t cpu);
+/* The first and the last time of records that are wanted. */
+struct ring_times {
+	uint64_t	from, to;
+};
 /*
- * The next records of one CPU as a sub-buffer, in the form of ring_consume_page(). *rest is the
- * record that did not fit on the page before, zeroed at first. Nothing else may call
- * ring_iter_next() meanwhile. 1, 0 at the end, -errno.
+ * The next records of one CPU as a sub-buffer, in the form of ring_consume_page(), if they are of
+ * those times. *rest is the record that did not fit on the page before, zeroed at first. Nothing
+ * else may call ring_iter_next() meanwhile. 1, 0 at the end, -errno.
  */
-int ring_iter_page(struct ring_iter *it, struct ring_record *rest, void *page,
-		   uint32_t subbuf_size);
+int ring_iter_page(struct ring_iter *it, const struct ring_times *times, struct ring_record *rest,
+		   void *page, uint32_t subbuf_size);
 
 /*
  * Consuming reads (trace_pipe, trace_pipe_raw): a record that is taken is gone for every reader.

@@ -130,12 +130,28 @@ int ring_consume_page(struct ring_consumer *c, data_ref buffer, void *page, uint
 	return 1;
 }
 
-int ring_iter_page(struct ring_iter *it, struct ring_record *rest, void *page, uint32_t subbuf_size)
+/* The next record of that time. */
+static int next_between(struct ring_iter *it, const struct ring_times *times,
+			struct ring_record *out)
+{
+	int rc;
+
+	while ((rc = ring_iter_next(it, out)) == 1 && out->time < times->from)
+		;
+	if (rc == 1 && out->time > times->to) {
+		out->record = NULL;
+		rc = 0;
+	}
+	return rc;
+}
+
+int ring_iter_page(struct ring_iter *it, const struct ring_times *times, struct ring_record *rest,
+		   void *page, uint32_t subbuf_size)
 {
 	struct wire_page w = { .page = page, .size = subbuf_size, .used = RING_PAGE_HEADER };
 	int rc = 1;
 
-	while (rest->record || (rc = ring_iter_next(it, rest)) == 1) {
+	while (rest->record || (rc = next_between(it, times, rest)) == 1) {
 		if (!page_add(&w, rest)) {
 			rc = -EINVAL;
 			break;
