@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * recording_seeds.c - recordings that the fuzzer starts from: small ones of each version and
- * compression, and the example
+ * compression, the example, and those of a 32-bit and of a big-endian machine
  *
  *     recording_seeds DIR
  */
@@ -68,17 +68,17 @@ static int write_seed(const char *dir, const char *name, unsigned int version,
 	return ret;
 }
 
-/* EXAMPLE is a path. */
-static int copy_example(const char *dir)
+/* EXAMPLE, I386 and S390X are paths. */
+static int copy(const char *dir, const char *name, const char *from)
 {
 	char path[4096], buf[65536];
-	FILE *in = fopen(EXAMPLE, "re"), *out;
+	FILE *in = fopen(from, "re"), *out;
 	size_t n;
 
-	snprintf(path, sizeof(path), "%s/example", dir);
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	out = fopen(path, "we");
 	if (!in || !out) {
-		perror(in ? path : EXAMPLE);
+		perror(in ? path : from);
 		return 1;
 	}
 	while ((n = fread(buf, 1, sizeof(buf), in)))
@@ -96,5 +96,6 @@ int main(int argc, char **argv)
 	return write_seed(argv[1], "v6", 6, NULL) || write_seed(argv[1], "v7", 7, NULL) ||
 	       write_seed(argv[1], "v7-zstd", 7, "zstd") ||
 	       write_seed(argv[1], "v7-zlib", 7, "zlib") ||
-	       copy_example(argv[1]);
+	       copy(argv[1], "example", EXAMPLE) || copy(argv[1], "i386", I386) ||
+	       copy(argv[1], "s390x", S390X);
 }

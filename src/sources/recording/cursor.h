@@ -3,8 +3,8 @@
  * cursor.h - bounded reading of a recording's bytes
  *
  * A read beyond the end returns 0 (or NULL) and sets `bad`, which stays set, and the position
- * stays. So a parser reads a whole structure and checks once. Numbers are in the byte order of this
- * machine; files with the other one are refused.
+ * stays. So a parser reads a whole structure and checks once. `swap` says that the file has the
+ * other byte order than this machine; then all numbers are swapped here.
  */
 #ifndef TRACEFUSE_SOURCES_RECORDING_CURSOR_H
 #define TRACEFUSE_SOURCES_RECORDING_CURSOR_H
@@ -20,6 +20,7 @@ struct cursor {
 	const uint8_t	*end;
 	uint64_t	offset;		/* offset of `start` in the file */
 	bool		bad;
+	bool		swap;
 };
 
 static inline struct cursor cursor_over(const void *data, size_t size, uint64_t offset)
@@ -69,13 +70,13 @@ static inline uint64_t cursor_number(struct cursor *c, size_t size)
 		return *p;
 	case 2:
 		memcpy(&u16, p, 2);
-		return u16;
+		return c->swap ? __builtin_bswap16(u16) : u16;
 	case 4:
 		memcpy(&u32, p, 4);
-		return u32;
+		return c->swap ? __builtin_bswap32(u32) : u32;
 	default:
 		memcpy(&u64, p, 8);
-		return u64;
+		return c->swap ? __builtin_bswap64(u64) : u64;
 	}
 }
 

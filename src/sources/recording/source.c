@@ -20,8 +20,8 @@ static void find_shape(struct source *src)
 	for (i = 0; i < w->nr_streams; i++) {
 		if (w->streams[i].cpu >= src->nr_cpus)
 			src->nr_cpus = w->streams[i].cpu + 1;
-		if (w->streams[i].page_size > src->subbuf_size)
-			src->subbuf_size = w->streams[i].page_size;
+		if (stream_page_size(&w->streams[i]) > src->subbuf_size)
+			src->subbuf_size = stream_page_size(&w->streams[i]);
 	}
 	if (!src->nr_cpus)
 		src->nr_cpus = 1;

@@ -124,6 +124,9 @@ static int cut_all(struct tally *t)
 	uint32_t chunk;
 
 	for (i = 0; i < w->nr_streams; i++) {
+		/* Its pages are converted by the run in order. */
+		if (w->streams[i].dat->foreign)
+			return 1;
 		chunk = 0;
 		if (cut_stream(t, &w->streams[i], &chunk))
 			return 1;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "sources/recording/file/foreign.h"
 #include "sources/recording/file/stream.h"
 
 static int damage(const struct stream *s, struct source_error *err, uint64_t offset,
@@ -18,6 +19,8 @@ static int damage(const struct stream *s, struct source_error *err, uint64_t off
  */
 static uint64_t place(const struct stream *s, const uint8_t *at)
 {
+	if (s->dat->foreign && s->page_start)
+		at = s->page_start;
 	return s->compressed || s->reads ? s->chunk_offset : (uint64_t)(at - s->dat->map);
 }
 
@@ -63,6 +66,8 @@ void stream_close(struct stream *s)
 {
 	free(s->chunk[0].bytes);
 	free(s->chunk[1].bytes);
+	for (unsigned int i = 0; i < 3; i++)
+		free(s->converted[i].bytes);
 }
 
 /* Makes room in a chunk, whose contents are lost. -EFBIG: more than the recording may take. */
@@ -151,6 +156,48 @@ static int more_pages(struct stream *s, struct source_error *err)
 	return s->chunks_left ? load_chunk(s, err) : 0;
 }
 
+enum { CONVERTED_PEEK = 2 };
+
+/* Makes room for converted pages. Returns 1, -EPROTO with *err filled, or -ENOMEM. */
+static int reserve_converted(struct stream *s, struct source_error *err)
+{
+	const uint32_t room = foreign_room(s->dat->foreign, s->page_size);
+	int ret = 0;
+
+	for (unsigned int i = 0; i < 3 && !ret; i++)
+		ret = chunk_reserve(s, &s->converted[i], room);
+	if (ret == -EFBIG)
+		return error_set_at(err, -EPROTO, s->dat->path, place(s, s->page_start),
+				    "a page of %u bytes of CPU %u is " SOURCE_MEMORY_TEXT,
+				    s->page_size, s->cpu);
+	return ret ? error_set(err, -ENOMEM, s->dat->path, "out of memory") : 1;
+}
+
+/* Starts a converted page in one of s->converted. */
+static int start_converted(const struct stream *s, unsigned int i, const uint8_t *page,
+			   struct subbuf *out, uint64_t *lost)
+{
+	const struct foreign *f = s->dat->foreign;
+	uint8_t *bytes = s->converted[i].bytes;
+
+	if (foreign_page(f, page, s->page_size, bytes))
+		return -EPROTO;
+	return subbuf_start(out, bytes, foreign_room(f, s->page_size), lost);
+}
+
+/* Starts the page at s->page_start. It does not overwrite the page of the present record. */
+static int start_foreign(struct stream *s, struct source_error *err, uint64_t *lost)
+{
+	const unsigned int free_one = chunk_holds(&s->converted[0], s->record.data);
+	int ret = reserve_converted(s, err);
+
+	if (ret < 0)
+		return ret;
+	if (start_converted(s, free_one, s->page_start, &s->page, lost))
+		return damage(s, err, place(s, s->page_start), "a page's head");
+	return 1;
+}
+
 int stream_next_page(struct stream *s, struct source_error *err)
 {
 	uint64_t lost;
@@ -167,8 +214,13 @@ int stream_next_page(struct stream *s, struct source_error *err)
 	s->pages += s->page_size;
 	if (!s->compressed)
 		s->next += s->page_size;
-	if (subbuf_start(&s->page, s->page_start, s->page_size, &lost))
+	if (s->dat->foreign) {
+		ret = start_foreign(s, err, &lost);
+		if (ret < 0)
+			return ret;
+	} else if (subbuf_start(&s->page, s->page_start, s->page_size, &lost)) {
 		return damage(s, err, place(s, s->page_start), "a page's head");
+	}
 	s->lost += lost;
 	s->lost_total += lost;
 	return 1;
@@ -200,17 +252,26 @@ void stream_peek_start(const struct stream *s, struct stream_peek *peek)
 	peek->pages = s->pages;
 }
 
+static bool peek_page(const struct stream *s, struct stream_peek *peek)
+{
+	const uint8_t *page = peek->pages;
+	uint64_t lost;
+
+	if ((size_t)(s->pages_end - page) < s->page_size)
+		return false;
+	peek->pages += s->page_size;
+	if (s->dat->foreign)
+		return !start_converted(s, CONVERTED_PEEK, page, &peek->page, &lost);
+	return !subbuf_start(&peek->page, page, s->page_size, &lost);
+}
+
 bool stream_peek_next(const struct stream *s, struct stream_peek *peek, struct subbuf_record *r)
 {
-	uint64_t lost;
 	int ret;
 
-	while (!(ret = subbuf_next(&peek->page, r))) {
-		if ((size_t)(s->pages_end - peek->pages) < s->page_size ||
-		    subbuf_start(&peek->page, peek->pages, s->page_size, &lost))
+	while (!(ret = subbuf_next(&peek->page, r)))
+		if (!peek_page(s, peek))
 			return false;
-		peek->pages += s->page_size;
-	}
 	return ret > 0;
 }
 
@@ -282,7 +343,12 @@ uint64_t stream_passed(const struct stream *s)
 	return s->next < s->end ? s->next - s->start : s->end - s->start;
 }
 
-uint64_t stream_unpacked(const struct stream *s)
+uint32_t stream_page_size(const struct stream *s)
+{
+	return foreign_page_size(s->dat->foreign, s->page_size);
+}
+
+static uint64_t stream_file_bytes(const struct stream *s)
 {
 	struct cursor c = trace_dat_cursor(s->dat, s->start);
 	uint32_t chunks, packed, size;
@@ -299,4 +365,9 @@ uint64_t stream_unpacked(const struct stream *s)
 		total += size;
 	}
 	return total;
+}
+
+uint64_t stream_unpacked(const struct stream *s)
+{
+	return stream_file_bytes(s) * (stream_page_size(s) / s->page_size);
 }

@@ -63,6 +63,12 @@ struct stream {
 	/* Number of records lost before the present one, as the page says */
 	uint64_t	lost;
 	uint64_t	lost_total;
+
+	/*
+	 * If the file is foreign: the converted present page, the one with the previous record, and
+	 * one for stream_peek_next().
+	 */
+	struct stream_chunk converted[3];
 };
 
 /* 0; -ENOTSUP: unknown compression. */
@@ -131,6 +137,8 @@ bool stream_peek_next(const struct stream *s, struct stream_peek *peek, struct s
 
 /* Bytes of the file that the stream has passed, for progress. */
 uint64_t stream_passed(const struct stream *s);
+/* The size of a page that its records need. */
+uint32_t stream_page_size(const struct stream *s);
 /* An upper limit of the unpacked bytes of all its pages. */
 uint64_t stream_unpacked(const struct stream *s);
 

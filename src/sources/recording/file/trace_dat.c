@@ -13,6 +13,7 @@
 #include "layout/layout.h"
 #include "session/array.h"
 #include "session/region.h"
+#include "sources/recording/file/foreign.h"
 #include "sources/recording/file/trace_dat.h"
 
 static const char magic[] = "\x17\x08\x44tracing";
@@ -27,7 +28,7 @@ struct cursor trace_dat_cursor(const struct trace_dat *d, uint64_t offset)
 {
 	if (offset > d->size)
 		offset = d->size;
-	return cursor_over(d->map + offset, d->size - offset, offset);
+	return trace_dat_over(d, d->map + offset, d->size - offset, offset);
 }
 
 int trace_dat_damage(struct trace_dat *d, uint64_t offset, const char *fmt, ...)
@@ -148,11 +149,7 @@ static int parse_header_page(struct trace_dat *d, const char *text)
 	return d->data_offset == 8 + d->commit_size ? 0 : -EPROTO;
 }
 
-/*
- * Reads header_page and header_event: the size of the kernel's long, and whether the records are of
- * programs.
- */
-static int read_header_info(struct trace_dat *d, struct cursor *c)
+int trace_dat_parse_header(struct trace_dat *d, struct cursor *c)
 {
 	const uint8_t *bytes;
 	uint64_t at, size;
@@ -182,16 +179,6 @@ static int read_header_info(struct trace_dat *d, struct cursor *c)
 		return trace_dat_truncated(d, c, "header_event");
 	d->of_programs = memmem(bytes, size, MODEL_PROGRAMS_MARK, strlen(MODEL_PROGRAMS_MARK));
 	return 0;
-}
-
-int trace_dat_parse_header(struct trace_dat *d, struct cursor *c)
-{
-	int ret = read_header_info(d, c);
-
-	if (!ret && d->commit_size != 8)
-		ret = error_set(d->err, -EINVAL, d->path,
-				"recorded by a 32-bit kernel, which is not supported");
-	return ret;
 }
 
 static int walk_formats(struct cursor *c, uint32_t count, const char *system,
@@ -246,23 +233,49 @@ int trace_dat_walk_events(struct cursor *c, int (*fn)(void *arg, const char *sys
 	return 0;
 }
 
-int trace_dat_each_format(const struct trace_dat *d,
-			  int (*fn)(void *arg, const char *system, const char *text, size_t len),
-			  void *arg, struct source_error *err)
+struct format_call {
+	const struct foreign *foreign;
+	int		(*fn)(void *arg, const char *system, const char *text, size_t len);
+	void		*arg;
+};
+
+/* Passes a format on as the converted records are. */
+static int call_with_format(void *arg, const char *system, const char *text, size_t len)
+{
+	const struct format_call *call = arg;
+	const char *other = foreign_format(call->foreign, system, text, len);
+
+	return call->fn(call->arg, system, other ? other : text, other ? strlen(other) : len);
+}
+
+static int each_file_format(const struct trace_dat *d,
+			    int (*fn)(void *arg, const char *system, const char *text, size_t len),
+			    void *arg, struct source_error *err)
 {
 	const struct dat_piece *p = &d->ftrace_formats;
-	struct cursor c = cursor_over(p->data, p->size, p->offset);
+	struct cursor c = trace_dat_over(d, p->data, p->size, p->offset);
 	int ret = p->data ? trace_dat_walk_ftrace(&c, fn, arg) : 0;
 
 	if (!ret) {
 		p = &d->event_formats;
-		c = cursor_over(p->data, p->size, p->offset);
+		c = trace_dat_over(d, p->data, p->size, p->offset);
 		ret = p->data ? trace_dat_walk_events(&c, fn, arg) : 0;
 	}
 	if (ret && (ret == -EPROTO || c.bad))
 		return error_set_at(err, -EPROTO, d->path, p->owned ? p->offset : cursor_offset(&c),
 				    "damaged event formats");
 	return ret;
+}
+
+int trace_dat_each_format(const struct trace_dat *d,
+			  int (*fn)(void *arg, const char *system, const char *text, size_t len),
+			  void *arg, struct source_error *err)
+{
+	struct format_call call = { .foreign = d->foreign, .fn = fn, .arg = arg };
+
+	if (!d->foreign)
+		return each_file_format(d, fn, arg, err);
+	return each_file_format(d, call_with_format, &call, err);
 }
 
 /* Magic, version, byte order, size of long, page size. */
@@ -289,10 +302,7 @@ static int read_initial(struct trace_dat *d, struct cursor *c)
 	if (big > 1 || (long_size != 4 && long_size != 8))
 		return error_set_at(d->err, -EPROTO, d->path, cursor_offset(c) - 2,
 				    "damaged: byte order %u, size of long %u", big, long_size);
-	if (big == *(const uint8_t *)&one)
-		return error_set_at(d->err, -EINVAL, d->path, cursor_offset(c) - 2,
-				    "recorded on a %s-endian machine, which is not supported here",
-				    big ? "big" : "little");
+	d->swap = c->swap = big == *(const uint8_t *)&one;
 	d->page_size = cursor_u32(c);
 	if (c->bad)
 		return trace_dat_truncated(d, c, "the file's head");
@@ -356,6 +366,8 @@ static int read_file(struct trace_dat *d)
 	if (ret)
 		return ret;
 	ret = d->version == 6 ? trace_dat_read_v6(d, &c) : trace_dat_read_v7(d, &c);
+	if (!ret)
+		ret = foreign_open(d);
 	if (ret)
 		return ret;
 	if (d->latency && !d->nr_buffers)
@@ -411,6 +423,7 @@ void trace_dat_close(struct trace_dat *d)
 		return;
 	free_buffers(d);
 	unpacker_destroy(d->unpacker);
+	foreign_close(d->foreign);
 	free(d->header_info.owned);
 	free(d->ftrace_formats.owned);
 	free(d->event_formats.owned);

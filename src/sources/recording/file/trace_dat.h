@@ -51,6 +51,8 @@ struct dat_buffer {
 	struct dat_cpu	*cpus;
 };
 
+struct foreign;
+
 struct trace_dat {
 	char		*path;
 	/*
@@ -61,10 +63,13 @@ struct trace_dat {
 	uint64_t	size;
 	int		fd;
 	unsigned int	version;
+	bool		swap;		/* the file has the other byte order than this machine */
 	uint32_t	page_size;
 	/* Size of the commit word in a sub-buffer's header, which is the kernel's long. */
 	uint32_t	commit_size;
 	uint32_t	data_offset;	/* of the first event in a sub-buffer */
+	/* Of another byte order or size of long: how its records are converted. NULL: none. */
+	struct foreign	*foreign;
 	char		*algorithm;	/* "none" */
 	bool		partial;
 	struct source_memory *memory;	/* of all files of a replay */
@@ -91,6 +96,16 @@ struct trace_dat {
 	bool		of_programs;	/* records of programs, by header_event */
 };
 
+/* A cursor over bytes of the file. */
+static inline struct cursor trace_dat_over(const struct trace_dat *d, const void *data, size_t size,
+					   uint64_t offset)
+{
+	struct cursor c = cursor_over(data, size, offset);
+
+	c.swap = d->swap;
+	return c;
+}
+
 /* Makes the next `size` bytes the piece. False: there are fewer, and the piece is empty. */
 static inline bool dat_piece_take(struct dat_piece *p, struct cursor *c, uint64_t size)
 {
@@ -110,7 +125,7 @@ void trace_dat_close(struct trace_dat *d);
 
 /*
  * Calls fn for each event format, those of system ftrace first. If fn returns non-zero, stops and
- * returns that.
+ * returns that. The formats of a foreign file describe its records as the streams have them.
  */
 int trace_dat_each_format(const struct trace_dat *d,
 			  int (*fn)(void *arg, const char *system, const char *text, size_t len),
@@ -149,7 +164,10 @@ bool trace_dat_memory(struct trace_dat *d, uint64_t bytes);
 /* Returns the file's unpacker. NULL: no memory. */
 struct unpacker *trace_dat_unpacker(struct trace_dat *d);
 struct cursor trace_dat_cursor(const struct trace_dat *d, uint64_t offset);
-/* Parses header_page and header_event. */
+/*
+ * Reads header_page and header_event: the size of the kernel's long, and whether the records are of
+ * programs.
+ */
 int trace_dat_parse_header(struct trace_dat *d, struct cursor *c);
 /* Walk the formats of system ftrace, and those of all other systems. fn NULL: only skips them. */
 int trace_dat_walk_ftrace(struct cursor *c, int (*fn)(void *arg, const char *system,

@@ -135,7 +135,7 @@ static int read_section_text(struct trace_dat *d, uint64_t offset, unsigned int 
 
 	if (ret || !p->data)
 		return ret;
-	c = cursor_over(p->data, p->size, p->offset);
+	c = trace_dat_over(d, p->data, p->size, p->offset);
 	if (dat_piece_take(p, &c, cursor_number(&c, width)))
 		return 0;
 	return trace_dat_truncated(d, &c, "a table of texts");
@@ -148,7 +148,7 @@ static int read_header_section(struct trace_dat *d, uint64_t offset)
 
 	if (ret || !d->header_info.data)
 		return ret;
-	c = cursor_over(d->header_info.data, d->header_info.size, offset);
+	c = trace_dat_over(d, d->header_info.data, d->header_info.size, offset);
 	return trace_dat_parse_header(d, &c);
 }
 

@@ -49,7 +49,7 @@ static int read_options(struct trace_dat *d, struct cursor *c)
 		data = cursor_take(c, size);
 		if (!data)
 			return trace_dat_truncated(d, c, "the options");
-		option = cursor_over(data, size, at);
+		option = trace_dat_over(d, data, size, at);
 		ret = trace_dat_option(d, id, &option);
 		if (ret)
 			return ret;

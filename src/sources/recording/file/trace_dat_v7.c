@@ -76,7 +76,7 @@ int trace_dat_section(struct trace_dat *d, uint64_t offset, unsigned int id, str
 /* Reads the options of one section. *next: offset of the next section of options; 0: none. */
 static int read_options(struct trace_dat *d, struct dat_piece *p, uint64_t *next)
 {
-	struct cursor c = cursor_over(p->data, p->size, p->offset);
+	struct cursor c = trace_dat_over(d, p->data, p->size, p->offset);
 	struct cursor option;
 	const uint8_t *data;
 	unsigned int id;
@@ -92,7 +92,7 @@ static int read_options(struct trace_dat *d, struct dat_piece *p, uint64_t *next
 		data = cursor_take(&c, size);
 		if (!data)
 			return trace_dat_truncated(d, &c, "the options");
-		option = cursor_over(data, size, at);
+		option = trace_dat_over(d, data, size, at);
 		if (id == DAT_DONE) {
 			*next = size >= 8 ? cursor_u64(&option) : 0;
 			return 0;
