@@ -20,7 +20,7 @@ _tracefuse() {
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
 		mapfile -t COMPREPLY < <(compgen -W "run live replay hist latency report mount umount dir ls cat write append paste save \
-			list explain shell sessions doctor reset --help --version" -- "$word")
+			export list explain shell sessions doctor reset --help --version" -- "$word")
 		return
 	fi
 	case $before in
@@ -35,6 +35,9 @@ _tracefuse() {
 			ftrace_graph_notrace= ftrace_graph_max_depth= trace_event= trace_trigger= trace_options= \
 			trace_buf_size= trace_clock= tracing_thresh=" -- "$word")
 		return ;;
+	--as)
+		mapfile -t COMPREPLY < <(compgen -W "csv json folded" -- "$word")
+		return ;;
 	--mount | --save)
 		mapfile -t COMPREPLY < <(compgen -d -- "$word")
 		return ;;
@@ -43,12 +46,12 @@ _tracefuse() {
 		return ;;
 	esac
 	case $command in
-	run) options="--function --graph --boot --session --mount --force --setup --cat --draw --save --event --output --compress --providers \
+	run) options="--function --graph --boot --session --mount --force --setup --cat --draw --as --save --event --output --compress --providers \
 		--kernel --kernel-names --merge-delay --all --keep-going --hist-legacy --quiet" ;;
-	live) options="--boot --session --mount --force --setup --cat --draw --save --event --output --compress \
+	live) options="--boot --session --mount --force --setup --cat --draw --as --save --event --output --compress \
 		--merge-delay --keep-going --hist-legacy --quiet" ;;
 	mount) options="--boot --session --force" ;;
-	replay) options="--boot --session --mount --force --setup --at --cat --draw --save --event --buffer --functions \
+	replay) options="--boot --session --mount --force --setup --at --cat --draw --as --save --event --buffer --functions \
 		--memory --partial --hist-legacy --output --compress" ;;
 	sessions) options="--clean --end" ;;
 	list) options="--verbose --summary --session" ;;
@@ -58,6 +61,7 @@ _tracefuse() {
 	latency) options="--session --for --if --by --over --output --before --keep --event \
 		--buffer-size --show --plain --quiet" ;;
 	save) options="--session --compress" ;;
+	export) options="--output --session --hist --setup --counter --buffer --partial" ;;
 	ls | write | append | paste | explain) options="--session" ;;
 	esac
 	if [[ $word == -* ]]; then
@@ -68,6 +72,9 @@ _tracefuse() {
 	run | report)
 		# Behind the options: a command and its own arguments.
 		mapfile -t COMPREPLY < <(compgen -c -f -- "$word") ;;
+	export)
+		mapfile -t COMPREPLY < <(compgen -f -W "chrome perfetto folded csv json \
+			$(_tracefuse_sessions)" -- "$word") ;;
 	list | explain)
 		mapfile -t COMPREPLY < <(compgen -c -f -W "$(_tracefuse_sessions)" -- "$word") ;;
 	ls | cat | write | append)

@@ -10,6 +10,7 @@
 #include "cli/asked.h"
 #include "server/boot.h"
 #include "cli/event_names.h"
+#include "cli/export/export.h"
 #include "host/mounts.h"
 #include "model/text_memory.h"
 #include "session/array.h"
@@ -80,6 +81,9 @@ int asked_option(struct asked *a, const struct command *cmd, int opt, char **arg
 	case ASKED_DRAW:
 		a->draw = true;
 		break;
+	case ASKED_AS:
+		a->hist_form = optarg;
+		break;
 	case ASKED_SAVE:
 		a->save_dir = optarg;
 		break;
@@ -140,6 +144,12 @@ int asked_check(const struct asked *a, const struct command *cmd)
 	if (a->draw && (!a->cats.nr || a->save_dir))
 		return command_usage(cmd, "--draw draws what --cat prints: give --cat FILE%s",
 				     a->save_dir ? " without --save" : "");
+	if (a->hist_form && (!a->cats.nr || a->draw || a->save_dir))
+		return command_usage(cmd, "--as FORM is for what --cat prints: give --cat FILE%s",
+				     a->draw ? " without --draw"
+				     : a->save_dir ? " without --save" : "");
+	if (a->hist_form && !hist_form_known(a->hist_form))
+		return command_usage(cmd, "--as %s: there are csv, json and folded", a->hist_form);
 	if (a->compress && !a->dat_file)
 		return command_usage(cmd, "--compress is for -o FILE");
 	if (a->force && !a->mount_dir)

@@ -18,6 +18,7 @@ struct asked {
 	const char	*mount_dir;	/* NULL: none */
 	const char	*save_dir;	/* NULL: results go to stdout */
 	const char	*dat_file;	/* -o; NULL: none */
+	const char	*hist_form;	/* --as; NULL: histograms are printed as they are */
 	bool		compress, hist_legacy, force, draw;
 	struct words	setups, cats;
 	struct words	events;		/* of -e, name by name */
@@ -38,6 +39,7 @@ enum {
 	ASKED_BOOT,
 	ASKED_FORCE,
 	ASKED_DRAW,
+	ASKED_AS,
 	ASKED_OWN
 };
 
@@ -51,6 +53,7 @@ enum {
 	{ "boot", required_argument, NULL, ASKED_BOOT },		\
 	{ "cat", required_argument, NULL, ASKED_CAT },			\
 	{ "draw", no_argument, NULL, ASKED_DRAW },			\
+	{ "as", required_argument, NULL, ASKED_AS },			\
 	{ "save", required_argument, NULL, ASKED_SAVE },		\
 	{ "output", required_argument, NULL, 'o' },			\
 	{ "compress", no_argument, NULL, ASKED_COMPRESS },		\

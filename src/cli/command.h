@@ -34,6 +34,7 @@ extern const struct command command_paste;
 extern const struct command command_explain;
 extern const struct command command_list;
 extern const struct command command_save;
+extern const struct command command_export;
 extern const struct command command_shell;
 extern const struct command command_sessions;
 extern const struct command command_doctor;

@@ -28,6 +28,7 @@ static const struct command *const commands[] = {
 	&command_append,
 	&command_paste,
 	&command_save,
+	&command_export,
 	&command_list,
 	&command_explain,
 	&command_shell,

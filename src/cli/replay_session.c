@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* replay_session.c - see replay_session.h */
+#include <errno.h>
+#include <stdio.h>
 
 #include "access/access.h"
 #include "cli/replay_session.h"
@@ -7,6 +9,33 @@
 #include "session/session.h"
 #include "sources/recording/source.h"
 #include "tracefs/tree.h"
+
+int replay_session_open(struct replay_session *s, const struct source_params *params,
+			struct source_error *err)
+{
+	struct session_params shape = { .nr_cpus = 1 };
+	int ret = source_open(params, &s->source, err);
+
+	if (ret)
+		return ret;
+	shape.nr_cpus = source_nr_cpus(s->source);
+	ret = session_create(NULL, &shape, &s->session);
+	if (!ret)
+		ret = model_create(s->session, &s->model);
+	if (!ret) {
+		ret = source_import(s->source, s->model, err);
+		if (ret)
+			return ret;
+		s->tree = tree_create(s->model);
+		s->access = s->tree ? access_tree(s->tree, NULL) : NULL;
+		ret = s->access ? 0 : -ENOMEM;
+	}
+	if (ret)
+		*err = (struct source_error){ .located = false };
+	if (ret)
+		snprintf(err->text, sizeof(err->text), "%s", session_error(ret));
+	return ret;
+}
 
 void replay_session_destroy(struct replay_session *s)
 {

@@ -7,6 +7,8 @@ struct access;
 struct model;
 struct session;
 struct source;
+struct source_error;
+struct source_params;
 struct tree;
 
 /* In the order in which they are made; NULL: not made. */
@@ -18,6 +20,13 @@ struct replay_session {
 	struct access	*access;
 };
 
+/*
+ * Opens a recording for a command that looks at it and passes no record to the session: its events
+ * and tables. 0, or a negative number with a text in *err, which source_error_print() prints.
+ * replay_session_destroy() in any case.
+ */
+int replay_session_open(struct replay_session *s, const struct source_params *params,
+			struct source_error *err);
 /* No server may use it any more. */
 void replay_session_destroy(struct replay_session *s);
 

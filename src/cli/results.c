@@ -9,6 +9,7 @@
 #include "cli/asked.h"
 #include "cli/command.h"
 #include "cli/draw/draw.h"
+#include "cli/export/export.h"
 #include "host/links.h"
 #include "host/output.h"
 #include "cli/results.h"
@@ -115,6 +116,8 @@ static int write_file(struct results *r, struct access *a, unsigned int i)
 
 	if (r->asked->draw && draw_is_hist(file))
 		return draw_file(a, file);
+	if (r->asked->hist_form && draw_is_hist(file))
+		return hist_form_file(a, file, r->asked->hist_form);
 	ret = access_read_all(a, file, &text, &len);
 	if (ret)
 		return message_error("%s: %s", file, strerror(-ret));

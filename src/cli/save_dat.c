@@ -82,9 +82,8 @@ static int machine_name(char *out, size_t size)
 	return 0;
 }
 
-/* 0 or -errno */
-static int write_to(struct access *a, FILE *out, const struct save_dat *what,
-		    struct export_error *err)
+int save_dat_to(struct access *a, FILE *out, const struct save_dat *what,
+		struct export_error *err)
 {
 	struct save_files from = { a, what->parts };
 	struct export_files files = {
@@ -111,7 +110,7 @@ int save_dat(struct access *a, const struct save_dat *what)
 
 	if (!out)
 		return cannot_write(what->file, errno);
-	failed = write_to(a, out, what, &err);
+	failed = save_dat_to(a, out, what, &err);
 	ret = output_end(what->out, !failed);
 	if (failed)
 		return message_error("-o %s: %s", what->file, err.text);

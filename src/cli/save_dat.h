@@ -12,10 +12,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "cli/raw.h"
 
 struct access;
+struct export_error;
 struct output;
 
 /*
@@ -36,5 +38,11 @@ struct save_dat {
 
 int save_dat_open(const char *file, struct output **out);
 int save_dat(struct access *a, const struct save_dat *what);
+/*
+ * Writes the same to a file that can seek, without what->file and what->out. 0, or -errno with *err
+ * filled; prints nothing.
+ */
+int save_dat_to(struct access *a, FILE *out, const struct save_dat *what,
+		struct export_error *err);
 
 #endif

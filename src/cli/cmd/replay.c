@@ -585,6 +585,7 @@ const struct command command_replay = {
 "  --cat FILE                  print a file of the tracing directory at the end\n"
 "                              (repeatable)\n"
 "  --draw                      draw the histograms among them as bars\n"
+"  --as FORM                   print them as csv, json or folded stacks\n"
 "  --save DIR                  the --cat files go there, / written as __\n"
 "  -o, --output FILE           write what was recorded as a trace.dat (version 7);\n"
 "                              without -e, --setup and --at all that it has\n"

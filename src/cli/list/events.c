@@ -11,10 +11,7 @@
 #include "cli/list/list.h"
 #include "cli/replay_session.h"
 #include "host/message.h"
-#include "model/model.h"
-#include "session/session.h"
 #include "sources/recording/source.h"
-#include "tracefs/tree.h"
 
 /* ---- One event ---- */
 
@@ -93,37 +90,15 @@ int list_session(struct list *l, struct access *a)
 
 /* ---- A recording ---- */
 
-static int recording_open(struct replay_session *s, const char *path, struct source_error *err)
-{
-	struct source_params params = { .files = &path, .nr_files = 1 };
-	struct session_params shape = { .nr_cpus = 1 };
-	int ret = source_open(&params, &s->source, err);
-
-	if (!ret) {
-		shape.nr_cpus = source_nr_cpus(s->source);
-		ret = session_create(NULL, &shape, &s->session);
-	}
-	if (!ret)
-		ret = model_create(s->session, &s->model);
-	if (!ret)
-		ret = source_import(s->source, s->model, err);
-	if (!ret) {
-		s->tree = tree_create(s->model);
-		s->access = s->tree ? access_tree(s->tree, NULL) : NULL;
-		ret = s->access ? 0 : -ENOMEM;
-	}
-	return ret;
-}
-
 int list_recording(struct list *l, const char *path)
 {
+	struct source_params params = { .files = &path, .nr_files = 1 };
 	struct replay_session s = { .source = NULL };
 	struct source_error err = { .text = "" };
-	int ret = recording_open(&s, path, &err), status;
+	int status;
 
-	if (ret)
-		status = message_error("list: %s: %s", path,
-				       *err.text ? err.text : session_error(ret));
+	if (replay_session_open(&s, &params, &err))
+		status = message_error("list: %s: %s", path, err.text);
 	else
 		status = list_session(l, s.access);
 	replay_session_destroy(&s);

@@ -325,13 +325,16 @@ void source_passed(struct source *src, uint64_t records, uint64_t hits, uint64_t
 		atomic_store_explicit(&src->time, time, memory_order_relaxed);
 }
 
-/* Makes a pass over the recording only for the names of tasks. */
-static void learn_names(struct source *src)
+void source_learn_names(struct source *src)
 {
 	struct window *w = &src->window;
 	struct stream *s;
-	int ret = window_rewind(w);
+	int ret;
 
+	if (src->learned)
+		return;
+	src->learned = true;
+	ret = window_rewind(w);
 	while (ret >= 0 && (s = window_first(w))) {
 		if (src->kinds[s->record.type] == RECORD_NAMES)
 			task_names_learn(&src->names, &s->record);
@@ -356,10 +359,8 @@ static int source_restart(struct source *src)
 	ret = src->server ? 0 : model_source_rings(src->model);
 	if (ret)
 		return ret;
-	if (!src->learned && names_matter(src)) {
-		learn_names(src);
-		src->learned = true;
-	}
+	if (names_matter(src))
+		source_learn_names(src);
 	ret = window_rewind(&src->window);
 	if (ret)
 		return ret;

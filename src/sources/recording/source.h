@@ -122,6 +122,25 @@ int source_run(struct source *src, void (*passed)(void *arg), void *arg);
  */
 int source_stop_at(struct source *src, const char *text, struct source_error *err);
 
+/* A record as source_visit() shows it, valid until take() returns. */
+struct source_record {
+	const void	*data;
+	uint32_t	size;		/* at least that of the common fields */
+	uint32_t	type;		/* the event's id */
+	uint32_t	cpu;
+	int32_t		pid;
+	uint64_t	time;
+	uint64_t	lost;		/* records lost before it, as far as it is known */
+	const char	*comm;		/* the task's name at that time; LAYOUT_COMM_LEN bytes */
+};
+
+/*
+ * Shows all records in order of time, without any hit, and without memory for rings. If take()
+ * returns non-zero, it stops and returns that. 0; -EPROTO: damage (source_damage()), -ENOMEM.
+ */
+int source_visit(struct source *src, int (*take)(void *arg, const struct source_record *r),
+		 void *arg);
+
 void source_rewind(struct source *src);
 /*
  * Goes to before record number `record` (0: the first) without any hit, or to the end if there are

@@ -94,6 +94,8 @@ struct source {
 
 /* run.c: `records` more records have passed, the last of them at `time`; P1. */
 void source_passed(struct source *src, uint64_t records, uint64_t hits, uint64_t time);
+/* run.c: makes a pass over the recording only for the names of tasks, once. */
+void source_learn_names(struct source *src);
 /* import.c: imports everything except the events. 0, or -errno with *err filled. */
 int source_import_tables(struct source *src, struct model *m, struct source_error *err);
 /* stop.c: whether the run has to stop before this record. */
