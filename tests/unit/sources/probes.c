@@ -31,12 +31,11 @@ static struct probe_registers regs, entry;
 static char record[8192] __attribute__((aligned(8)));
 static uint32_t record_size;
 
-/* What the tests probe. */
+/* What the tests probe. Its first instruction has ten bytes, whatever the compiler. */
 int probed_target(int x, const char *text);
-__attribute__((noinline)) int probed_target(int x, const char *text)
-{
-	return x ? (int)strlen(text) * 0x12345 + snprintf(NULL, 0, "%d", x) : 0;
-}
+__asm__(".text\n.globl probed_target\n.type probed_target, @function\nprobed_target:\n"
+	".cfi_startproc\nmovabs $0x1122334455667788, %rax\nxor %edi, %eax\nret\n.cfi_endproc\n"
+	".size probed_target, . - probed_target\n");
 
 /* What the macros of SystemTap would write. */
 __asm__(".section .stapsdt.base, \"aG\", \"progbits\", .stapsdt.base, comdat\n"
