@@ -41,13 +41,14 @@ _tracefuse() {
 	--mount | --save)
 		mapfile -t COMPREPLY < <(compgen -d -- "$word")
 		return ;;
-	--setup | --at | --buffer | --functions | --event | -e | --output | -o)
+	--setup | --at | --on-crash | --buffer | --functions | --event | -e | --output | -o)
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
 		return ;;
 	esac
 	case $command in
 	run) options="--function --graph --boot --session --mount --force --setup --cat --draw --as --save --event --output --compress --providers \
-		--kernel --kernel-names --merge-delay --all --keep-going --hist-legacy --quiet" ;;
+		--kernel --kernel-names --merge-delay --all --keep-going --on-crash --hist-legacy \
+		--quiet" ;;
 	live) options="--boot --session --mount --force --setup --cat --draw --as --save --event --output --compress \
 		--merge-delay --keep-going --hist-legacy --quiet" ;;
 	mount) options="--boot --session --force" ;;

@@ -5,6 +5,7 @@
  *   flight_program calls          fib(10), which calls itself: 177 calls; and a pair of functions
  *   flight_program wait FILE      work() until the file is there
  *   flight_program slow N         N calls of work(), of which each third one takes 30 ms
+ *   flight_program crash          ends by SIGABRT
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,5 +69,7 @@ int main(int argc, char **argv)
 	else if (argc > 2 && !strcmp(argv[1], "slow"))
 		for (int i = 1; i <= atoi(argv[2]); i++)
 			work(i % 3 ? 0 : 30);
+	else if (argc > 1 && !strcmp(argv[1], "crash"))
+		abort();
 	return 7;
 }

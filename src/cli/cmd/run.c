@@ -24,7 +24,8 @@ enum {
 	OPT_FUNCTION,
 	OPT_GRAPH,
 	OPT_ALL,
-	OPT_KEEP_GOING
+	OPT_KEEP_GOING,
+	OPT_ON_CRASH
 };
 
 static const struct option long_options[] = {
@@ -37,6 +38,7 @@ static const struct option long_options[] = {
 	{ "graph", optional_argument, NULL, OPT_GRAPH },
 	{ "all", no_argument, NULL, OPT_ALL },
 	{ "keep-going", no_argument, NULL, OPT_KEEP_GOING },
+	{ "on-crash", required_argument, NULL, OPT_ON_CRASH },
 	{ "quiet", no_argument, NULL, 'q' },
 	{ NULL, 0, NULL, 0 },
 };
@@ -67,6 +69,9 @@ static int parse_option(struct run *r, int opt, char **argv)
 		break;
 	case OPT_KEEP_GOING:
 		r->keep_going = true;
+		break;
+	case OPT_ON_CRASH:
+		r->crash.file = optarg;
 		break;
 	case 'q':
 		r->quiet = true;
@@ -156,6 +161,8 @@ static int run_prepare(struct run *r)
 	if (!status)
 		status = run_flight_begin(r);
 	if (!status)
+		status = run_crash_begin(r);
+	if (!status)
 		status = asked_mount(&r->asked, r->mount_dir);
 	if (!status)
 		status = run_setup_read(r);
@@ -202,6 +209,7 @@ static int run_program(struct run *r, bool *failed)
 	/* The program never attached. The setup is done now, so that the files of --cat exist. */
 	run_setup(r);
 	*failed = run_flight_end(r) != COMMAND_DONE;
+	*failed |= run_crash_save(r) != COMMAND_DONE;
 	*failed |= run_results(r) != COMMAND_DONE || run_is_refused(r);
 	return COMMAND_DONE;
 }
@@ -260,6 +268,8 @@ const struct command command_run = {
 "  --save DIR                  the --cat files go there, / written as __\n"
 "  -o, --output FILE           write what was recorded as a trace.dat (version 7)\n"
 "  --compress                  the same, packed with zstd\n"
+"  --on-crash FILE             the same, but only if the program crashes (SIGSEGV, SIGABRT\n"
+"                              and others)\n"
 "  --boot 'NAME=VALUE ...'     settings of a new session, as on a kernel's command\n"
 "                              line: ftrace=function_graph ftrace_filter=foo*\n"
 "  --kernel EVENT,...          have the running kernel's events, too, and enable these\n"

@@ -15,6 +15,7 @@
  *   unsaved.c       results that could not be written: the session stays
  *   summary.c       what was recorded and what was lost
  *   losses.c        processes and threads that could not take part
+ *   crash.c         what led to a crash: --on-crash
  *   flight.c        what led to the slowest latencies (flight.h)
  *   watch.c         the same, while the program runs
  *
@@ -88,6 +89,10 @@ struct run {
 	bool		stays;		/* the session outlives the command */
 	struct access	*barrier;		/* programs wait at it; NULL: no barrier */
 	struct flight	flight;
+	struct {
+		const char	*file;	/* --on-crash; NULL: not given */
+		struct output	*out;
+	} crash;
 	struct {
 		struct access	*access;	/* NULL: not connected */
 		bool		asked;		/* an answer is outstanding */
@@ -241,6 +246,14 @@ void run_summary_lost(const struct run *r);
  * Prints threads and programs that found no room or could not join. info: the answer of WIRE_INFO.
  */
 void run_losses(const struct run *r, const char *info);
+
+/* ---- crash.c ---- */
+
+/* Checks that the file of --on-crash can be written. An exit status. */
+int run_crash_begin(struct run *r);
+/* The program has ended: saves the session's records if it crashed. An exit status. */
+int run_crash_save(struct run *r);
+void run_crash_end(struct run *r);
 
 /* ---- watch.c ---- */
 

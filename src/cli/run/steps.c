@@ -52,6 +52,7 @@ static void run_release(struct run *r)
 	run_setup_barrier_end(r);
 	run_server_close(r);
 	results_close(&r->results);
+	run_crash_end(r);
 	run_setup_free(r);
 	free(r->preload);
 	run_functions_free(r);

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * crash.c - --on-crash: saves what was recorded if a signal of a fault has ended the program
+ *
+ * The rings are the session's memory, so they have what the program did until its last instruction.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "cli/run/run.h"
+#include "cli/save_dat.h"
+#include "host/output.h"
+
+/* Whether it is a signal by which a program crashes, and not one that another process sent. */
+static bool is_crash(int sig)
+{
+	static const int crashes[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS };
+
+	for (size_t i = 0; i < sizeof(crashes) / sizeof(*crashes); i++)
+		if (sig == crashes[i])
+			return true;
+	return false;
+}
+
+int run_crash_begin(struct run *r)
+{
+	return r->crash.file ? save_dat_open(r->crash.file, &r->crash.out) : COMMAND_DONE;
+}
+
+int run_crash_save(struct run *r)
+{
+	const struct save_dat dat = {
+		.file = r->crash.file, .out = r->crash.out, .compress = r->asked.compress,
+	};
+	const int sig = WIFSIGNALED(r->status) ? WTERMSIG(r->status) : 0;
+
+	if (!r->crash.out || !is_crash(sig))
+		return COMMAND_DONE;
+	run_server_again(r);
+	if (!r->access || save_dat(r->access, &dat))
+		return message_error("--on-crash %s: nothing was saved", r->crash.file);
+	fprintf(stderr, "tracefuse: %s crashed (%s): what led to it is in %s\n", r->program[0],
+		strsignal(sig), r->crash.file);
+	return COMMAND_DONE;
+}
+
+void run_crash_end(struct run *r)
+{
+	output_close(r->crash.out);
+	r->crash.out = NULL;
+}
