@@ -21,6 +21,7 @@ extern const struct command command_run;	/* cmd/run.c */
 extern const struct command command_hist;
 extern const struct command command_latency;
 extern const struct command command_report;
+extern const struct command command_syscalls;
 extern const struct command command_live;
 extern const struct command command_replay;
 extern const struct command command_mount;

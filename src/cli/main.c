@@ -19,6 +19,7 @@ static const struct command *const commands[] = {
 	&command_hist,
 	&command_latency,
 	&command_report,
+	&command_syscalls,
 	&command_mount,
 	&command_umount,
 	&command_dir,

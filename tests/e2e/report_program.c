@@ -4,7 +4,11 @@
  *
  *     report_program functions     1 tree, 3 branch, 12 leaf, 6 descend (which calls itself)
  *     report_program wait FILE     the same again and again, until the file is there
+ *     report_program syscalls      7 getppid, 3 close of which 2 fail; 4 getppid in a thread
+ *     report_program heap          see make_heap()
+ *     report_program locks         2 threads wait for the mutex that main has, at wait_here()
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +48,103 @@ void tree(void)
 	seen++;
 }
 
+/* ---- system calls ---- */
+
+static void *call_in_thread(void *arg)
+{
+	for (int i = 0; i < 4; i++)
+		getppid();
+	return arg;
+}
+
+static void make_calls(void)
+{
+	pthread_t thread;
+
+	for (int i = 0; i < 7; i++)
+		getppid();
+	close(dup(0));
+	close(-1);
+	close(-2);
+	pthread_create(&thread, NULL, call_in_thread, NULL);
+	pthread_join(thread, NULL);
+}
+
+/* ---- the heap ---- */
+
+static void *kept[8];
+
+__attribute__((noinline)) void keep_four(void);
+__attribute__((noinline)) void keep_none(void);
+
+void keep_four(void)
+{
+	for (int i = 0; i < 8; i++)
+		kept[i] = malloc(1000);
+	for (int i = 0; i < 4; i++)
+		free(kept[i]);
+	seen++;
+}
+
+void keep_none(void)
+{
+	for (int i = 0; i < 5; i++) {
+		void *p = calloc(1, 50);
+
+		kept[0] = p;
+		p = realloc(p, 5000);
+		kept[0] = p;
+		free(p);
+	}
+	seen++;
+}
+
+/* keep_four(): 8 of 1000 bytes, 4 stay. keep_none(): 10, none stays. */
+static void make_heap(void)
+{
+	keep_four();
+	keep_none();
+}
+
+/* ---- locks ---- */
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static volatile int waiting;
+
+__attribute__((noinline)) void wait_here(void);
+__attribute__((noinline)) void hold_here(void);
+
+void wait_here(void)
+{
+	pthread_mutex_lock(&mutex);
+	seen++;
+	pthread_mutex_unlock(&mutex);
+}
+
+static void *wait_in_thread(void *arg)
+{
+	pthread_setname_np(pthread_self(), "waiter");
+	__atomic_fetch_add(&waiting, 1, __ATOMIC_SEQ_CST);
+	wait_here();
+	return arg;
+}
+
+/* Until both threads sleep in the kernel. */
+void hold_here(void)
+{
+	pthread_t threads[2];
+
+	pthread_mutex_lock(&mutex);
+	for (int i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, wait_in_thread, NULL);
+	while (__atomic_load_n(&waiting, __ATOMIC_SEQ_CST) < 2)
+		usleep(1000);
+	usleep(300000);
+	pthread_mutex_unlock(&mutex);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 2 && !strcmp(argv[1], "wait")) {
@@ -55,6 +156,12 @@ int main(int argc, char **argv)
 		}
 	} else if (argc > 1 && !strcmp(argv[1], "functions")) {
 		tree();
+	} else if (argc > 1 && !strcmp(argv[1], "syscalls")) {
+		make_calls();
+	} else if (argc > 1 && !strcmp(argv[1], "heap")) {
+		make_heap();
+	} else if (argc > 1 && !strcmp(argv[1], "locks")) {
+		hold_here();
 	}
-	return seen ? 0 : 3;
+	return argc > 1 ? 0 : 3;
 }

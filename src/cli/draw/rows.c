@@ -135,6 +135,17 @@ char *rows_keys_text(const json_t *keys)
 	return keys_text(keys, -1, true);
 }
 
+char *rows_key_text(const json_t *key)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = text_memory_open(&text, &size);
+
+	if (out)
+		print_texts(json_object_get(key, "text"), out);
+	return out && !fclose(out) ? text : NULL;
+}
+
 static double number(const json_t *object, const char *name)
 {
 	return json_number_value(json_object_get(object, name));

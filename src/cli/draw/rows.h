@@ -40,5 +40,7 @@ void rows_print_range(const char *field, double low, double high, const char *te
 void rows_print_text(const char *text, FILE *out);
 /* What row.group is for these keys. The caller frees it. NULL: no memory. */
 char *rows_keys_text(const json_t *keys);
+/* The text of one key, without its name. The same. */
+char *rows_key_text(const json_t *key);
 
 #endif

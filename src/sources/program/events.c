@@ -55,6 +55,17 @@ char *programs_unknown_system(const char *systems)
 	return unknown;
 }
 
+const char *programs_system_call(unsigned int i)
+{
+	static const char enter[] = "sys_enter_";
+	struct provider_event e;
+
+	if (i >= syscall_provider_count() / 2)
+		return NULL;
+	provider_event(PROVIDER_SYSCALLS + 2 * i, &e);
+	return e.name + strlen(enter);
+}
+
 static int add_provider(struct programs *p, unsigned int nr, const struct provider_event *e)
 {
 	char body[BODY_ROOM];

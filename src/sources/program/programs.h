@@ -50,6 +50,8 @@ int programs_add_systems(struct programs *p, const struct programs_params *param
  * The first name in a list of systems that is no system, which the caller frees. NULL: all exist.
  */
 char *programs_unknown_system(const char *systems);
+/* The name of system call `i` that programs have events of; NULL: there are not so many. */
+const char *programs_system_call(unsigned int i);
 
 /* ---- A session whose server died ---- */
 
