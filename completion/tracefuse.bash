@@ -19,7 +19,7 @@ _tracefuse() {
 
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W "run live replay hist latency report syscalls mount umount dir ls cat write append paste save \
+		mapfile -t COMPREPLY < <(compgen -W "run live replay hist latency report syscalls heap locks mount umount dir ls cat write append paste save \
 			export list explain shell sessions doctor reset --help --version" -- "$word")
 		return
 	fi
@@ -58,7 +58,8 @@ _tracefuse() {
 	list) options="--verbose --summary --session" ;;
 	cat) options="--session --json --draw" ;;
 	hist) options="--session --for --if --values --sort --show --plain --quiet" ;;
-	report | syscalls) options="--session --for --sort --lines --show --plain --quiet" ;;
+	report | syscalls | heap | locks)
+		options="--session --for --sort --lines --show --plain --quiet" ;;
 	latency) options="--session --for --if --by --over --output --before --keep --event \
 		--buffer-size --show --plain --quiet" ;;
 	save) options="--session --compress" ;;
@@ -70,7 +71,7 @@ _tracefuse() {
 		return
 	fi
 	case $command in
-	run | report | syscalls)
+	run | report | syscalls | heap | locks)
 		# Behind the options: a command and its own arguments.
 		mapfile -t COMPREPLY < <(compgen -c -f -- "$word") ;;
 	export)

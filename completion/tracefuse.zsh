@@ -23,7 +23,7 @@ case $words[2] in
 (mount|umount|dir|shell|doctor|reset|sessions)
 	found=(${(f)"$(tracefuse sessions 2>/dev/null | sed -n 's/^\([^ ][^:]*\):.*/\1/p')"})
 	compadd -a found ;;
-(run|hist|latency|report|syscalls|list)
+(run|hist|latency|report|syscalls|heap|locks|list)
 	_command_names -e
 	_files ;;
 (*)

@@ -22,6 +22,8 @@ extern const struct command command_hist;
 extern const struct command command_latency;
 extern const struct command command_report;
 extern const struct command command_syscalls;
+extern const struct command command_heap;
+extern const struct command command_locks;
 extern const struct command command_live;
 extern const struct command command_replay;
 extern const struct command command_mount;

@@ -20,6 +20,8 @@ static const struct command *const commands[] = {
 	&command_latency,
 	&command_report,
 	&command_syscalls,
+	&command_heap,
+	&command_locks,
 	&command_mount,
 	&command_umount,
 	&command_dir,

@@ -178,6 +178,9 @@ static int syscalls_parse(struct answer *a, int argc, char **argv)
 		status = answer_option(a, opt, argv);
 	if (!status)
 		status = answer_arguments(a, argc, argv);
+	if (!status && a->recordings.nr)
+		status = command_usage(a->command, "%s: it looks at programs and sessions only",
+				       a->recordings.v[0]);
 	for (unsigned int i = 0; !status && i < a->words.nr; i++)
 		if (!is_call(a->words.v[i]))
 			status = command_usage(a->command, "there is no system call %s",

@@ -111,22 +111,31 @@ static void read_special(struct tally *t, const json_t *hist)
 	}
 }
 
+double tally_dropped(const json_t *hists, size_t at)
+{
+	const json_t *hist = json_array_get(hists, at);
+
+	return tally_number(json_object_get(hist, "totals"), "dropped");
+}
+
+int tally_read_one(const json_t *hists, size_t at, struct tally *out)
+{
+	*out = (struct tally){ .dropped = tally_dropped(hists, at) };
+	return read_main(out, json_array_get(hists, at));
+}
+
 int tally_read(const json_t *hists, size_t at, bool special, struct tally *out)
 {
-	int err;
+	int err = tally_read_one(hists, at, out);
 
-	*out = (struct tally){ 0 };
-	for (size_t i = 0; i < 2u + special; i++) {
-		const json_t *hist = json_array_get(hists, at + i);
-
-		out->dropped += tally_number(json_object_get(hist, "totals"), "dropped");
-	}
-	err = read_main(out, json_array_get(hists, at));
 	if (err)
 		return err;
+	out->dropped += tally_dropped(hists, at + 1);
 	read_percentiles(out, json_array_get(hists, at + 1));
-	if (special)
+	if (special) {
+		out->dropped += tally_dropped(hists, at + 2);
 		read_special(out, json_array_get(hists, at + 2));
+	}
 	return 0;
 }
 

@@ -38,6 +38,10 @@ json_t *tally_open(struct access *a, const char *file);
  * `special` the one behind it. Free it in any case, before the JSON. 0, -ENOMEM
  */
 int tally_read(const json_t *hists, size_t at, bool special, struct tally *out);
+/* The same for one histogram alone. */
+int tally_read_one(const json_t *hists, size_t at, struct tally *out);
+/* How many hits found no room in a histogram. */
+double tally_dropped(const json_t *hists, size_t at);
 void tally_free(struct tally *t);
 /* Prints that hits found no room, if so. */
 void tally_say_dropped(double dropped, const char *what);

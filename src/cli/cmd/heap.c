@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * heap.c - `tracefuse heap`: where a program allocates memory, and what lives still
+ *
+ *     kmem:kmalloc -> variables by ptr: where, how much     -> allocated, by call_site
+ *     kmem:kfree   -> what they were -> synthetic heap_free -> released, by call_site
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "access/access.h"
+#include "cli/answer/answer.h"
+#include "cli/draw/table.h"
+#include "cli/draw/tally.h"
+
+enum { COLUMN_CALLS, COLUMN_BYTES, COLUMN_AVG, COLUMN_LIVE, COLUMN_LEFT, COLUMN_FROM, COLUMNS };
+
+static const struct table_column columns[COLUMNS] = {
+	{ "calls", TABLE_COUNT }, { "bytes", TABLE_BYTES }, { "avg", TABLE_BYTES },
+	{ "live", TABLE_COUNT }, { "left", TABLE_BYTES }, { "from", TABLE_TEXT },
+};
+
+/* Of the histograms of kmalloc: the one by pointers, the one by places. */
+enum { BY_POINTER, BY_PLACE };
+
+static const char alloc_file[] = "events/kmem/kmalloc/hist";
+static const char free_file[] = "events/synthetic/heap_free/hist";
+
+static const struct option long_options[] = {
+	ANSWER_TABLE_OPTIONS,
+	{ NULL, 0, NULL, 0 },
+};
+
+/* ---- the table ---- */
+
+/* A place with the same address in both: the names of two may be equal. */
+static double heap_site_of(const struct tally_row *r)
+{
+	return json_number_value(json_object_get(json_array_get(r->keys, 0), "raw"));
+}
+
+static const struct tally_row *heap_site_find(const struct tally *t, const struct tally_row *like)
+{
+	for (size_t i = 0; i < t->nr; i++)
+		if (heap_site_of(&t->v[i]) == heap_site_of(like))
+			return &t->v[i];
+	return NULL;
+}
+
+static int add_place(struct table *t, const struct tally_row *got, const struct tally_row *freed)
+{
+	struct table_row *to = table_add(t);
+	char *name = to ? tally_key_text(got, 0) : NULL;
+
+	if (!name)
+		return -1;
+	to->cell[COLUMN_CALLS].number = got->hits;
+	to->cell[COLUMN_BYTES].number = got->sum;
+	to->cell[COLUMN_AVG].number = got->hits ? got->sum / got->hits : 0;
+	to->cell[COLUMN_LIVE].number = got->hits - (freed ? freed->hits : 0);
+	to->cell[COLUMN_LEFT].number = got->sum - (freed ? freed->sum : 0);
+	to->cell[COLUMN_FROM].text = name;
+	return 0;
+}
+
+/* "4 of 18 blocks live still, 4000 of 33280 bytes" */
+static int print_sum(const struct table *t)
+{
+	double sums[COLUMNS] = { 0 };
+	char *text;
+	int n, status;
+
+	for (size_t r = 0; r < t->nr; r++)
+		for (unsigned int i = 0; i < COLUMN_FROM; i++)
+			sums[i] += t->rows[r].cell[i].number;
+	n = asprintf(&text, "%.0f of %.0f blocks live still, %.0f of %.0f bytes\n\n",
+		     sums[COLUMN_LIVE], sums[COLUMN_CALLS], sums[COLUMN_LEFT], sums[COLUMN_BYTES]);
+	if (n < 0)
+		return message_error("out of memory");
+	status = message_print(text, (size_t)n);
+	free(text);
+	return status;
+}
+
+/* What found no room among the pointers counts as living. */
+static void say_unknown(double nr)
+{
+	if (nr)
+		message_error("%.0f blocks found no room among 131072 addresses: they count as "
+			      "living, whether they were freed or not", nr);
+}
+
+static int make_table(const json_t *allocs, const json_t *frees, struct table *t)
+{
+	struct tally got = { 0 }, freed = { 0 };
+	int err = tally_read_one(allocs, BY_PLACE, &got);
+
+	if (!err)
+		err = tally_read_one(frees, 0, &freed);
+	for (size_t i = 0; !err && i < got.nr; i++)
+		err = add_place(t, &got.v[i], heap_site_find(&freed, &got.v[i]));
+	tally_say_dropped(got.dropped, "calls");
+	say_unknown(tally_dropped(allocs, BY_POINTER));
+	tally_free(&got);
+	tally_free(&freed);
+	return err;
+}
+
+static int heap_print(const struct answer *a, struct access *access)
+{
+	struct table t = { .columns = columns, .nr_columns = COLUMNS };
+	json_t *allocs = tally_open(access, alloc_file);
+	json_t *frees = allocs ? tally_open(access, free_file) : NULL;
+	int status = COMMAND_FAILED;
+
+	if (frees)
+		status = make_table(allocs, frees, &t) ? message_error("out of memory")
+						       : print_sum(&t);
+	json_decref(allocs);
+	json_decref(frees);
+	if (!status)
+		return answer_table_print(a, &t, "left");
+	table_free(&t);
+	return status;
+}
+
+/* ---- the lines ---- */
+
+static int heap_lines(struct answer *a)
+{
+	static const struct answer_event alloc = { (char *)"kmem", (char *)"kmalloc" };
+	static const struct answer_event release = { (char *)"kmem", (char *)"kfree" };
+	static const struct answer_event freed = { (char *)"synthetic", (char *)"heap_free" };
+	int err = answer_line_undone(a, "synthetic_events", "heap_free u64 site; u64 bytes",
+				     "!heap_free");
+
+	if (!err)
+		err = answer_trigger(a, &alloc, "hist:keys=ptr:heap_site=call_site,"
+				     "heap_bytes=bytes_alloc:size=131072 if ptr != 0");
+	if (!err)
+		err = answer_trigger(a, &release, "hist:keys=ptr:size=131072:"
+				     "onmatch(kmem.kmalloc).heap_free($heap_site,$heap_bytes)");
+	if (!err)
+		err = answer_trigger(a, &alloc, "hist:keys=call_site.sym-offset:vals=bytes_alloc:"
+				     "size=16384 if ptr != 0");
+	if (!err)
+		err = answer_trigger(a, &freed, "hist:keys=site.sym-offset:vals=bytes:size=16384");
+	if (!err)
+		err = words_add(&a->more, free_file);
+	if (!err)
+		err = words_add(&a->run_options, "--kernel-names");
+	a->file = strdup(alloc_file);
+	return err || !a->file ? message_error("out of memory") : COMMAND_DONE;
+}
+
+/* Whether the session has the events, and nobody counts by them. */
+static int heap_may(const struct answer *a, struct access *access)
+{
+	char *text;
+	size_t len;
+	int ret = access_read_all(access, "events/kmem/kmalloc/trigger", &text, &len);
+	bool taken;
+
+	if (ret == -ENOENT)
+		return message_error("%s: session %s has no event kmem:kmalloc: begin it with "
+				     "`tracefuse run --kernel-names`", a->command->name,
+				     a->session);
+	if (ret)
+		return message_error("events/kmem/kmalloc/trigger: %s", strerror(-ret));
+	taken = *text != '#';
+	free(text);
+	return taken ? message_error("%s: session %s has triggers of kmem:kmalloc already",
+				     a->command->name, a->session) : COMMAND_DONE;
+}
+
+static int heap_parse(struct answer *a, int argc, char **argv)
+{
+	const struct table t = { .columns = columns, .nr_columns = COLUMNS };
+	int opt, status = COMMAND_DONE;
+
+	argc = answer_begin(a, argc, argv);
+	while (!status && (opt = getopt_long(argc, argv, ANSWER_SHORT, long_options, NULL)) != -1)
+		status = answer_option(a, opt, argv);
+	if (!status)
+		status = answer_arguments(a, argc, argv);
+	if (!status && a->words.nr)
+		status = command_usage(a->command, "%s: there is no such file", a->words.v[0]);
+	return status ? status : answer_table_check(a, &t);
+}
+
+static int heap_run(int argc, char **argv)
+{
+	struct answer a = { .command = &command_heap, .print = heap_print, .may = heap_may };
+	int status = heap_parse(&a, argc, argv);
+
+	if (!status)
+		status = heap_lines(&a);
+	if (!status)
+		status = answer_run(&a);
+	answer_free(&a);
+	return status;
+}
+
+const struct command command_heap = {
+	.name = "heap",
+	.summary = "where a program allocates memory, and what lives still",
+	.run = heap_run,
+	.help =
+"usage: tracefuse heap [options] -- PROGRAM ARGUMENTS...\n"
+"       tracefuse heap [options] RECORDING...\n"
+"       tracefuse heap [options] -s SESSION\n"
+"\n"
+"Prints each function that allocates memory: how often (calls), how much (bytes), the\n"
+"average, and how many blocks (live) and bytes (left) were not freed until the program's\n"
+"end. It knows 131,072 addresses; further blocks count as living, which is said. After\n"
+"fork() the blocks of parent and child count as the same. In a session it counts until\n"
+"Ctrl-C, and the session must have been made with --kernel-names.\n"
+"\n"
+"      --sort COLUMN       the order: left (default), live, bytes, calls, avg, from\n"
+"      --lines N           only the first N places\n"
+"      --show              print the lines of ftrace that this stands for, and nothing\n"
+"                          else\n"
+"      --plain             the files hist as they are\n"
+"  -s, --session NAME      count in a session that is there\n"
+"      --for SECONDS       with -s: how long\n"
+"  -q, --quiet             no summary of the program's session\n",
+};

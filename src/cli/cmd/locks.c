@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * locks.c - `tracefuse locks`: who waits for which lock, how long, and who has it meanwhile
+ *
+ *     acquired          -> variables by lock: which thread has it, where it took it
+ *     contention_begin  -> synthetic lock_wait, with these
+ *     lock_wait         -> variables by thread and lock: since when
+ *     acquired          -> synthetic lock_waited: where, how long -> histograms -> two tables
+ *     contention_end    -> a wait that failed is forgotten
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "access/access.h"
+#include "cli/answer/answer.h"
+#include "cli/draw/table.h"
+#include "cli/draw/tally.h"
+
+enum { COLUMN_WAITS, COLUMN_TOTAL, COLUMN_AVG, COLUMN_P99, COLUMN_MAX, COLUMN_WAITER,
+       COLUMN_HOLDER, COLUMNS };
+
+static const struct table_column columns[COLUMNS] = {
+	{ "waits", TABLE_COUNT }, { "total", TABLE_TIME }, { "avg", TABLE_TIME },
+	{ "p99", TABLE_TIME }, { "max", TABLE_TIME }, { "waits in", TABLE_TEXT },
+	{ "for who locked it in", TABLE_TEXT },
+};
+
+/* The second table: threads and locks. */
+enum { THREAD_WAITS, THREAD_TOTAL, THREAD_AVG, THREAD_MAX, THREAD_WAITER, THREAD_HOLDER,
+       THREAD_LOCK, THREAD_COLUMNS };
+
+static const struct table_column thread_columns[THREAD_COLUMNS] = {
+	{ "waits", TABLE_COUNT }, { "total", TABLE_TIME }, { "avg", TABLE_TIME },
+	{ "max", TABLE_TIME }, { "thread", TABLE_TEXT }, { "waits for", TABLE_TEXT },
+	{ "lock", TABLE_TEXT },
+};
+
+/* The histograms of lock_waited. */
+enum { BY_PLACE, PLACE_TIMES, BY_THREAD };
+
+static const char hist_file[] = "events/synthetic/lock_waited/hist";
+
+static const struct option long_options[] = {
+	ANSWER_TABLE_OPTIONS,
+	{ NULL, 0, NULL, 0 },
+};
+
+/* ---- by place ---- */
+
+static int add_wait_place(struct table *t, const struct tally_row *r)
+{
+	struct table_row *to = table_add(t);
+
+	if (!to)
+		return -1;
+	to->cell[COLUMN_WAITS].number = r->hits;
+	to->cell[COLUMN_TOTAL].number = r->sum;
+	to->cell[COLUMN_AVG].number = r->hits ? r->sum / r->hits : 0;
+	to->cell[COLUMN_P99].number = r->p99;
+	to->cell[COLUMN_MAX].number = r->longest;
+	to->cell[COLUMN_WAITER].text = tally_key_text(r, 0);
+	to->cell[COLUMN_HOLDER].text = tally_key_text(r, 1);
+	return to->cell[COLUMN_WAITER].text && to->cell[COLUMN_HOLDER].text ? 0 : -1;
+}
+
+static int print_places(const struct answer *a, const json_t *hists)
+{
+	struct table t = { .columns = columns, .nr_columns = COLUMNS };
+	struct tally places;
+	int err = tally_read(hists, BY_PLACE, false, &places);
+
+	for (size_t i = 0; !err && i < places.nr; i++)
+		err = add_wait_place(&t, &places.v[i]);
+	tally_say_dropped(places.dropped, "waits");
+	tally_free(&places);
+	if (!err)
+		return answer_table_print(a, &t, "total");
+	table_free(&t);
+	return message_error("out of memory");
+}
+
+/* ---- by thread ---- */
+
+/* "NAME-PID", as saved_cmdlines has them: lines "PID NAME". The caller frees it. */
+static char *thread_text(const char *cmdlines, long long pid)
+{
+	char *text;
+
+	for (const char *line = cmdlines; line && *line; line = strchr(line, '\n')) {
+		char *name;
+
+		line += *line == '\n';
+		if (strtoll(line, &name, 10) == pid && *name == ' ')
+			return asprintf(&text, "%.*s-%lld", (int)strcspn(name + 1, "\n"), name + 1,
+					pid) < 0 ? NULL : text;
+	}
+	return asprintf(&text, "%lld", pid) < 0 ? NULL : text;
+}
+
+static long long raw_key(const struct tally_row *r, unsigned int i)
+{
+	return (long long)json_number_value(json_object_get(json_array_get(r->keys, i), "raw"));
+}
+
+static char *lock_text(const struct tally_row *r)
+{
+	char *text;
+
+	return asprintf(&text, "0x%llx", raw_key(r, 2)) < 0 ? NULL : text;
+}
+
+static int add_wait_thread(struct table *t, const struct tally_row *r, const char *cmdlines)
+{
+	struct table_row *to = table_add(t);
+
+	if (!to)
+		return -1;
+	to->cell[THREAD_WAITS].number = r->hits;
+	to->cell[THREAD_TOTAL].number = r->sum;
+	to->cell[THREAD_AVG].number = r->hits ? r->sum / r->hits : 0;
+	to->cell[THREAD_MAX].number = r->longest;
+	to->cell[THREAD_WAITER].text = thread_text(cmdlines, raw_key(r, 0));
+	to->cell[THREAD_HOLDER].text = thread_text(cmdlines, raw_key(r, 1));
+	to->cell[THREAD_LOCK].text = lock_text(r);
+	return to->cell[THREAD_WAITER].text && to->cell[THREAD_HOLDER].text &&
+	       to->cell[THREAD_LOCK].text ? 0 : -1;
+}
+
+/* Its order is that of the first table where both have the column. */
+static int print_threads(const struct answer *a, const json_t *hists, const char *cmdlines)
+{
+	struct table t = { .columns = thread_columns, .nr_columns = THREAD_COLUMNS };
+	struct answer as = *a;
+	struct tally threads;
+	int err = tally_read_one(hists, BY_THREAD, &threads);
+
+	for (size_t i = 0; !err && i < threads.nr; i++)
+		err = add_wait_thread(&t, &threads.v[i], cmdlines);
+	tally_say_dropped(threads.dropped, "waits of threads");
+	tally_free(&threads);
+	if (as.sort && table_column(&t, as.sort) < 0)
+		as.sort = NULL;
+	if (!err)
+		return answer_table_print(&as, &t, "total");
+	table_free(&t);
+	return message_error("out of memory");
+}
+
+static int locks_print(const struct answer *a, struct access *access)
+{
+	json_t *hists = tally_open(access, hist_file);
+	char *cmdlines = NULL;
+	size_t len;
+	int status;
+
+	if (!hists)
+		return COMMAND_FAILED;
+	/* Without names there are numbers. */
+	if (access_read_all(access, "saved_cmdlines", &cmdlines, &len))
+		cmdlines = NULL;
+	status = print_places(a, hists);
+	if (!status)
+		status = message_print("\n", 1);
+	if (!status)
+		status = print_threads(a, hists, cmdlines);
+	free(cmdlines);
+	json_decref(hists);
+	return status;
+}
+
+/* ---- the lines ---- */
+
+static int add_waits(struct answer *a)
+{
+	static const struct answer_event acquired = { (char *)"lock", (char *)"acquired" };
+	static const struct answer_event begin = { (char *)"lock", (char *)"contention_begin" };
+	static const struct answer_event end = { (char *)"lock", (char *)"contention_end" };
+	static const struct answer_event wait = { (char *)"synthetic", (char *)"lock_wait" };
+	int err = answer_trigger(a, &acquired, "hist:keys=lock_addr:lock_holder=common_pid,"
+				 "lock_site=call_site:size=16384");
+
+	if (!err)
+		err = answer_trigger(a, &begin, "hist:keys=lock_addr:size=16384:"
+				     "onmatch(lock.acquired)."
+				     "lock_wait(lock_addr,$lock_holder,$lock_site) if flags != 0");
+	if (!err)
+		err = answer_trigger(a, &wait, "hist:keys=common_pid,lock:"
+				     "wait_begin=common_timestamp,wait_holder=holder,"
+				     "wait_locked_at=locked_at:size=16384");
+	if (!err)
+		err = answer_trigger(a, &acquired, "hist:keys=common_pid,lock_addr:"
+				     "wait_ns=common_timestamp-$wait_begin:size=16384:"
+				     "onmatch(synthetic.lock_wait).lock_waited(lock_addr,call_site,"
+				     "$wait_holder,$wait_locked_at,$wait_ns)");
+	return err ? err : answer_trigger(a, &end, "hist:keys=common_pid,lock_addr:wait_over="
+					  "common_timestamp-$wait_begin:size=16384 if ret != 0");
+}
+
+static int locks_lines(struct answer *a)
+{
+	static const struct answer_event waited = { (char *)"synthetic", (char *)"lock_waited" };
+	static const char *const triggers[] = {
+		[BY_PLACE] = "hist:keys=at.sym-offset,locked_at.sym-offset:vals=ns:most=ns:"
+			     "onmax($most).save(lock)",
+		[PLACE_TIMES] = "hist:keys=at.sym-offset,locked_at.sym-offset,ns.exp=3:size=16384:"
+				"pct=99.0",
+		[BY_THREAD] = "hist:keys=common_pid,holder,lock:vals=ns:longest=ns:"
+			      "onmax($longest).save(at)",
+	};
+	int err = answer_line_undone(a, "synthetic_events",
+				     "lock_wait u64 lock; pid_t holder; u64 locked_at",
+				     "!lock_wait");
+
+	if (!err)
+		err = answer_line_undone(a, "synthetic_events", "lock_waited u64 lock; u64 at; "
+					 "pid_t holder; u64 locked_at; u64 ns", "!lock_waited");
+	if (!err)
+		err = add_waits(a);
+	for (size_t i = 0; !err && i < sizeof(triggers) / sizeof(*triggers); i++)
+		err = answer_trigger(a, &waited, triggers[i]);
+	a->file = strdup(hist_file);
+	return err || !a->file ? message_error("out of memory") : COMMAND_DONE;
+}
+
+static int locks_parse(struct answer *a, int argc, char **argv)
+{
+	const struct table t = { .columns = columns, .nr_columns = COLUMNS };
+	int opt, status = COMMAND_DONE;
+
+	argc = answer_begin(a, argc, argv);
+	while (!status && (opt = getopt_long(argc, argv, ANSWER_SHORT, long_options, NULL)) != -1)
+		status = answer_option(a, opt, argv);
+	if (!status)
+		status = answer_arguments(a, argc, argv);
+	if (!status && (a->words.nr || a->recordings.nr))
+		status = command_usage(a->command, "%s: it looks at programs and sessions only",
+				       a->words.nr ? a->words.v[0] : a->recordings.v[0]);
+	return status ? status : answer_table_check(a, &t);
+}
+
+static int locks_run(int argc, char **argv)
+{
+	struct answer a = { .command = &command_locks, .print = locks_print };
+	int status = locks_parse(&a, argc, argv);
+
+	if (!status)
+		status = locks_lines(&a);
+	if (!status)
+		status = answer_run(&a);
+	answer_free(&a);
+	return status;
+}
+
+const struct command command_locks = {
+	.name = "locks",
+	.summary = "who waits for whom at which lock, and how long",
+	.run = locks_run,
+	.help =
+"usage: tracefuse locks [options] -- PROGRAM ARGUMENTS...\n"
+"       tracefuse locks [options] -s SESSION\n"
+"\n"
+"Prints the waits for mutexes, read-write locks and spinlocks, in two tables. By place:\n"
+"in which function a thread waits, and in which one the lock was taken by the thread that\n"
+"has it; how often, how long together, on average, at most for 99 % (p99, exact to 9 %),\n"
+"and the longest. By thread: which one waits for which, and for which lock. A wait for a\n"
+"lock that nobody has taken since the counting began is not there, nor one that failed.\n"
+"In a session it counts until Ctrl-C.\n"
+"\n"
+"      --sort COLUMN       the order: total (default), waits, avg, p99, max ...\n"
+"      --lines N           only the first N lines of each table\n"
+"      --show              print the lines of ftrace that this stands for, and nothing\n"
+"                          else\n"
+"      --plain             the file hist as it is\n"
+"  -s, --session NAME      count in a session that is there\n"
+"      --for SECONDS       with -s: how long\n"
+"  -q, --quiet             no summary of the program's session\n",
+};
