@@ -46,13 +46,13 @@ _tracefuse() {
 		return ;;
 	esac
 	case $command in
-	run) options="--function --graph --boot --session --mount --force --setup --cat --draw --as --save --event --output --compress --providers \
+	run) options="--function --graph --boot --session --mount --force --setup --cat --draw --as --buffer-size --save --event --output --compress --providers \
 		--kernel --kernel-names --merge-delay --all --keep-going --on-crash --hist-legacy \
 		--quiet" ;;
-	live) options="--boot --session --mount --force --setup --cat --draw --as --save --event --output --compress \
+	live) options="--boot --session --mount --force --setup --cat --draw --as --buffer-size --save --event --output --compress \
 		--merge-delay --keep-going --hist-legacy --quiet" ;;
 	mount) options="--boot --session --force" ;;
-	replay) options="--boot --session --mount --force --setup --at --cat --draw --as --save --event --buffer --functions \
+	replay) options="--boot --session --mount --force --setup --at --cat --draw --as --buffer-size --save --event --buffer --functions \
 		--memory --partial --hist-legacy --output --compress" ;;
 	sessions) options="--clean --end" ;;
 	list) options="--verbose --summary --session" ;;

@@ -3,10 +3,12 @@
  * asked.c - the options that `tracefuse run` and `tracefuse replay` have in common
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "access/access.h"
 #include "cli/asked.h"
 #include "server/boot.h"
 #include "cli/event_names.h"
@@ -64,6 +66,46 @@ int asked_add_names(struct asked *a, struct words *names, const char *list)
 	return ret;
 }
 
+bool asked_size(const char *text, uint64_t *bytes)
+{
+	static const char units[] = "KMG";
+	const char *unit;
+	char *end;
+
+	errno = 0;
+	*bytes = strtoull(text, &end, 10);
+	unit = *end ? strchr(units, *end) : NULL;
+	end += unit ? 1 : 0;
+	for (; unit && unit >= units; unit--)
+		if (__builtin_mul_overflow(*bytes, 1024, bytes))
+			errno = ERANGE;
+	return *text >= '0' && *text <= '9' && !*end && !errno;
+}
+
+static int buffer_size_read(struct asked *a, const struct command *cmd, const char *text)
+{
+	uint64_t bytes;
+
+	if (!asked_size(text, &bytes) || !bytes || bytes > 1ull << 50)
+		return command_usage(cmd, "--buffer-size %s: a size is like 512K or 16M", text);
+	a->buffer_kb = (bytes + 1023) / 1024;
+	return COMMAND_DONE;
+}
+
+int asked_buffer_set(const struct asked *a, struct access *access)
+{
+	char kb[32];
+	int ret;
+
+	if (!a->buffer_kb)
+		return COMMAND_DONE;
+	snprintf(kb, sizeof(kb), "%llu\n", (unsigned long long)a->buffer_kb);
+	ret = access_write_all(access, "buffer_size_kb", O_TRUNC, kb, strlen(kb), NULL);
+	return ret ? message_error("--buffer-size %lluK: %s", (unsigned long long)a->buffer_kb,
+				   strerror(-ret))
+		   : COMMAND_DONE;
+}
+
 int asked_option(struct asked *a, const struct command *cmd, int opt, char **argv)
 {
 	int ret = 0;
@@ -84,6 +126,8 @@ int asked_option(struct asked *a, const struct command *cmd, int opt, char **arg
 	case ASKED_AS:
 		a->hist_form = optarg;
 		break;
+	case ASKED_BUFFER_SIZE:
+		return buffer_size_read(a, cmd, optarg);
 	case ASKED_SAVE:
 		a->save_dir = optarg;
 		break;

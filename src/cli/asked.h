@@ -5,8 +5,11 @@
 
 #include <getopt.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "cli/command.h"
+
+struct access;
 
 struct words {
 	const char	**v;
@@ -19,6 +22,7 @@ struct asked {
 	const char	*save_dir;	/* NULL: results go to stdout */
 	const char	*dat_file;	/* -o; NULL: none */
 	const char	*hist_form;	/* --as; NULL: histograms are printed as they are */
+	uint64_t	buffer_kb;	/* --buffer-size, for each CPU; 0: not given */
 	bool		compress, hist_legacy, force, draw;
 	struct words	setups, cats;
 	struct words	events;		/* of -e, name by name */
@@ -40,6 +44,7 @@ enum {
 	ASKED_FORCE,
 	ASKED_DRAW,
 	ASKED_AS,
+	ASKED_BUFFER_SIZE,
 	ASKED_OWN
 };
 
@@ -55,6 +60,7 @@ enum {
 	{ "draw", no_argument, NULL, ASKED_DRAW },			\
 	{ "as", required_argument, NULL, ASKED_AS },			\
 	{ "save", required_argument, NULL, ASKED_SAVE },		\
+	{ "buffer-size", required_argument, NULL, ASKED_BUFFER_SIZE },	\
 	{ "output", required_argument, NULL, 'o' },			\
 	{ "compress", no_argument, NULL, ASKED_COMPRESS },		\
 	{ "hist-legacy", no_argument, NULL, ASKED_HIST_LEGACY }
@@ -64,6 +70,11 @@ int words_add(struct words *w, const char *word);
 /* Adds the names of a list NAME,NAME to `names`; `a` has their memory. 0, -ENOMEM */
 int asked_add_names(struct asked *a, struct words *names, const char *list);
 void asked_free(struct asked *a);
+
+/* Reads "512M", "4G", or a number of bytes. False: it is no such text. */
+bool asked_size(const char *text, uint64_t *bytes);
+/* Gives the session's buffer the size of --buffer-size. Prints what is wrong. An exit status. */
+int asked_buffer_set(const struct asked *a, struct access *access);
 
 /* Handles an option that the command itself does not know. Returns an exit status. */
 int asked_option(struct asked *a, const struct command *cmd, int opt, char **argv);

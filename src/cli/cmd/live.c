@@ -178,6 +178,7 @@ const struct command command_live = {
 "  --compress                  the same, packed with zstd\n"
 "  --boot 'NAME=VALUE ...'     settings of a new session, as on a kernel's command\n"
 "                              line: trace_event=sched:sched_switch\n"
+"  --buffer-size SIZE          the buffer of each CPU, like 512K or 16M\n"
 "  --session NAME              make the session NAME, which stays, or join it\n"
 "  --session USER:NAME         the same for a user: root lends the kernel's events\n"
 "  --mount DIR                 show the session's files in DIR, an empty directory\n"

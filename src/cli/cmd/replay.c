@@ -98,22 +98,11 @@ static int add_at(struct replay *r, int argc, char **argv)
 	return COMMAND_DONE;
 }
 
-/* Parses "512M", "4G", or a number of bytes. */
 static int set_memory(struct replay *r, const char *text)
 {
-	static const char units[] = "KMG";
-	const char *unit;
-	char *end;
 	uint64_t value;
 
-	errno = 0;
-	value = strtoull(text, &end, 10);
-	unit = *end ? strchr(units, *end) : NULL;
-	end += unit ? 1 : 0;
-	for (; unit && unit >= units; unit--)
-		if (__builtin_mul_overflow(value, 1024, &value))
-			errno = ERANGE;
-	if (*text < '0' || *text > '9' || *end || errno)
+	if (!asked_size(text, &value))
 		return command_usage(&command_replay, "--memory %s: a size is like 512M or 4G",
 				     text);
 	if (value < MEMORY_LEAST)
@@ -361,6 +350,8 @@ static int set_up(struct replay *r)
 	unsigned int i;
 	int status = replay_boot(r);
 
+	if (!status)
+		status = asked_buffer_set(&r->asked, r->made.access);
 	/* With -o alone, the file gets the whole recording. */
 	if (!status && r->asked.dat_file && !r->asked.events.nr && !r->asked.setups.nr &&
 	    !r->at_events.nr)
@@ -599,6 +590,8 @@ const struct command command_replay = {
 "                              available_filter_functions lists them, for\n"
 "                              set_ftrace_filter, set_graph_function and the like;\n"
 "                              without it, those of the recording's kallsyms\n"
+"  --buffer-size SIZE          the buffer of each CPU, like 512K or 16M; without it all\n"
+"                              records have room\n"
 "  --memory SIZE               the memory that the replay may take, like 512M or 4G\n"
 "                              (usually half of the machine's); if the records need\n"
 "                              more, the newest stay\n"

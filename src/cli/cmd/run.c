@@ -280,6 +280,7 @@ const struct command command_run = {
 "                              kernel: kmem:kmalloc, sched:sched_switch ...\n"
 "  --merge-delay MS            how much later triggers run that look at events of\n"
 "                              both: at most 100 ms by default\n"
+"  --buffer-size SIZE          the buffer of each CPU, like 512K or 16M\n"
 "  --session NAME              make the session NAME, which stays, or join it\n"
 "  --mount DIR                 show the session's files in DIR, an empty directory\n"
 "  --force                     mount also at a directory that is not empty\n"

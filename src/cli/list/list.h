@@ -4,6 +4,7 @@
  *
  *     program.c    functions and USDT notes of a file, with nothing executed
  *     probed.c     one function or note: how it can be probed, or why not
+ *     static.c     events that a file defines, and those that every program has
  *     events.c     events of a session or a recording, with their fields
  *
  * cmd/list.c finds out which of them is meant.
@@ -26,6 +27,7 @@ struct list {
 	bool		details;	/* -v */
 	bool		summary;	/* only numbers */
 	size_t		printed;
+	size_t		events;		/* of them, of a program */
 };
 
 /* Replaces bytes that would break a line or reach the terminal by '?'. Files may have any. */
@@ -52,6 +54,15 @@ enum listed {
 
 /* What an argument names. path gets the file that a name on $PATH means: it has PATH_MAX bytes. */
 enum listed list_kind(const char *name, char *path);
+
+/* ---- static.c ---- */
+
+struct image;
+
+/* The static events of a file. False: out of memory. */
+bool list_static(struct list *l, const struct image *im);
+/* The events that every program has: heap, lock, thread, signal, syscalls. */
+void list_provided(struct list *l);
 
 /* ---- probed.c ---- */
 

@@ -223,9 +223,14 @@ int list_program(struct list *l, const char *path)
 		symbols_list(l, &f);
 	}
 	notes_list(l, &f);
+	if (!list_static(l, &f.file.image))
+		message_error("list: %s: its events: out of memory", path);
+	if (l->pattern)
+		list_provided(l);
 	if (l->summary) {
 		list_print_counts("functions", &f.functions);
 		list_print_counts("usdt", &f.notes);
+		printf("%-52s %8zu\n", "events", l->events);
 	}
 	err = f.memory || l->printed || l->pattern ? COMMAND_DONE : COMMAND_FAILED;
 	listed_close(&f);

@@ -140,6 +140,7 @@ void run_setup(struct run *r)
 {
 	if (r->set_up || !r->access)
 		return;
+	r->refused |= asked_buffer_set(&r->asked, r->access) != COMMAND_DONE;
 	enable_kernel_events(r);
 	enable_events(r);
 	run_functions_set(r);

@@ -11,7 +11,26 @@ struct sums {
 	struct access	*access;
 	const char	*instance;	/* "" or "instances/NAME/" */
 	unsigned long long recorded, overrun, dropped;
+	unsigned long long top_overrun;	/* of the top instance */
+	double		needed;		/* bytes that all its records would have taken */
 };
+
+enum { KILO = 1024, MEGA = 1024 * 1024 };
+
+/*
+ * A task may run on any CPU: the size for one CPU is what all of them have needed together, and
+ * some room for the ends of sub-buffers.
+ */
+static void add_needed(struct sums *s, const char *stats)
+{
+	const double entries = (double)client_stat(stats, "entries: ");
+	const double overrun = (double)client_stat(stats, "\noverrun: ");
+	const double bytes = (double)client_stat(stats, "\nbytes: ");
+
+	s->top_overrun += (unsigned long long)overrun;
+	if (entries > 0)
+		s->needed += bytes * (entries + overrun) / entries * 1.25 + 64 * KILO;
+}
 
 static int add_cpu(void *arg, const char *name, bool is_dir)
 {
@@ -23,6 +42,8 @@ static int add_cpu(void *arg, const char *name, bool is_dir)
 	if (!is_dir || access_read_all(s->access, path, &text, &len))
 		return 0;
 	s->overrun += client_stat(text, "\noverrun: ");
+	if (!*s->instance)
+		add_needed(s, text);
 	s->dropped += client_stat(text, "\ndropped events: ");
 	s->recorded += client_stat(text, "entries: ") + client_stat(text, "\nread events: ") +
 		       client_stat(text, "\noverrun: ");
@@ -57,6 +78,16 @@ static const char *plural(unsigned long long nr)
 	return nr == 1 ? "" : "s";
 }
 
+static void print_overrun(const struct sums *s)
+{
+	fprintf(stderr, "; %llu overwritten by newer ones (buffer_size_kb is too small",
+		s->overrun);
+	if (s->top_overrun)
+		fprintf(stderr, ": --buffer-size %.0fM has room for all",
+			s->needed / MEGA < 1 ? 1 : s->needed / MEGA + 0.5);
+	fputc(')', stderr);
+}
+
 /* `traced`: there were programs that may have taken part. */
 static void print_sums(const struct sums *s, const char *info, bool traced)
 {
@@ -71,8 +102,7 @@ static void print_sums(const struct sums *s, const char *info, bool traced)
 		fprintf(stderr, ", %llu process%s, %llu thread%s", processes,
 			processes == 1 ? "" : "es", threads, plural(threads));
 	if (s->overrun)
-		fprintf(stderr, "; %llu overwritten by newer ones (buffer_size_kb is too small)",
-			s->overrun);
+		print_overrun(s);
 	if (s->dropped)
 		fprintf(stderr, "; %llu dropped (the buffer was full)", s->dropped);
 	if (uncounted)
