@@ -53,7 +53,7 @@ _tracefuse() {
 		--merge-delay --keep-going --hist-legacy --quiet" ;;
 	mount) options="--boot --session --force" ;;
 	replay) options="--boot --session --mount --force --setup --at --cat --draw --as --buffer-size --save --event --buffer --functions \
-		--memory --partial --hist-legacy --output --compress" ;;
+		--memory --partial --quiet --hist-legacy --output --compress" ;;
 	sessions) options="--clean --end" ;;
 	list) options="--verbose --summary --session" ;;
 	cat) options="--session --json --draw" ;;

@@ -31,6 +31,7 @@ enum export_kind {
 	EXPORT_FUNCTION,
 	EXPORT_STACK,			/* kernel_stack, user_stack */
 	EXPORT_SWITCH,			/* sched_switch */
+	EXPORT_WAKING,			/* sched_waking */
 	EXPORT_PRINT,
 };
 
@@ -43,6 +44,8 @@ struct export_event {
 	const struct field *func, *depth, *begin, *end, *caller;
 	/* of sched_switch: */
 	const struct field *prev_pid, *next_pid, *next_comm;
+	const struct field *pid;	/* of sched_waking */
+	uint64_t	records;
 	void		*own;		/* the form's own, from malloc(); NULL: none */
 };
 

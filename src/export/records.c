@@ -45,6 +45,8 @@ static enum export_kind export_kind_of(const struct event *e)
 
 	if (!strcmp(e->system->name, "sched") && !strcmp(e->name, "sched_switch"))
 		return EXPORT_SWITCH;
+	if (!strcmp(e->system->name, "sched") && !strcmp(e->name, "sched_waking"))
+		return EXPORT_WAKING;
 	if (strcmp(e->system->name, "ftrace") != 0)
 		return EXPORT_PLAIN;
 	for (size_t i = 0; i < sizeof(internal) / sizeof(*internal); i++)
@@ -64,6 +66,7 @@ static void find_places(struct export_event *v, struct event *e)
 	v->prev_pid = event_find_field(e, "prev_pid");
 	v->next_pid = event_find_field(e, "next_pid");
 	v->next_comm = event_find_field(e, "next_comm");
+	v->pid = event_find_field(e, "pid");
 	if (((v->kind == EXPORT_GRAPH_ENTRY || v->kind == EXPORT_GRAPH_EXIT) &&
 	     (!v->func || !v->depth)) ||
 	    (v->kind == EXPORT_SWITCH && (!v->prev_pid || !v->next_pid || !v->next_comm)) ||
@@ -212,7 +215,9 @@ static void counters_pass(struct export_run *x, const struct export_record *r)
 
 static void record_pass(struct export_run *x, const struct export_record *r)
 {
-	if (!r->event)
+	if (r->event)
+		r->event->records++;
+	else
 		x->sums->unknown++;
 	if (r->r->lost && x->what->form->lost)
 		x->what->form->lost(x, r);

@@ -20,6 +20,7 @@
 
 struct event;
 struct export_form;
+struct export_summary;
 struct field;
 struct model;
 struct source;
@@ -37,6 +38,7 @@ struct export_records {
 	const struct export_form *form;
 	const struct export_counter *counters;
 	unsigned int	nr_counters;
+	struct export_summary *summary;	/* summary.h; NULL: none */
 };
 
 /* What cannot be seen in the result itself. */

@@ -28,6 +28,7 @@
 #include "host/mounts.h"
 #include "host/output.h"
 #include "cli/replay_session.h"
+#include "cli/replay_summary.h"
 #include "cli/results.h"
 #include "server/server.h"
 #include "setup/setup.h"
@@ -48,7 +49,7 @@ enum {
 struct replay {
 	/* The command's arguments. */
 	struct asked	asked;
-	bool		partial;
+	bool		partial, quiet;
 	uint64_t	memory;		/* --memory; 0: the default */
 	const char	*functions;	/* NULL: the recording has none */
 	struct words	files, buffers;
@@ -86,6 +87,7 @@ static const struct option long_options[] = {
 	{ "buffer", required_argument, NULL, OPT_BUFFER },
 	{ "functions", required_argument, NULL, OPT_FUNCTIONS },
 	{ "memory", required_argument, NULL, OPT_MEMORY },
+	{ "quiet", no_argument, NULL, 'q' },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -114,6 +116,9 @@ static int set_memory(struct replay *r, const char *text)
 static int parse_option(struct replay *r, int opt, int argc, char **argv)
 {
 	switch (opt) {
+	case 'q':
+		r->quiet = true;
+		return COMMAND_DONE;
 	case OPT_PARTIAL:
 		r->partial = true;
 		return COMMAND_DONE;
@@ -137,7 +142,7 @@ static int replay_parse_arguments(struct replay *r, int argc, char **argv)
 	int opt, status;
 
 	optind = 0;
-	while ((opt = getopt_long(argc, argv, ":e:o:", long_options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, ":e:o:q", long_options, NULL)) != -1) {
 		status = parse_option(r, opt, argc, argv);
 		if (status)
 			return status;
@@ -463,9 +468,20 @@ static int run_all(struct replay *r)
 
 /* ---- results ---- */
 
+static bool asked_for_nothing(const struct replay *r)
+{
+	const struct asked *a = &r->asked;
+
+	return !r->quiet && !serves(r) && !a->setups.nr && !a->cats.nr && !a->events.nr &&
+	       !a->boots.nr && !a->dat_file && !r->at_events.nr && !getenv("TRACEFUSE_BOOT");
+}
+
 static int run_and_print(struct replay *r)
 {
 	int status = run_all(r);
+
+	if (!status && asked_for_nothing(r))
+		status = replay_summary(&r->made, &r->files);
 
 	if (!status)
 		status = results_write(&r->results, r->made.access, source_uname(r->made.source));
@@ -597,6 +613,7 @@ const struct command command_replay = {
 "                              more, the newest stay\n"
 "  --hist-legacy               histograms as they were printed in 2017: a line with\n"
 "                              Duplicates, and in `hist` the last error\n"
+"  -q, --quiet                 no summary of a recording of which nothing was asked\n"
 "  --partial                   use what can be read of a damaged recording\n"
 "\n"
 "With --session or --mount the command returns at once. Then the session's file\n"

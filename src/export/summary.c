@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/* summary.c - what a recording has: a form that keeps sums and prints nothing */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/form.h"
+#include "export/summary.h"
+
+enum { FUNCTIONS_MOST = 1 << 20 };
+
+struct own_function {
+	uint64_t	func;		/* 0: the place is free */
+	uint64_t	calls, self;
+};
+
+struct summing {
+	struct export_summary *out;
+	uint64_t	*woken;		/* by pid: when it was woken; 0: it was not */
+	struct own_function *functions;	/* a hash table; the room is a power of two */
+	uint32_t	nr_functions, room;
+};
+
+/* ---- functions ---- */
+
+static struct own_function *function_place(struct own_function *table, uint32_t room, uint64_t func)
+{
+	uint64_t i = (func * 0x9e3779b97f4a7c15ull) >> 24;
+
+	while (table[i & (room - 1)].func && table[i & (room - 1)].func != func)
+		i++;
+	return &table[i & (room - 1)];
+}
+
+/* NULL: no memory. The table is at most half full. */
+static struct own_function *function_add(struct summing *s, uint64_t func)
+{
+	const uint32_t room = s->room ? 2 * s->room : 1024;
+	struct own_function *table, *f;
+
+	if (2 * s->nr_functions >= s->room && room <= FUNCTIONS_MOST) {
+		table = calloc(room, sizeof(*table));
+		if (!table)
+			return NULL;
+		for (uint32_t i = 0; i < s->room; i++)
+			if (s->functions[i].func)
+				*function_place(table, room, s->functions[i].func) =
+					s->functions[i];
+		free(s->functions);
+		s->functions = table;
+		s->room = room;
+	}
+	if (s->nr_functions + 1 >= s->room)
+		return NULL;
+	f = function_place(s->functions, s->room, func);
+	s->nr_functions += !f->func;
+	f->func = func;
+	return f;
+}
+
+static void function_sum(struct export_run *x, const struct export_call *call, uint64_t time)
+{
+	struct summing *s = x->state;
+	struct own_function *f = call->func ? function_add(s, call->func) : NULL;
+	const uint64_t all = time > call->begin ? time - call->begin : 0;
+
+	if (!f)
+		return;
+	f->calls++;
+	f->self += all > call->inside ? all - call->inside : 0;
+}
+
+static void summary_call_begin(struct export_run *x, const struct export_record *r)
+{
+	(void)x;
+	(void)r;
+}
+
+static void summary_call_end(struct export_run *x, struct export_task *task, uint64_t time,
+			     const struct export_record *exit)
+{
+	(void)exit;
+	function_sum(x, &task->calls[task->depth - 1], time);
+}
+
+static void summary_call_whole(struct export_run *x, const struct export_record *exit,
+			       const struct export_call *call)
+{
+	function_sum(x, call, exit->r->time);
+}
+
+/* ---- waits ---- */
+
+static void wait_keep(struct export_summary *out, const struct summary_wait *w)
+{
+	unsigned int i = SUMMARY_WAITS;
+
+	while (i && out->waits[i - 1].ns < w->ns)
+		i--;
+	if (i == SUMMARY_WAITS)
+		return;
+	memmove(&out->waits[i + 1], &out->waits[i],
+		(SUMMARY_WAITS - 1 - i) * sizeof(out->waits[0]));
+	out->waits[i] = *w;
+}
+
+static void summary_switch(struct summing *s, const struct export_record *r)
+{
+	const uint64_t pid = export_number(r->event->next_pid, r->r);
+	const struct export_value comm = export_value_read(r->event->next_comm, r->r);
+	struct summary_wait w = { .time = r->r->time, .pid = (int32_t)pid };
+
+	if (pid >= EXPORT_PIDS || !s->woken[pid])
+		return;
+	w.ns = r->r->time > s->woken[pid] ? r->r->time - s->woken[pid] : 0;
+	s->woken[pid] = 0;
+	if (comm.kind == VALUE_TEXT)
+		memcpy(w.comm, comm.bytes,
+		       comm.len < LAYOUT_COMM_LEN ? comm.len : LAYOUT_COMM_LEN);
+	wait_keep(s->out, &w);
+}
+
+static void summary_record(struct export_run *x, const struct export_record *r)
+{
+	struct summing *s = x->state;
+	uint64_t pid;
+
+	if (!r->event)
+		return;
+	if (r->event->kind == EXPORT_SWITCH)
+		summary_switch(s, r);
+	if (r->event->kind != EXPORT_WAKING)
+		return;
+	pid = export_number(r->event->pid, r->r);
+	if (pid && pid < EXPORT_PIDS)
+		s->woken[pid] = r->r->time;
+}
+
+/* ---- the sums ---- */
+
+static int by_records(const void *a, const void *b)
+{
+	const struct summary_event *x = a, *y = b;
+
+	return x->records > y->records ? -1 : x->records < y->records;
+}
+
+static int summary_begin(struct export_run *x)
+{
+	struct summing *s = calloc(1, sizeof(*s));
+
+	x->state = s;
+	if (!s)
+		return -ENOMEM;
+	s->out = x->what->summary;
+	/* Only the pages of pids that occur are used. */
+	s->woken = calloc(EXPORT_PIDS, sizeof(*s->woken));
+	return s->woken ? 0 : -ENOMEM;
+}
+
+static void summary_events(struct export_run *x, struct export_summary *out)
+{
+	out->events = calloc(LAYOUT_MAX_EVENTS, sizeof(*out->events));
+	if (!out->events) {
+		export_fail(x, -ENOMEM);
+		return;
+	}
+	for (uint32_t i = 0; i < LAYOUT_MAX_EVENTS; i++)
+		if (x->events[i])
+			out->events[out->nr_events++] = (struct summary_event){
+				.event = x->events[i]->event, .records = x->events[i]->records,
+			};
+	qsort(out->events, out->nr_events, sizeof(*out->events), by_records);
+}
+
+/* Takes the function with the most time out of the table. NULL: there is none. */
+static struct own_function *function_take(struct summing *s)
+{
+	struct own_function *most = NULL;
+
+	for (uint32_t i = 0; i < s->room; i++)
+		if (s->functions[i].calls && (!most || s->functions[i].self > most->self))
+			most = &s->functions[i];
+	return most;
+}
+
+static void summary_end(struct export_run *x)
+{
+	struct summing *s = x->state;
+	struct own_function *f;
+
+	s->out->first = x->first;
+	s->out->last = x->last;
+	summary_events(x, s->out);
+	for (uint32_t i = 0; i < s->room; i++)
+		s->out->self += s->functions[i].self;
+	for (unsigned int i = 0; i < SUMMARY_FUNCTIONS && (f = function_take(s)); i++) {
+		struct summary_function *out = &s->out->functions[i];
+
+		out->calls = f->calls;
+		out->self = f->self;
+		snprintf(out->name, sizeof(out->name), "%s", export_function_name(x, f->func));
+		f->calls = 0;
+	}
+}
+
+static void summary_free(struct export_run *x)
+{
+	struct summing *s = x->state;
+
+	if (s) {
+		free(s->woken);
+		free(s->functions);
+	}
+	free(s);
+}
+
+static const struct export_form summary_form = {
+	.name = "summary",
+	.begin = summary_begin,
+	.record = summary_record,
+	.call_begin = summary_call_begin,
+	.call_end = summary_call_end,
+	.call_whole = summary_call_whole,
+	.end = summary_end,
+	.free = summary_free,
+};
+
+int export_summary_make(struct source *src, struct model *m, struct export_summary *out)
+{
+	const struct export_records what = {
+		.source = src, .model = m, .form = &summary_form, .summary = out,
+	};
+
+	*out = (struct export_summary){ .nr_events = 0 };
+	/* It writes nothing. */
+	return export_records_write(&what, stderr, &out->sums);
+}
+
+void export_summary_free(struct export_summary *s)
+{
+	free(s->events);
+	s->events = NULL;
+}
