@@ -19,7 +19,7 @@ _tracefuse() {
 
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W "run live replay hist latency report syscalls heap locks mount umount dir ls cat write append paste save \
+		mapfile -t COMPREPLY < <(compgen -W "run live replay hist latency report top syscalls heap locks mount umount dir ls cat write append paste save \
 			export list explain shell sessions doctor reset --help --version" -- "$word")
 		return
 	fi
@@ -58,6 +58,7 @@ _tracefuse() {
 	list) options="--verbose --summary --session" ;;
 	cat) options="--session --json --draw" ;;
 	hist) options="--session --for --if --values --sort --show --plain --quiet" ;;
+	top) options="--session --for --every --sort --lines --show --plain --quiet" ;;
 	report | syscalls | heap | locks)
 		options="--session --for --sort --lines --show --plain --quiet" ;;
 	latency) options="--session --for --if --by --over --output --before --keep --event \

@@ -21,6 +21,7 @@ extern const struct command command_run;	/* cmd/run.c */
 extern const struct command command_hist;
 extern const struct command command_latency;
 extern const struct command command_report;
+extern const struct command command_top;
 extern const struct command command_syscalls;
 extern const struct command command_heap;
 extern const struct command command_locks;

@@ -19,6 +19,7 @@ static const struct command *const commands[] = {
 	&command_hist,
 	&command_latency,
 	&command_report,
+	&command_top,
 	&command_syscalls,
 	&command_heap,
 	&command_locks,

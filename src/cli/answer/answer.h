@@ -46,6 +46,7 @@ struct answer {
 	const char	*sort;		/* a column's head; NULL: the command's own */
 	unsigned int	nr_lines;	/* 0: all */
 	const struct flight_asked *flight; /* NULL: no flight recorder */
+	double		every;		/* seconds from print to print; 0: once, at the end */
 };
 
 /* The options that all such commands have. */

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "access/wire.h"
+#include "cli/answer/refresh.h"
 #include "cli/answer/session.h"
 #include "cli/client.h"
 #include "cli/draw/draw.h"
@@ -126,11 +127,42 @@ static int answer_session_print(const struct answer *a, struct access *access)
 	return status;
 }
 
+/* Prints the answer, on a terminal in its place. An exit status. */
+static int refresh_print(const struct answer *a, const struct refresh *r, struct access *access)
+{
+	struct answer as = *a;
+	const unsigned int room = refresh_clear(r);
+	int status;
+
+	if (room && (!as.nr_lines || as.nr_lines > room))
+		as.nr_lines = room;
+	status = answer_session_print(&as, access);
+	if (!status && !r->screen)
+		status = message_print("\n", 1);
+	return message_flush() ? COMMAND_FAILED : status;
+}
+
+/* Until it is to end. The last print is the caller's. An exit status. */
+static int answer_refresh(const struct answer *a, struct setup_params *params, const sigset_t *ends,
+			  const struct timespec *limit)
+{
+	struct refresh r;
+	int status = refresh_begin(&r, ends, (double)limit->tv_sec + (double)limit->tv_nsec / 1e9);
+
+	while (!status && refresh_wait(&r, a->every))
+		status = refresh_print(a, &r, params->access);
+	if (!status)
+		refresh_clear(&r);
+	refresh_end(&r);
+	return status;
+}
+
 int answer_in_session(struct answer *a)
 {
 	struct setup_params params = { .name = a->command->name };
 	struct timespec limit = { 0 };
 	int status = a->seconds ? seconds_read(a, &limit) : COMMAND_DONE;
+	int refreshed = COMMAND_DONE;
 	unsigned int done;
 	sigset_t ends;
 
@@ -147,13 +179,16 @@ int answer_in_session(struct answer *a)
 	block_ends(&ends);
 	done = do_lines(a, &params);
 	if (done == a->lines.nr) {
-		answer_session_wait(&ends, &limit);
+		if (a->every > 0)
+			refreshed = answer_refresh(a, &params, &ends, &limit);
+		else
+			answer_session_wait(&ends, &limit);
 		connect_again(a, &params);
 	}
 	status = COMMAND_FAILED;
 	if (params.access)
 		answer_session_probes(params.access);
-	if (params.access && done == a->lines.nr)
+	if (params.access && done == a->lines.nr && !refreshed)
 		status = answer_session_print(a, params.access);
 	if (params.access && undo_lines(a, &params, done) && !status)
 		status = COMMAND_FAILED;

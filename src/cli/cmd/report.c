@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report.c - `tracefuse report`: which functions of a program take its time
+ * report.c - `tracefuse report`: which functions of a program take its time; `tracefuse top`: the
+ * same while it runs
  *
  *     function_profile_enabled 2 -> trace_stat/functions -> a table
  *
@@ -144,14 +145,32 @@ static int report_may(const struct answer *a, struct access *access)
 				  a->session, profile_file) : COMMAND_DONE;
 }
 
-static int report_parse(struct answer *a, int argc, char **argv)
+enum { OPT_EVERY = ANSWER_OWN };
+
+static const struct option top_options[] = {
+	ANSWER_TABLE_OPTIONS,
+	{ "every", required_argument, NULL, OPT_EVERY },
+	{ NULL, 0, NULL, 0 },
+};
+
+static int read_every(struct answer *a)
+{
+	char *end;
+
+	a->every = strtod(optarg, &end);
+	return *end || end == optarg || !(a->every >= 0.05) || a->every > 86400 ?
+	       command_usage(a->command, "--every %s: a number of seconds, from 0.05 on",
+			     optarg) : COMMAND_DONE;
+}
+
+static int report_parse(struct answer *a, const struct option *options, int argc, char **argv)
 {
 	const struct table t = { .columns = columns, .nr_columns = COLUMNS };
 	int opt, status = COMMAND_DONE;
 
 	argc = answer_begin(a, argc, argv);
-	while (!status && (opt = getopt_long(argc, argv, ANSWER_SHORT, long_options, NULL)) != -1)
-		status = answer_option(a, opt, argv);
+	while (!status && (opt = getopt_long(argc, argv, ANSWER_SHORT, options, NULL)) != -1)
+		status = opt == OPT_EVERY ? read_every(a) : answer_option(a, opt, argv);
 	if (!status)
 		status = answer_arguments(a, argc, argv);
 	if (!status && a->recordings.nr)
@@ -160,18 +179,33 @@ static int report_parse(struct answer *a, int argc, char **argv)
 	return status ? status : answer_table_check(a, &t);
 }
 
+static int report_answer(struct answer *a, int status)
+{
+	if (!status)
+		status = report_lines(a);
+	if (!status)
+		status = answer_run(a);
+	answer_free(a);
+	return status;
+}
+
 static int report_run(int argc, char **argv)
 {
 	struct answer a = { .command = &command_report, .print = report_print,
 			    .may = report_may };
-	int status = report_parse(&a, argc, argv);
 
-	if (!status)
-		status = report_lines(&a);
-	if (!status)
-		status = answer_run(&a);
-	answer_free(&a);
-	return status;
+	return report_answer(&a, report_parse(&a, long_options, argc, argv));
+}
+
+static int top_run(int argc, char **argv)
+{
+	struct answer a = { .command = &command_top, .print = report_print, .may = report_may,
+			    .every = 2 };
+	int status = report_parse(&a, top_options, argc, argv);
+
+	if (!status && !a.session && !a.show)
+		status = command_usage(&command_top, "of which session? Give -s SESSION");
+	return report_answer(&a, status);
 }
 
 const struct command command_report = {
@@ -197,4 +231,26 @@ const struct command command_report = {
 "  -s, --session NAME      count in a session that is there\n"
 "      --for SECONDS       with -s: how long\n"
 "  -q, --quiet             no summary of the program's session\n",
+};
+
+const struct command command_top = {
+	.name = "top",
+	.summary = "the functions of a session's programs, while they run",
+	.run = top_run,
+	.help =
+"usage: tracefuse top [options] -s SESSION [FUNCTION...]\n"
+"\n"
+"Prints the table of `tracefuse report` again and again, since its begin, until q or\n"
+"Ctrl-C. On a terminal it has as many functions as there is room for; else the tables\n"
+"follow one another.\n"
+"\n"
+"  -s, --session NAME      the session\n"
+"      --every SECONDS     from one table to the next: 2 if nothing is given\n"
+"      --for SECONDS       how long\n"
+"      --sort COLUMN       the order: total (default), self, calls, avg, p99, max ...\n"
+"      --lines N           only the first N functions\n"
+"      --show              print the lines of ftrace that this stands for, and nothing\n"
+"                          else\n"
+"      --plain             the file trace_stat/functions as it is, in ns\n"
+"  -q, --quiet             as of report: nothing changes here\n",
 };

@@ -11,7 +11,7 @@
 #include "model/text_memory.h"
 #include "session/array.h"
 
-enum { NUMBER_WIDTH = 11, TEXT_LEAST = 8, TEXT_GAP = 2 };
+enum { NUMBER_WIDTH = 11, TEXT_LEAST = 8, TEXT_GAP = 2, TEXT_ROOM = 32 };
 
 struct table_row *table_add(struct table *t)
 {
@@ -160,7 +160,7 @@ static char *readable_text(struct demangler *d, const char *text)
 struct printing {
 	const struct table *table;
 	struct demangler *names;
-	size_t		width[TABLE_COLUMNS];	/* of texts; 0: as long as it is */
+	size_t		width[TABLE_COLUMNS];
 	FILE		*out;
 };
 
@@ -172,17 +172,49 @@ static unsigned int terminal_columns(void)
 	return isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ? size.ws_col : 0;
 }
 
+/* A blank and the longest number: on a terminal that has no room for the usual width. */
+static size_t number_width(const struct table *t, unsigned int i, size_t lines)
+{
+	size_t width = strlen(t->columns[i].head), n;
+	char number[32];
+
+	for (size_t r = 0; r < lines; r++) {
+		format_number(t->columns[i].kind, t->rows[r].cell[i].number, number,
+			      sizeof(number));
+		n = strlen(number);
+		width = n > width ? n : width;
+	}
+	return width + 1;
+}
+
+/* Numbers: usually as wide as NUMBER_WIDTH. -> the columns that they leave for texts */
+static unsigned int set_number_widths(struct printing *p, size_t lines)
+{
+	const struct table *t = p->table;
+	const unsigned int all = terminal_columns();
+	unsigned int left = all, numbers = 0;
+
+	for (unsigned int i = 0; i < t->nr_columns; i++)
+		numbers += t->columns[i].kind != TABLE_TEXT;
+	for (unsigned int i = 0; i < t->nr_columns; i++) {
+		if (t->columns[i].kind == TABLE_TEXT)
+			continue;
+		p->width[i] = all && all < numbers * NUMBER_WIDTH + TEXT_ROOM ?
+			      number_width(t, i, lines) : NUMBER_WIDTH;
+		left -= left > p->width[i] ? (unsigned int)p->width[i] : left;
+	}
+	return left;
+}
+
 /* All but the last text are as wide as the widest one, or share what the terminal has. */
 static void set_widths(struct printing *p, size_t lines)
 {
 	const struct table *t = p->table;
-	unsigned int texts = 0, left = terminal_columns();
+	unsigned int texts = 0, left = set_number_widths(p, lines);
 
 	for (unsigned int i = 0; i < t->nr_columns; i++) {
-		if (t->columns[i].kind != TABLE_TEXT) {
-			left -= left > NUMBER_WIDTH ? NUMBER_WIDTH : left;
+		if (t->columns[i].kind != TABLE_TEXT)
 			continue;
-		}
 		texts++;
 		p->width[i] = strlen(t->columns[i].head);
 		for (size_t r = 0; r < lines; r++) {
@@ -195,7 +227,7 @@ static void set_widths(struct printing *p, size_t lines)
 		return;
 	left = left / texts > TEXT_LEAST + TEXT_GAP ? left / texts - TEXT_GAP : TEXT_LEAST;
 	for (unsigned int i = 0; i < t->nr_columns; i++)
-		if (p->width[i] > left)
+		if (t->columns[i].kind == TABLE_TEXT && p->width[i] > left)
 			p->width[i] = left;
 }
 
@@ -222,7 +254,7 @@ static void table_print_head(const struct printing *p)
 		if (t->columns[i].kind == TABLE_TEXT)
 			table_print_text(p, i, t->columns[i].head);
 		else
-			fprintf(p->out, "%*s", NUMBER_WIDTH, t->columns[i].head);
+			fprintf(p->out, "%*s", (int)p->width[i], t->columns[i].head);
 	fputc('\n', p->out);
 }
 
@@ -237,7 +269,7 @@ static void table_print_row(const struct printing *p, const struct table_row *r)
 			continue;
 		}
 		format_number(t->columns[i].kind, r->cell[i].number, number, sizeof(number));
-		fprintf(p->out, "%*s", NUMBER_WIDTH, number);
+		fprintf(p->out, "%*s", (int)p->width[i], number);
 	}
 	fputc('\n', p->out);
 }
