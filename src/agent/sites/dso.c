@@ -366,10 +366,14 @@ static bool find_in(struct known *k, const struct file *f, uint64_t contents)
 }
 
 /* Looked at once: in a virtual machine the instruction traps and takes microseconds. */
-static void processor_look(void)
+void sites_processor_look(void)
 {
+	static bool looked;
 	unsigned int a, b, c = 0, d;
 
+	if (looked)
+		return;
+	looked = true;
 	__get_cpuid(1, &a, &b, &c, &d);
 	patch_has_xsave = c & bit_OSXSAVE;
 }
@@ -381,7 +385,7 @@ static void known_map(void)
 		SYS_mmap, 0, LAYOUT_MAX_DSOS * (sizeof(struct known) + sizeof(struct site_table)),
 		PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	processor_look();
+	sites_processor_look();
 	if (is_error(at))
 		return;
 	sites.known = (struct known *)at;

@@ -87,7 +87,11 @@ const struct site_table *site_table_find(uintptr_t ip);
 bool sites_hit(uintptr_t ip, uintptr_t parent);
 void sites_hit_slow(uintptr_t ip, uintptr_t parent, const void *frame);
 
-/* Whether the processor has xsave. Set once, before the first site is on. */
+/*
+ * Whether the processor has xsave. Without it a hit that calls other code would change the upper
+ * halves of vector registers. Set by sites_processor_look(), before the first jump is stored.
+ */
 extern bool patch_has_xsave;
+void sites_processor_look(void);
 
 #endif

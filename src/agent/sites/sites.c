@@ -518,6 +518,7 @@ void sites_ask_memory(void)
 	if (sites.memory_asked)
 		return;
 	sites.memory_asked = true;
+	sites_processor_look();
 	sites.may_patch = sites.may_patch && memory_permitted();
 }
 

@@ -31,6 +31,7 @@
 #include "agent/probes/probes.h"
 #include "agent/providers/syscalls/gates.h"
 #include "agent/providers/syscalls/syscalls.h"
+#include "agent/sites/hit.h"
 #include "agent/sites/near.h"
 #include "agent/sites/sites.h"
 #include "agent/sites/state.h"
@@ -305,6 +306,7 @@ static int jumps_plant(struct planting *w, const struct gate *gates, size_t nr)
 		low = w->texts[i].low < low ? w->texts[i].low : low;
 		high = w->texts[i].high > high ? w->texts[i].high : high;
 	}
+	sites_processor_look();
 	w->near->low = low;
 	w->near->high = high;
 	for (size_t i = 0; i < nr; i++)
