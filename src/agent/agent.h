@@ -475,6 +475,11 @@ AGENT_API bool agent_guard_takes(int sig, const siginfo_t *info, void *context);
 typedef void (*agent_guard)(int sig, siginfo_t *info, void *context);
 /* Our handler for a signal while the program has set none; NULL: there is none. */
 AGENT_API agent_guard agent_guard_handler(int sig);
+/*
+ * Our handlers of these signals begin with all signals blocked. Before a handler of the program is
+ * called, which was set with these flags and this mask: blocks what the kernel would have blocked.
+ */
+AGENT_API void agent_guard_unblock(int sig, uint64_t flags, uint64_t mask, const void *context);
 
 /*
  * Whether a static event of this process is armed, or one with an id between those of its events.

@@ -272,10 +272,10 @@ void places_forget(const struct probe_object *o)
 	}
 }
 
-void places_look(void)
+void places_look(bool (*is_there)(const struct probe_object *o))
 {
 	for (uint32_t i = 0; i < nr_places; i++)
-		if (places[i].object && places[i].code)
+		if (places[i].object && places[i].code && is_there(places[i].object))
 			places[i].is_on = *places[i].jump.at == places[i].jump.on[0];
 }
 

@@ -108,7 +108,7 @@ uint32_t places_points(void);
 /* The object is gone, and with it all near memory of its places. */
 void places_forget(const struct probe_object *o);
 /* Finds out from the memory which places have their jumps. */
-void places_look(void);
+void places_look(bool (*is_there)(const struct probe_object *o));
 /* Stores the jumps of an object's places that are wanted, or takes the others away. 0, -errno */
 int places_switch(const struct probe_object *o, bool on, bool alone, const struct pages *texts,
 		  unsigned int nr_texts);

@@ -15,6 +15,8 @@
  *     signal, such a place is refused (CODE_BUSY).
  * T4  The table is looked at again if it is another one or objects have come or gone. A table's
  *     memory is used again only after this process has answered that it has seen another one.
+ * T5  While the dynamic linker unmaps objects (W3 of watch.c), memory of all but the program itself
+ *     is left alone: it may be gone. What is to be done there waits until the linker is ready.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -40,6 +42,7 @@ struct probe_object {
 	bool		fresh;		/* its code has not run */
 	bool		ours;
 	bool		libc;		/* or a part of it */
+	bool		program;	/* never unmapped */
 };
 
 static struct {
@@ -94,6 +97,13 @@ static bool objects_map(void)
 			   0);
 	probes.objects = is_error(at) ? NULL : (struct probe_object *)at;
 	return probes.objects != NULL;
+}
+
+/* T5 */
+static bool object_is_there(const struct probe_object *o)
+{
+	/* Relaxed: written under the lock. */
+	return o->program || !atomic_load_explicit(&sites.moving, memory_order_relaxed);
 }
 
 static struct probe_object *object_of(const void *ld)
@@ -161,7 +171,8 @@ static void object_see(const struct watched *w)
 {
 	struct probe_object *o = object_of(w->ld);
 
-	if (o)
+	/* T5. Relaxed: written under the lock. */
+	if (o || atomic_load_explicit(&sites.moving, memory_order_relaxed))
 		return;
 	o = object_free();
 	if (!o)
@@ -174,6 +185,7 @@ static void object_see(const struct watched *w)
 	o->bias = o->image.bias;
 	o->ours = preload_is_agent(o->image.path, strlen(o->image.path));
 	o->libc = is_libc(o->image.path);
+	o->program = !*w->path;
 	texts_find(o);
 	file_ask(o);
 	probes.changed = true;
@@ -208,7 +220,7 @@ bool probes_have_changed(uintptr_t bias)
 
 static bool object_is(const struct probe_object *o, const struct probe_file *f)
 {
-	if (!o->ld || !o->nr_texts)
+	if (!o->ld || !o->nr_texts || !object_is_there(o))
 		return false;
 	if (f->id_len)
 		return o->image.id_len == f->id_len && o->image.end - o->image.start == f->size &&
@@ -253,7 +265,7 @@ static void counters_lower(void)
 	unsigned int to = 0;
 
 	for (unsigned int i = 0; i < probes.nr_counters; i++) {
-		if (probes.counters[i].wanted)
+		if (probes.counters[i].wanted || !object_is_there(probes.counters[i].object))
 			probes.counters[to++] = probes.counters[i];
 		else
 			/* Relaxed: as above. */
@@ -577,7 +589,8 @@ static void all_switch(void)
 {
 	for (unsigned int on = 0; on < 2; on++)
 		for (unsigned int i = 0; i < probes.nr_objects; i++)
-			if (probes.objects[i].ld && probes.objects[i].nr_texts)
+			if (probes.objects[i].ld && probes.objects[i].nr_texts &&
+			    object_is_there(&probes.objects[i]))
 				object_switch(&probes.objects[i], on);
 }
 
@@ -612,7 +625,8 @@ void probes_obey(void)
 		return;
 	table_obey(probe_table_at(ref));
 	probes.table = ref;
-	probes.changed = false;
+	/* T5. Relaxed: written under the lock. */
+	probes.changed = atomic_load_explicit(&sites.moving, memory_order_relaxed);
 }
 
 void probes_answer(struct site_answer *a)
@@ -625,5 +639,5 @@ void probes_answer(struct site_answer *a)
 
 void probes_look_again(void)
 {
-	places_look();
+	places_look(object_is_there);
 }

@@ -16,8 +16,12 @@
  * see them. A program that sets its own handler replaces ours. But then
  * agent/providers/signal/signal.c calls agent_guard_takes() before the program's
  * handler. It does not show the guard to a program that asks for its handlers.
+ *
+ * Until the guard has led a thread on, all signals are blocked. A handler that began there would
+ * run with the fault's signal blocked, and a byte that traps in it would end the program.
  */
 #include <signal.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include "agent/context.h"
@@ -66,6 +70,18 @@ static int index_of(int sig)
 	return -1;
 }
 
+void agent_guard_unblock(int sig, uint64_t flags, uint64_t mask, const void *context)
+{
+	uint64_t now;
+
+	/* A sandbox that forbids the call, or the strict mode. */
+	if (agent_restricted() || (agent_filtered() && !agent_thread_known()))
+		return;
+	memcpy(&now, &((const ucontext_t *)context)->uc_sigmask, sizeof(now));
+	now |= mask | (flags & SA_NODEFER ? 0 : 1ull << (sig - 1));
+	agent_syscall(SYS_rt_sigprocmask, SIG_SETMASK, &now, NULL, sizeof(now));
+}
+
 /* Calls the handler that was there before, or does what would have happened without us. */
 static void pass_on(int sig, siginfo_t *info, void *context)
 {
@@ -73,6 +89,7 @@ static void pass_on(int sig, siginfo_t *info, void *context)
 	struct guard_action none = { 0 };
 
 	if ((uintptr_t)b->handler > (uintptr_t)SIG_IGN) {
+		agent_guard_unblock(sig, b->flags, b->mask, context);
 		b->handler(sig, info, context);
 		return;
 	}
@@ -276,6 +293,7 @@ void guard_start(void)
 	const struct guard_action ours = {
 		.handler = guard_fault, .restorer = signal_return,
 		.flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | GUARD_RESTORER,
+		.mask = ~0ull,
 	};
 	uint64_t mask;
 

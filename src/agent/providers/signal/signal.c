@@ -20,7 +20,9 @@
  * G4  Running handlers are known by the frames of signal_begin(). One that was left
  *     by siglongjmp is found by its frame, as a hit is (A6).
  * G5  SIGBUS, SIGSEGV and SIGFPE are also the agent's (guard.c): its handler runs
- *     before the program's, and is there when the program has none.
+ *     before the program's, and is there when the program has none. The kernel has
+ *     neither the program's mask (see guard.c) nor its SA_NODEFER and SA_RESETHAND,
+ *     because a fault may not be the program's. signal_begin() does what they say.
  * G6  siginfo_added and interrupting have a bit for each signal. They are
  *     relaxed: nothing else is read through a bit. If two threads change one
  *     signal's action at once, the kernel may have one thread's action, and the bit
@@ -270,6 +272,30 @@ static bool handler_mask_full(const struct action *a, int sig, const ucontext_t 
 	return mask_full(own) || (!mask_full(before) && mask_full(before | own));
 }
 
+/* The kernel's struct. */
+struct kernel_action {
+	void		(*handler)(int sig, siginfo_t *info, void *context);
+	unsigned long	flags;
+	void		(*restorer)(void);
+	uint64_t	mask;
+};
+
+/* G5: what SA_RESETHAND does. */
+static void action_reset(int sig, const struct action *a)
+{
+	struct kernel_action now;
+
+	if (agent_restricted() ||
+	    agent_syscall(SYS_rt_sigaction, sig, NULL, &now, KERNEL_SIGSET))
+		return;
+	now.handler = agent_guard_handler(sig);
+	now.flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | RESTORER;
+	now.mask = ~0ull;
+	guarded[sig].flags = (int)(a->flags | RESTORER);
+	guarded[sig].mask = a->mask;
+	agent_syscall(SYS_rt_sigaction, sig, &now, NULL, KERNEL_SIGSET);
+}
+
 void signal_begin(int sig, siginfo_t *info, void *context, unsigned int n);
 
 void signal_begin(int sig, siginfo_t *info, void *context, unsigned int n)
@@ -284,8 +310,13 @@ void signal_begin(int sig, siginfo_t *info, void *context, unsigned int n)
 	uint8_t busy = 0;
 	bool off;
 
-	if (agent_guard_handler(sig) && agent_guard_takes(sig, info, context))
-		return;
+	if (agent_guard_handler(sig)) {
+		if (agent_guard_takes(sig, info, context))
+			return;
+		if (actions[n].flags & (uint32_t)SA_RESETHAND)
+			action_reset(sig, &actions[n]);
+		agent_guard_unblock(sig, actions[n].flags, actions[n].mask, context);
+	}
 	running_settle(uc->uc_mcontext.gregs[REG_RSP]);
 	before = alternate_begin(uc, frame);
 	running_push(frame);
@@ -371,6 +402,7 @@ static void action_wrap(int sig, struct sigaction *act)
 		guarded[sig].mask = want.mask;
 		act->sa_sigaction = agent_guard_handler(sig);
 		act->sa_flags = (int)(SA_SIGINFO | SA_ONSTACK | SA_RESTART);
+		memset(&act->sa_mask, 0xff, sizeof(act->sa_mask));
 		return;
 	}
 	if (act->sa_handler == SIG_DFL || act->sa_handler == SIG_IGN || entry_is(want.handler))
@@ -380,6 +412,10 @@ static void action_wrap(int sig, struct sigaction *act)
 		return;
 	act->sa_handler = (void (*)(int))entry;
 	act->sa_flags |= SA_SIGINFO;
+	if (agent_guard_handler(sig)) {
+		act->sa_flags &= ~((int)SA_RESETHAND | SA_NODEFER);
+		memset(&act->sa_mask, 0xff, sizeof(act->sa_mask));
+	}
 }
 
 /* Changes it back. */
@@ -404,6 +440,10 @@ static void action_unwrap(int sig, struct sigaction *act)
 	}
 	a = entry_action(handler);
 	act->sa_handler = (void (*)(int))a->handler;
+	if (agent_guard_handler(sig)) {
+		act->sa_flags = (int)(a->flags | SA_SIGINFO | RESTORER);
+		memcpy(&act->sa_mask, &a->mask, sizeof(a->mask));
+	}
 	if (!(a->flags & SA_SIGINFO))
 		act->sa_flags &= ~SA_SIGINFO;
 }
