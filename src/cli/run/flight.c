@@ -14,8 +14,11 @@
 #include "host/output.h"
 #include "sources/recording/file/subbuf.h"
 
-/* RECORD_TURNS: how often to look for a record that a thread is about to make. */
-enum { LOOK_EACH_MS = 20, RECORD_TURNS = 100 };
+/*
+ * RECORD_TURNS: how often to look for a record that a thread is about to make. LIVE_TURNS: how
+ * often to look into the live rings at once. Meanwhile no signal is passed on.
+ */
+enum { LOOK_EACH_MS = 20, RECORD_TURNS = 100, LIVE_TURNS = 4 };
 
 /* ---- names and texts ---- */
 
@@ -286,10 +289,28 @@ static void flight_save(struct run *r, const struct look *l, struct flight_kept 
 	output_close(dat.out);
 }
 
+static int by_length(const void *a, const void *b)
+{
+	const uint64_t left = ((const struct flight_kept *)a)->ns;
+	const uint64_t right = ((const struct flight_kept *)b)->ns;
+
+	return left > right ? -1 : left < right;
+}
+
+/* The limit from now on: as soon as enough are kept, only longer ones are wanted. */
+static void flight_limit(struct flight *f)
+{
+	if (f->nr == f->asked->keep && f->kept[f->nr - 1].ns > f->limit)
+		f->limit = f->kept[f->nr - 1].ns;
+}
+
+/* The longest ones first, so that none is written and then dropped. */
 static void flight_save_all(struct run *r, struct look *l, uint64_t split, uint64_t had)
 {
+	qsort(l->found, l->nr, sizeof(l->found[0]), by_length);
 	for (unsigned int i = 0; i < l->nr && !r->flight.failed; i++)
 		flight_save(r, l, &l->found[i], split, had);
+	flight_limit(&r->flight);
 }
 
 static int trigger_write(const struct run *r, const char *text)
@@ -307,9 +328,6 @@ static int flight_arm(struct run *r)
 	char text[64];
 	int err = trigger_write(r, "!snapshot:1");
 
-	f->limit = f->asked->over;
-	if (f->nr == f->asked->keep && f->kept[f->nr - 1].ns > f->limit)
-		f->limit = f->kept[f->nr - 1].ns;
 	snprintf(text, sizeof(text), "snapshot:1 if ns > %" PRIu64, f->limit);
 	return err ? err : trigger_write(r, text);
 }
@@ -324,13 +342,14 @@ static bool flight_is_taken(const struct run *r)
 }
 
 /*
- * What came while the snapshot was looked at, from the live rings: until there is nothing more.
- * From then on the trigger takes the next one.
+ * What came while the snapshot was looked at, from the live rings: until there is nothing more, or
+ * a few times if there is always more. From then on the trigger takes the next one.
  */
 static int flight_save_live(struct run *r, struct look *l, uint64_t split)
 {
 	const uint64_t had = r->flight.split;
 	uint64_t seen = split;
+	unsigned int turns = 0;
 	int err;
 
 	do {
@@ -341,7 +360,7 @@ static int flight_save_live(struct run *r, struct look *l, uint64_t split)
 		flight_save_all(r, l, split, had);
 		if (l->last >= seen)
 			seen = l->last + 1;
-	} while (l->nr && !r->flight.failed);
+	} while (l->nr && !r->flight.failed && ++turns < LIVE_TURNS);
 	return 0;
 }
 
@@ -419,6 +438,49 @@ static unsigned long long flight_count(const struct run *r)
 	return nr;
 }
 
+/*
+ * How many latencies are longer than the shortest one that is kept, and are not kept. By the drawn
+ * histogram, so ranges that only partly are longer do not count.
+ */
+static unsigned long long flight_longer(const struct run *r)
+{
+	const struct flight *f = &r->flight;
+	const uint64_t shortest = f->nr ? f->kept[f->nr - 1].ns : 0;
+	static const char key[] = "\n{ ns: ", hits[] = "hitcount:";
+	char *text = event_text(r, "hist"), *at = text;
+	unsigned long long nr = 0, low;
+	uint64_t least = UINT64_MAX;
+
+	while (at && (at = strstr(at, key))) {
+		at += sizeof(key) - 1;
+		low = strtoull(at + strspn(at, "~ "), NULL, 10);
+		at = strstr(at, hits);
+		if (!at || low <= shortest)
+			continue;
+		nr += strtoull(at + sizeof(hits) - 1, NULL, 10);
+		if (low < least)
+			least = low;
+	}
+	free(text);
+	for (unsigned int i = 0; i < f->nr; i++)
+		if (f->kept[i].ns >= least && nr)
+			nr--;
+	return nr;
+}
+
+static void flight_print_missed(const struct run *r, unsigned long long all)
+{
+	const struct flight *f = &r->flight;
+	unsigned long long nr = flight_longer(r);
+
+	if (f->nr < f->asked->keep)
+		nr = all - f->nr;
+	if (nr)
+		fprintf(stderr, "tracefuse: %llu%s not saved, because others were being saved: a "
+			"higher --over or a larger --buffer-size helps\n", nr,
+			f->nr < f->asked->keep ? " were" : " longer ones were");
+}
+
 static void flight_print_kept(const struct flight *f, unsigned int rank)
 {
 	const struct flight_kept *k = &f->kept[rank];
@@ -452,8 +514,7 @@ int run_flight_end(struct run *r)
 		f->nr ? ":" : "");
 	for (unsigned int i = 0; i < f->nr; i++)
 		flight_print_kept(f, i);
-	if (f->nr < f->asked->keep && f->nr < all)
-		fprintf(stderr, "tracefuse: the others were overwritten before they could be "
-			"saved: a larger --buffer-size helps\n");
+	if (all > f->nr)
+		flight_print_missed(r, all);
 	return f->failed ? COMMAND_FAILED : COMMAND_DONE;
 }
