@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * replay_summary.c - what a recording has, for a replay that was asked for nothing
+ * replay_summary.c - what was recorded, for a replay or a run that was asked for nothing
  *
  *     tracefuse: 466 records of 2 CPUs in 1.200 s
  *       sched: 466: sched_switch 300, sched_waking 166
@@ -128,6 +128,13 @@ static void print_waits(const struct export_summary *s)
 	fputc('\n', stderr);
 }
 
+void summary_print(const struct export_summary *s)
+{
+	print_systems(s);
+	print_functions(s);
+	print_waits(s);
+}
+
 /* ---- what to try next ---- */
 
 static bool has_event(const struct export_summary *s, const char *system, const char *name)
@@ -139,8 +146,7 @@ static bool has_event(const struct export_summary *s, const char *system, const 
 	return false;
 }
 
-/* For a shell: in quotes where it needs them. */
-static void print_quoted_file(const char *file)
+void summary_word(const char *file)
 {
 	if (!strpbrk(file, " \t\n'\"\\$`*?[]()<>|&;!~#{}") && *file) {
 		fputs(file, stderr);
@@ -165,13 +171,12 @@ static void print_next(const char *command, const struct words *files, const cha
 	fprintf(stderr, "  tracefuse %s", command);
 	for (unsigned int i = 0; i < files->nr; i++) {
 		fputc(' ', stderr);
-		print_quoted_file(files->v[i]);
+		summary_word(files->v[i]);
 	}
 	fprintf(stderr, "%s\n", rest);
 }
 
-/* The first event that can have a histogram. */
-static const struct event *common_event(const struct export_summary *s)
+const struct event *summary_event(const struct export_summary *s)
 {
 	for (unsigned int i = 0; i < s->nr_events; i++)
 		if (event_has_trigger(s->events[i].event))
@@ -181,7 +186,7 @@ static const struct event *common_event(const struct export_summary *s)
 
 static void print_nexts(const struct export_summary *s, const struct words *files)
 {
-	const struct event *e = common_event(s);
+	const struct event *e = summary_event(s);
 	unsigned int left = COMMANDS;
 	char command[300];
 
@@ -222,9 +227,7 @@ int replay_summary(const struct replay_session *s, const struct words *files)
 		print_duration(sum.last - sum.first);
 	}
 	fputc('\n', stderr);
-	print_systems(&sum);
-	print_functions(&sum);
-	print_waits(&sum);
+	summary_print(&sum);
 	if (sum.sums.records)
 		print_nexts(&sum, files);
 	export_summary_free(&sum);

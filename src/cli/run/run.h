@@ -14,6 +14,7 @@
  *   dump.c          the dumps of function commands
  *   unsaved.c       results that could not be written: the session stays
  *   summary.c       what was recorded and what was lost
+ *   next.c          what to try next, if nothing was asked for
  *   losses.c        processes and threads that could not take part
  *   crash.c         what led to a crash: --on-crash
  *   flight.c        what led to the slowest latencies (flight.h)
@@ -239,6 +240,14 @@ void run_unsaved(struct run *r);
 void run_summary(struct run *r);
 /* Prints only the losses, such as of memory: they may be the reason why something was refused. */
 void run_summary_lost(const struct run *r);
+
+/* ---- next.c ---- */
+
+/*
+ * If the session ends with the command and nothing prints what it has: says what was recorded, and
+ * three commands to go on with. `recorded`: how many events were.
+ */
+void run_next(const struct run *r, unsigned long long recorded);
 
 /* ---- losses.c ---- */
 

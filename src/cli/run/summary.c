@@ -198,4 +198,5 @@ void run_summary(struct run *r)
 	run_functions_summary(r, info);
 	print_waiting(r, info);
 	free(info);
+	run_next(r, s.recorded);
 }
