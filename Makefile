@@ -6,6 +6,7 @@
 #   make check      everything that is tested; ends with "N passed, N failed, N skipped"
 #   make bench      one table of measurements
 #   make stress     programs that die, fork, jump and are interrupted, ten times as often as check
+#   make soak       a server under load for SOAK_SECONDS (600): does it keep its size?
 #   make judges     lua, sqlite, redis and zstd with all of their own tests under function tracers
 #   make fuzz       the fuzzers, FUZZ_SECONDS each (300)
 #   make install    below PREFIX (/usr/local), DESTDIR before it
@@ -16,6 +17,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 JOBS ?= 2
 FUZZ_SECONDS ?= 300
+SOAK_SECONDS ?= 600
 
 BUILD = build/meson
 
@@ -49,6 +51,11 @@ stress:
 	@tools/install-packages check
 	@tests/run --only long --jobs $(JOBS)
 
+soak: build/tracefuse
+	@tools/install-packages check
+	@ninja -C $(BUILD) -j $(JOBS) tests/stress/crowd
+	@tests/stress/soak build/tracefuse $(BUILD)/tests/stress/crowd $(SOAK_SECONDS)
+
 judges: build/tracefuse
 	@tools/install-packages check
 	@tools/build-judges
@@ -72,7 +79,7 @@ clean:
 
 FORCE:
 
-.PHONY: deb all demo check bench stress judges fuzz install uninstall clean FORCE
+.PHONY: deb all demo check bench stress soak judges fuzz install uninstall clean FORCE
 
 # The sources are copied, so that nothing but build/ changes.
 deb:
