@@ -84,19 +84,30 @@ struct elf_symbols {
 int elf_symbols_read(const char *path, const struct elf_want *want, struct elf_symbols *out);
 int elf_symbols_of(struct elf_file *f, struct elf_symbols *out);
 void elf_symbols_free(struct elf_symbols *s);
+/* Sorts the symbols. */
+void elf_symbols_sort(struct elf_symbols *s);
+
+/* ---- functions.c ---- */
+
 /* A function of a file. */
 struct elf_function {
 	uint64_t	address;	/* as the file's symbols have it */
 	uint64_t	offset;		/* in the file */
 };
 
+/* The functions of the file that was asked for last. */
+struct elf_functions;
+
 /*
  * The function that a symbol of the file names. 0; -ENOENT: there is no such symbol of a function;
- * -EINVAL: no ELF file; -ENOMEM ...
+ * -EINVAL: no ELF file; -ENOMEM ... *kept (at first NULL; the caller frees it) spares reading the
+ * file for the next function.
  */
+int elf_functions_find(struct elf_functions **kept, const char *path, const char *name,
+		       struct elf_function *out);
+void elf_functions_free(struct elf_functions *k);
+/* The same for one function. */
 int elf_function_find(const char *path, const char *name, struct elf_function *out);
-/* Sorts the symbols. */
-void elf_symbols_sort(struct elf_symbols *s);
 
 /* ---- sites.c ---- */
 

@@ -41,17 +41,35 @@ void probe_plan_sites(struct code_file *f, const struct site *sites, size_t nr)
 	}
 }
 
+/* The number of the first site that begins there or behind it. Sites are sorted. */
+static size_t site_from(const struct site *sites, size_t nr, uint64_t at)
+{
+	size_t low = 0, high = nr;
+
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (site_begin(&sites[mid]) < at)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
 /* P1. */
 static uint64_t probed_address(const struct code_function *fn, const struct site *sites, size_t nr,
 			       uint64_t at)
 {
 	const uint64_t entry = fn && fn->start == at ? code_entry(fn) : at;
 
-	for (size_t i = 0; i < nr; i++) {
+	for (size_t i = site_from(sites, nr, at < entry ? at : entry); i < nr; i++) {
 		const uint64_t begin = site_begin(&sites[i]);
 
 		if (begin == at || begin == entry)
 			return site_end(&sites[i]);
+		if (begin > at && begin > entry)
+			break;
 	}
 	return entry;
 }

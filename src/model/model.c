@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elf/file.h"
 #include "model/cmdlines.h"
 #include "model/dynamic/events.h"
 #include "model/errlog.h"
@@ -178,6 +179,7 @@ void model_destroy(struct model *m)
 	lookup_free(&m->named_events);
 	lookup_free(&m->dynamic_names);
 	lookup_free(&m->places);
+	elf_functions_free(m->functions);
 	free(m->release);
 	free(m->printk_formats);
 	pthread_mutex_destroy(&m->watch_lock);

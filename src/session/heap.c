@@ -5,10 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "session/array.h"
 #include "session/heap.h"
 
-enum { HEAP_ALIGN = 64, HEAP_PAGE = 4096 };
+enum { HEAP_ALIGN = 64, HEAP_PAGE = 4096, FIRST_EXTENTS = 8 };
 
 static uint64_t round_up(uint64_t v, uint64_t to)
 {
@@ -22,13 +21,40 @@ static uint64_t heap_size(size_t size)
 
 void extents_free(struct extents *e)
 {
-	free(e->v);
+	free(e->v ? e->v - e->front : NULL);
 	memset(e, 0, sizeof(*e));
 }
 
+/* Room for one more, in front of them or behind them. */
 static int extents_room(struct extents *e)
 {
-	return array_room(&e->v, e->nr, sizeof(*e->v));
+	const size_t room = e->room ? 2 * e->room : FIRST_EXTENTS;
+	struct extent *more;
+
+	if (e->front || e->nr < e->room)
+		return 0;
+	more = reallocarray(e->v, room, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	e->v = more;
+	e->room = room;
+	return 0;
+}
+
+/* Opens a gap at i. There is room; the shorter part moves, if it can. */
+static void extents_insert(struct extents *e, size_t i, struct extent new)
+{
+	const bool first = e->front && (i < e->nr / 2 || e->front + e->nr == e->room);
+
+	if (first) {
+		memmove(e->v - 1, e->v, i * sizeof(e->v[0]));
+		e->v--;
+		e->front--;
+	} else {
+		memmove(&e->v[i + 1], &e->v[i], (e->nr - i) * sizeof(e->v[0]));
+	}
+	e->v[i] = new;
+	e->nr++;
 }
 
 /* The index of the first extent that ends behind `off`. */
@@ -49,8 +75,14 @@ static size_t extents_find(const struct extents *e, uint64_t off)
 
 static void extents_delete(struct extents *e, size_t i)
 {
-	memmove(&e->v[i], &e->v[i + 1], (e->nr - i - 1) * sizeof(e->v[0]));
 	e->nr--;
+	if (i <= e->nr / 2) {
+		memmove(e->v + 1, e->v, i * sizeof(e->v[0]));
+		e->v++;
+		e->front++;
+	} else {
+		memmove(&e->v[i], &e->v[i + 1], (e->nr - i) * sizeof(e->v[0]));
+	}
 }
 
 static int extents_add(struct extents *e, uint64_t off, uint64_t len)
@@ -74,9 +106,7 @@ static int extents_add(struct extents *e, uint64_t off, uint64_t len)
 	}
 	if (extents_room(e))
 		return -ENOMEM;
-	memmove(&e->v[i + 1], &e->v[i], (e->nr - i) * sizeof(e->v[0]));
-	e->v[i] = (struct extent){ off, len };
-	e->nr++;
+	extents_insert(e, i, (struct extent){ off, len });
 	return 0;
 }
 
@@ -89,10 +119,8 @@ static int extents_cut(struct extents *e, size_t i, uint64_t off, uint64_t len)
 	if (before && after) {
 		if (extents_room(e))
 			return -ENOMEM;
-		memmove(&e->v[i + 1], &e->v[i], (e->nr - i) * sizeof(e->v[0]));
-		e->nr++;
+		extents_insert(e, i + 1, (struct extent){ off + len, after });
 		e->v[i].len = before;
-		e->v[i + 1] = (struct extent){ off + len, after };
 	} else if (before) {
 		e->v[i].len = before;
 	} else if (after) {

@@ -17,9 +17,11 @@ struct extent {
 	uint64_t	off, len;
 };
 
+/* There may be room in front of them, because most pieces are taken from the first ones. */
 struct extents {
 	struct extent	*v;		/* sorted; no two touch each other */
 	size_t		nr;
+	size_t		front, room;	/* in front of v; in all */
 };
 
 struct heap {

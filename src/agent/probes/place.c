@@ -3,12 +3,12 @@
  * place.c - places of code that are probed: moved instructions, and where threads go on that met a
  * byte that traps
  *
- * P1  A place and its moved code stay for as long as its object is loaded. So a thread may be in
+ * P1  A place and its moved code stay for as long as their object is loaded. So a thread may be in
  *     the moved code at any time, also after the jump is gone, and the next probe at the place
  *     costs only the jump.
  * P2  leads[] has each address where a byte may trap: the jump's own and the inner starts. Signal
- *     handlers read it: an entry's address is stored last, and is never taken away. An entry of an
- *     object that is gone leads nowhere.
+ *     handlers read it: an entry's address is stored last. When its object is gone, the entry leads
+ *     nowhere, and is used again; it only becomes free where no other entry lies behind it.
  * P3  The probe's call is below the 128 bytes that a function may use below its stack pointer.
  */
 #include <string.h>
@@ -23,6 +23,9 @@ enum {
 	LITERALS = 16,
 };
 
+/* An entry whose object is gone: nothing traps at such an address. */
+enum { LEAD_GONE = 1 };
+
 struct lead {
 	_Atomic uintptr_t ip;		/* 0: free */
 	_Atomic(struct probe_place *) place;
@@ -31,6 +34,7 @@ struct lead {
 static struct probe_place *places;
 static struct lead *leads;
 static uint32_t nr_places, nr_leads;
+static struct probe_place *places_free;		/* P1: those whose objects are gone */
 
 /* ---- Where threads go on ---- */
 
@@ -51,38 +55,78 @@ static bool memory_map(void)
 	return true;
 }
 
-/* The entry of an address, or a free one. NULL: there is no table. */
-static struct lead *lead_of(uintptr_t ip)
+static struct lead *lead_next(struct lead *l)
 {
-	uint64_t at = ip * 0x9e3779b97f4a7c15ull >> 46;
-	uintptr_t found;
+	return l + 1 == leads + LEADS ? leads : l + 1;
+}
 
+/*
+ * The entry of an address, or a free one. NULL: there is no table. gone: the first entry on the way
+ * that can be used again; NULL: there is none.
+ */
+static struct lead *lead_of(uintptr_t ip, struct lead **gone)
+{
+	uintptr_t found;
+	struct lead *l;
+
+	*gone = NULL;
 	/* Acquire: pairs with the release in memory_map(). */
 	if (!__atomic_load_n(&places, __ATOMIC_ACQUIRE))
 		return NULL;
-	for (;; at = (at + 1) % LEADS) {
+	for (l = &leads[ip * 0x9e3779b97f4a7c15ull >> 46];; l = lead_next(l)) {
 		/* Acquire: pairs with the release in lead_add(). */
-		found = atomic_load_explicit(&leads[at].ip, memory_order_acquire);
+		found = atomic_load_explicit(&l->ip, memory_order_acquire);
 		if (!found || found == ip)
-			return &leads[at];
+			return l;
+		if (found == LEAD_GONE && !*gone)
+			*gone = l;
 	}
+}
+
+static uintptr_t lead_ip(const struct lead *l)
+{
+	/* Relaxed: written under the lock. */
+	return atomic_load_explicit(&l->ip, memory_order_relaxed);
 }
 
 static bool lead_add(uintptr_t ip, struct probe_place *p)
 {
-	struct lead *l = lead_of(ip);
+	struct lead *gone, *l = lead_of(ip, &gone);
 
-	if (!atomic_load_explicit(&l->ip, memory_order_relaxed) && ++nr_leads > LEADS_MOST)
+	if (!lead_ip(l) && gone)
+		l = gone;
+	else if (!lead_ip(l) && nr_leads == LEADS_MOST)
 		return false;
+	else
+		nr_leads += !lead_ip(l);
 	/* Both pair with the acquires in lead_of() and place_lead(). */
 	atomic_store_explicit(&l->place, p, memory_order_release);
 	atomic_store_explicit(&l->ip, ip, memory_order_release);
 	return true;
 }
 
+/* P2. The entries in front that are gone become free, too. */
+static void lead_remove(uintptr_t ip)
+{
+	struct lead *gone, *l = lead_of(ip, &gone);
+
+	if (!lead_ip(l))
+		return;
+	/* Relaxed: nothing depends on it. */
+	atomic_store_explicit(&l->place, NULL, memory_order_relaxed);
+	atomic_store_explicit(&l->ip, LEAD_GONE, memory_order_relaxed);
+	if (lead_ip(lead_next(l)))
+		return;
+	for (; lead_ip(l) == LEAD_GONE; l = l == leads ? leads + LEADS - 1 : l - 1) {
+		/* Relaxed: as above. */
+		atomic_store_explicit(&l->ip, 0, memory_order_relaxed);
+		nr_leads--;
+	}
+}
+
 static struct probe_place *lead_place(uintptr_t ip)
 {
-	struct lead *l = lead_of(ip);
+	struct lead *gone, *l = lead_of(ip, &gone);
 
 	/* Acquire: pairs with the release in lead_add(). */
 	return l && atomic_load_explicit(&l->ip, memory_order_acquire)
@@ -115,13 +159,17 @@ struct probe_place *place_get(uintptr_t at)
 
 	if (p)
 		return p;
-	if (!memory_map() || nr_places == PLACES)
+	if (!memory_map() || (!places_free && nr_places == PLACES))
 		return NULL;
-	p = &places[nr_places];
+	p = places_free ? places_free : &places[nr_places];
 	p->jump.at = (uint8_t *)at;
 	if (!lead_add(at, p))
 		return NULL;
-	nr_places++;
+	if (places_free)
+		places_free = p->next_free;
+	else
+		nr_places++;
+	p->next_free = NULL;
 	return p;
 }
 
@@ -260,16 +308,30 @@ uint32_t places_points(void)
 	return nr;
 }
 
+static void leads_remove(const struct probe_place *p)
+{
+	lead_remove((uintptr_t)p->jump.at);
+	for (unsigned int i = 1; i < p->nr; i++)
+		if (p->offsets[i] < NEAR_JUMP)
+			lead_remove((uintptr_t)p->jump.at + p->offsets[i]);
+}
+
+/* No thread is in the moved code of an object that is gone, or comes back to it. */
+static void place_free(struct probe_place *p)
+{
+	leads_remove(p);
+	/* Relaxed: no hit reads it. */
+	runs_free(atomic_exchange_explicit(&p->runs, NULL, memory_order_relaxed));
+	*p = (struct probe_place){ .next_free = places_free };
+	places_free = p;
+}
+
 /* P1: what is at these addresses later is another object's. */
 void places_forget(const struct probe_object *o)
 {
-	for (uint32_t i = 0; i < nr_places; i++) {
-		if (places[i].object != o)
-			continue;
-		places[i].is_on = places[i].wanted = false;
-		places[i].code = NULL;
-		places[i].object = NULL;
-	}
+	for (uint32_t i = 0; i < nr_places; i++)
+		if (places[i].object == o)
+			place_free(&places[i]);
 }
 
 void places_look(bool (*is_there)(const struct probe_object *o))

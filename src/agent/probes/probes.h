@@ -87,7 +87,11 @@ struct probe_place {
 	uint16_t	moved[CODE_MOVED_MAX];	/* bytes from `code` */
 	bool		is_on, wanted;
 	uint32_t	nr_points;	/* of the table, when it is wanted */
+	struct probe_place *next_free;	/* of those whose objects are gone */
 };
+
+/* table.c: no hit reads them any more. NULL: nothing */
+void runs_free(const struct probe_runs *runs);
 
 /* The place whose jump is at that address; makes one. NULL: there is no room for more. */
 struct probe_place *place_get(uintptr_t at);

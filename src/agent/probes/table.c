@@ -29,7 +29,10 @@
 #include "session/preload.h"
 #include "tracefuse/base.h"
 
-enum { OBJECTS = 512, COUNTERS = 1024, ARENA = 64 << 20, POINTS_MOST = 1 << 20 };
+enum {
+	OBJECTS = 512, COUNTERS = 1024, ARENA = 64 << 20, POINTS_MOST = 1 << 20,
+	ARENA_STEP = 16, ARENA_SIZES = 256,	/* blocks of up to 4 KiB are used again */
+};
 
 struct probe_object {
 	const void	*ld;		/* NULL: free */
@@ -52,23 +55,53 @@ static struct {
 	bool		changed;
 	uint32_t	nr_planted, nr_refused;
 	struct site_refused refused[PROBE_REFUSALS];
-	/* Counters that are raised. */
+	/* Counters that were raised: a hash table with free entries between them */
 	struct counter {
-		_Atomic uint16_t *at;
+		_Atomic uint16_t *at;		/* NULL: free */
 		const struct probe_object *object;
-		bool	wanted;
-	} counters[COUNTERS];
-	unsigned int	nr_counters;
+		bool	raised, wanted;
+	} *counters;
+	uint32_t	nr_counters, counters_room;	/* room: a power of 2 */
 	char		*arena;
 	size_t		used;
+	struct arena_block {
+		struct arena_block *next;
+	} *blocks[ARENA_SIZES];		/* those that are free, by size */
 	bool		leads;		/* T3 */
 } probes;
 
-/* ---- Memory that stays ---- */
+/* ---- Memory that hits read ---- */
+
+static struct arena_block **arena_free_of(size_t size)
+{
+	return size / ARENA_STEP < ARENA_SIZES ? &probes.blocks[size / ARENA_STEP] : NULL;
+}
+
+static size_t arena_size(size_t size)
+{
+	return (size + ARENA_STEP - 1) & -(size_t)ARENA_STEP;
+}
+
+static void arena_give(const void *at, size_t size)
+{
+	struct arena_block **list = arena_free_of(arena_size(size)), *b = (struct arena_block *)at;
+
+	if (!list)
+		return;		/* it stays unused */
+	b->next = *list;
+	*list = b;
+}
 
 static void *arena_take(size_t size)
 {
+	struct arena_block **list = arena_free_of(arena_size(size));
 	void *at;
+
+	if (list && *list) {
+		at = *list;
+		*list = (*list)->next;
+		return at;
+	}
 
 	if (!probes.arena) {
 		const long got = agent_syscall(SYS_mmap, 0, ARENA, PROT_READ | PROT_WRITE,
@@ -76,7 +109,7 @@ static void *arena_take(size_t size)
 
 		probes.arena = is_error(got) ? NULL : (char *)got;
 	}
-	size = (size + 15) & -(size_t)16;
+	size = arena_size(size);
 	if (!probes.arena || ARENA - probes.used < size)
 		return NULL;
 	at = probes.arena + probes.used;
@@ -194,15 +227,12 @@ static void object_see(const struct watched *w)
 void probes_forget(const void *ld)
 {
 	struct probe_object *o = probes.objects ? object_of(ld) : NULL;
-	unsigned int to = 0;
-
 	if (!o)
 		return;
 	places_forget(o);
-	for (unsigned int i = 0; i < probes.nr_counters; i++)
-		if (probes.counters[i].object != o)
-			probes.counters[to++] = probes.counters[i];
-	probes.nr_counters = to;
+	for (uint32_t i = 0; i < probes.counters_room; i++)
+		if (probes.counters[i].object == o)
+			probes.counters[i].raised = false;
 	if (!sites_quiet())
 		near_free(&o->near);
 	o->ld = NULL;
@@ -241,37 +271,80 @@ static bool is_writable(const struct probe_object *o, uint64_t at)
 	return false;
 }
 
-static void counter_want(const struct probe_object *o, uint64_t at)
+/* The entry of a counter, or a free one. */
+static struct counter *counter_of(struct counter *table, uint32_t room, const void *at)
+{
+	uint32_t i = (uint32_t)((uintptr_t)at * 0x9e3779b97f4a7c15ull >> 32) & (room - 1);
+
+	while (table[i].at && table[i].at != at)
+		i = (i + 1) & (room - 1);
+	return &table[i];
+}
+
+static struct counter *counters_map(uint32_t room)
+{
+	const long at = agent_syscall(SYS_mmap, 0, room * sizeof(struct counter),
+				      PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return is_error(at) ? NULL : (struct counter *)at;
+}
+
+/* Another table, of those that are raised: at most half of it is used. */
+static bool counters_grow(void)
+{
+	uint32_t raised = 0, room = COUNTERS;
+	struct counter *more;
+
+	for (uint32_t i = 0; i < probes.counters_room; i++)
+		raised += probes.counters[i].raised;
+	while (room < 4 * raised)
+		room *= 2;
+	more = counters_map(room);
+	if (!more)
+		return false;
+	for (uint32_t i = 0; i < probes.counters_room; i++)
+		if (probes.counters[i].raised)
+			*counter_of(more, room, probes.counters[i].at) = probes.counters[i];
+	if (probes.counters)
+		agent_syscall(SYS_munmap, probes.counters,
+			      probes.counters_room * sizeof(*probes.counters));
+	probes.counters = more;
+	probes.counters_room = room;
+	probes.nr_counters = raised;
+	return true;
+}
+
+/* False: there is no memory. */
+static bool counter_want(const struct probe_object *o, uint64_t at)
 {
 	_Atomic uint16_t *counter = (_Atomic uint16_t *)(o->bias + at);
+	struct counter *c;
 
 	if (!at || !is_writable(o, at))
-		return;
-	for (unsigned int i = 0; i < probes.nr_counters; i++)
-		if (probes.counters[i].at == counter) {
-			probes.counters[i].wanted = true;
-			return;
-		}
-	if (probes.nr_counters == COUNTERS)
-		return;
-	probes.counters[probes.nr_counters++] = (struct counter){ counter, o, true };
-	/* Relaxed: the program looks at it now or a moment later. */
-	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+		return true;
+	if (2 * (probes.nr_counters + 1) > probes.counters_room && !counters_grow())
+		return false;
+	c = counter_of(probes.counters, probes.counters_room, counter);
+	probes.nr_counters += !c->at;
+	if (!c->raised)
+		/* Relaxed: the program looks at it now or a moment later. */
+		atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+	*c = (struct counter){ counter, o, true, true };
+	return true;
 }
 
 /* After the places are as they were. */
 static void counters_lower(void)
 {
-	unsigned int to = 0;
+	for (uint32_t i = 0; i < probes.counters_room; i++) {
+		struct counter *c = &probes.counters[i];
 
-	for (unsigned int i = 0; i < probes.nr_counters; i++) {
-		if (probes.counters[i].wanted || !object_is_there(probes.counters[i].object))
-			probes.counters[to++] = probes.counters[i];
-		else
-			/* Relaxed: as above. */
-			atomic_fetch_sub_explicit(probes.counters[i].at, 1, memory_order_relaxed);
+		if (!c->raised || c->wanted || !object_is_there(c->object))
+			continue;
+		c->raised = false;
+		/* Relaxed: as above. */
+		atomic_fetch_sub_explicit(c->at, 1, memory_order_relaxed);
 	}
-	probes.nr_counters = to;
 }
 
 /* ---- Points ---- */
@@ -392,6 +465,15 @@ static bool run_fill(struct probe_run *r, const struct probe_object *o,
 		.code = copy,
 	};
 	return point->event < LAYOUT_MAX_EVENTS;
+}
+
+void runs_free(const struct probe_runs *runs)
+{
+	if (!runs)
+		return;
+	for (uint32_t i = 0; i < runs->nr; i++)
+		arena_give(runs->runs[i].code, runs->runs[i].code->bytes);
+	arena_give(runs, sizeof(*runs) + runs->nr * sizeof(runs->runs[0]));
 }
 
 /* Hits that run the old ones go on with them: they stay. */
@@ -526,10 +608,9 @@ static void file_want(struct probe_object *o, const struct probe_file *f, uint32
 		nr = points_together(f, i);
 		why = place_want(o, &f->points[i], nr);
 		for (uint32_t k = 0; k < nr; k++) {
-			if (why)
-				point_refuse(f->points[i + k].at, number, why);
-			else
-				counter_want(o, f->points[i + k].counter);
+			if (why || !counter_want(o, f->points[i + k].counter))
+				point_refuse(f->points[i + k].at, number,
+					     why ? why : CODE_TOO_FAR);
 		}
 	}
 }
@@ -599,7 +680,7 @@ static void table_obey(const struct probe_table *table)
 	probes.nr_refused = 0;
 	probes.leads = guard_leads();
 	places_unwant();
-	for (unsigned int i = 0; i < probes.nr_counters; i++)
+	for (uint32_t i = 0; i < probes.counters_room; i++)
 		probes.counters[i].wanted = false;
 	if (table)
 		table_want(table);

@@ -246,7 +246,7 @@ static int add_place(struct probe_place *p, const struct place_kind *kind)
 		lookup_add(&m->places, &p->node, kind->hash(p));
 	if (!err && m->of_programs)
 		session_probes_defined(m->session);
-	m->probes_stale = true;
+	m->probes_stale |= p->probe.dyn.event->plan != 0;
 	return err;
 }
 
@@ -346,7 +346,7 @@ int place_remove(struct dynamic_event *d)
 
 	if (err)
 		return err;
-	m->probes_stale = true;
+	m->probes_stale |= place_of(d)->wanted;
 	lookup_remove(&m->places, &place_of(d)->node);
 	place_free(place_of(d));
 	return 0;

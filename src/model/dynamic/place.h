@@ -23,6 +23,7 @@ struct probe_place {
 	bool			recorded;
 	/* A program, or its file, has refused it since its event was armed: that was said */
 	bool			refused;
+	bool			wanted;		/* Running programs are to have it */
 	/* kprobe */
 	/* [MODULE:]FUNCTION; NULL: an address. A uprobe: the function that the command named */
 	char			*symbol;

@@ -126,7 +126,7 @@ static int cut_return(struct probe_place *p, const struct probe_log *log,
 }
 
 /* SYMBOL[+OFF] */
-static int find_symbol(struct probe_place *p, const struct place_word *w)
+static int find_symbol(struct probe_place *p, struct model *m, const struct place_word *w)
 {
 	char *plus = strchr(w->where, '+');
 	struct elf_function function;
@@ -135,7 +135,7 @@ static int find_symbol(struct probe_place *p, const struct place_word *w)
 
 	if (plus)
 		*plus = '\0';
-	if (err || elf_function_find(p->path, w->where, &function))
+	if (err || elf_functions_find(&m->functions, p->path, w->where, &function))
 		return -ECANCELED;
 	if (!more && !p->is_return)
 		p->probe.flags |= PROBE_ENTRY;
@@ -153,7 +153,7 @@ static int parse_offset(struct probe_place *p, const struct probe_log *log,
 	int err;
 
 	if (w->by_name)
-		return find_symbol(p, w);
+		return find_symbol(p, log->model, w);
 	err = text_to_u64(w->where, 0, &p->offset);
 	return err ? probe_wrong(log, err, place_at(w, w->where), "Invalid uprobe offset") : 0;
 }

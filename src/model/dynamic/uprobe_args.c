@@ -193,7 +193,7 @@ int uprobe_args_expand(struct probe_place *p, struct probe_log *log, char **text
 /* ---- $arg* ---- */
 
 /* Asks for the function of PATH:SYMBOL. NULL: it is no such place, or nothing is known. */
-static struct prototype *prototype_at(const char *place)
+static struct prototype *prototype_at(struct model *m, const char *place)
 {
 	char *path = strdup(place), *colon = path ? strrchr(path, ':') : NULL;
 	struct elf_function function;
@@ -201,7 +201,7 @@ static struct prototype *prototype_at(const char *place)
 
 	if (colon) {
 		*colon = '\0';
-		if (!elf_function_find(path, colon + 1, &function))
+		if (!elf_functions_find(&m->functions, path, colon + 1, &function))
 			f = prototype_of(path, function.address, colon + 1);
 	}
 	free(path);
@@ -277,7 +277,7 @@ int uprobe_args_all(struct model *m, const char *command, char **out)
 	if (!words)
 		return -ENOMEM;
 	if (wants_all(words, nr))
-		f = prototype_at(words[1]);
+		f = prototype_at(m, words[1]);
 	if (f) {
 		say_left_out(m, f, command);
 		*out = join_all(f, words, nr);

@@ -12,7 +12,6 @@
 
 #include "elf/probe.h"
 #include "elf/sites.h"
-#include "session/array.h"
 #include "sources/program/probed.h"
 
 enum { PROBED_PAGE = 4096 };
@@ -69,6 +68,8 @@ static int probed_take(const char *path, const struct elf_want *want, void *open
 		return err;
 	}
 	list_init(&f->node);
+	list_init(&f->places);
+	lookup_init(&f->by_address);
 	f->path = strdup(path);
 	err = f->path ? probed_identify(f) : -ENOMEM;
 	list_each(old, o->list, node)
@@ -83,6 +84,31 @@ static int probed_take(const char *path, const struct elf_want *want, void *open
 	return 0;
 }
 
+static struct probed_file *probed_find(struct list_head *list, const struct stat *st)
+{
+	struct probed_file *f;
+
+	list_each(f, list, node)
+		if (f->device == st->st_dev && f->inode == st->st_ino)
+			return f;
+	return NULL;
+}
+
+static bool is_same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+/* Nothing points to it, and it is no longer what was read. */
+static bool is_stale(const struct probed_file *f, const struct stat *st)
+{
+	const struct stat *read = &f->file.status;
+
+	return !f->needed && !f->has_notes &&
+	       (read->st_size != st->st_size || !is_same_time(&read->st_mtim, &st->st_mtim) ||
+		!is_same_time(&read->st_ctim, &st->st_ctim));
+}
+
 int probed_open(struct list_head *list, const char *path, struct probed_file **out)
 {
 	struct opening o = { .list = list };
@@ -92,12 +118,14 @@ int probed_open(struct list_head *list, const char *path, struct probed_file **o
 
 	if (stat(path, &st))
 		return -errno;
-	list_each(f, list, node) {
-		if (f->device == st.st_dev && f->inode == st.st_ino) {
-			*out = f;
-			return 0;
-		}
+	f = probed_find(list, &st);
+	if (f && is_stale(f, &st)) {
+		probed_close(f);
+		f = NULL;
 	}
+	*out = f;
+	if (f)
+		return 0;
 	err = probed_take(path, NULL, &o);
 	*out = o.found;
 	return err;
@@ -124,6 +152,15 @@ void probed_rename(struct probed_file *f, const char *path, const char *name)
 	f->path = copy;
 }
 
+static void places_free(struct probed_file *f)
+{
+	struct probed_place *p, *next;
+
+	list_each_safe(p, next, &f->places, in_file)
+		free(p);
+	lookup_free(&f->by_address);
+}
+
 void probed_close(struct probed_file *f)
 {
 	list_del(&f->node);
@@ -131,7 +168,7 @@ void probed_close(struct probed_file *f)
 	free(f->path);
 	free(f->memory);
 	free(f->sites);
-	free(f->places);
+	places_free(f);
 	free(f->relative);
 	free(f);
 }
@@ -168,19 +205,9 @@ static void read_code(struct probed_file *f)
 
 /* ---- places ---- */
 
-static size_t place_index(const struct probed_file *f, uint64_t at)
+static uint64_t place_hash(uint64_t at)
 {
-	size_t low = 0, high = f->nr_places;
-
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (f->places[mid].at < at)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return lookup_hash(0, &at, sizeof(at));
 }
 
 static void unplan_place(struct probed_file *f, const struct probe_plan *p)
@@ -194,32 +221,35 @@ static void unplan_place(struct probed_file *f, const struct probe_plan *p)
 
 static struct probed_place *place_at(struct probed_file *f, uint64_t at)
 {
-	const size_t i = place_index(f, at);
+	struct probed_place *p;
 
-	return i < f->nr_places && f->places[i].at == at ? &f->places[i] : NULL;
+	lookup_each(p, &f->by_address, place_hash(at), struct probed_place, node)
+		if (p->at == at)
+			return p;
+	return NULL;
 }
 
-void probed_need(struct probed_file *f, uint64_t at)
+bool probed_need(struct probed_file *f, uint64_t at)
 {
 	struct probed_place *p = place_at(f, at);
 
 	if (p)
 		p->needed = true;
+	return p != NULL;
 }
 
 static struct probed_place *new_place(struct probed_file *f, uint64_t at)
 {
-	const size_t i = place_index(f, at);
-	struct probed_place *p;
+	struct probed_place *p = calloc(1, sizeof(*p));
 
-	if (array_room(&f->places, f->nr_places, sizeof(*f->places)))
+	if (!p)
 		return NULL;
 	if (!f->read)
 		read_code(f);
-	p = &f->places[i];
-	memmove(p + 1, p, (f->nr_places - i) * sizeof(*p));
-	f->nr_places++;
-	*p = (struct probed_place){ .at = at, .needed = true };
+	p->at = at;
+	p->needed = true;
+	list_add_tail(&p->in_file, &f->places);
+	lookup_add(&f->by_address, &p->node, place_hash(at));
 	if (f->memory)
 		probe_plan_make(&f->code, f->sites, f->nr_sites, at, false, &p->plan);
 	else
@@ -258,17 +288,16 @@ int probed_plan(struct probed_file *f, uint64_t at, bool is_return, struct probe
 
 void probed_forget(struct probed_file *f)
 {
-	size_t kept = 0;
+	struct probed_place *p, *next;
 
-	for (size_t i = 0; i < f->nr_places; i++) {
-		struct probed_place *p = &f->places[i];
-
+	list_each_safe(p, next, &f->places, in_file) {
 		if (p->needed)
-			f->places[kept++] = *p;
-		else
-			unplan_place(f, &p->plan);
+			continue;
+		unplan_place(f, &p->plan);
+		lookup_remove(&f->by_address, &p->node);
+		list_del(&p->in_file);
+		free(p);
 	}
-	f->nr_places = kept;
 }
 
 bool probed_at_offset(const struct probed_file *f, uint64_t offset, bool is_code, uint64_t *at)

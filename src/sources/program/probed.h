@@ -4,18 +4,21 @@
  *
  *     path, or a DSO of the table -> probed_file: identity, code -> probed_plan() of each place
  *
- * A file stays open while a probe names it. Its code is read when the first probe is planned.
+ * A file stays open while a probe names it, and a few others do for probes that are armed again.
+ * Its code is read when the first probe is planned.
  */
 #ifndef TRACEFUSE_SOURCES_PROGRAM_PROBED_H
 #define TRACEFUSE_SOURCES_PROGRAM_PROBED_H
 
 #include "elf/code/code.h"
 #include "elf/file.h"
-#include "model/list.h"
+#include "model/lookup.h"
 #include "sources/program/programs_state.h"
 
 /* A place that was planned. It keeps its bytes until probed_forget(). */
 struct probed_place {
+	struct lookup_node node;	/* in probed_file.by_address */
+	struct list_head in_file;
 	uint64_t	at;
 	bool		needed;		/* by the points that are being collected */
 	struct probe_plan plan;
@@ -34,8 +37,8 @@ struct probed_file {
 	bool		read;
 	struct site	*sites;		/* the compiler's */
 	size_t		nr_sites;
-	struct probed_place *places;	/* by at */
-	size_t		nr_places;
+	struct list_head places;	/* struct probed_place */
+	struct lookup	by_address;	/* the same */
 
 	/* probes.c */
 	uint32_t	number;		/* 1 + its number in the table; 0: none yet */
@@ -46,7 +49,10 @@ struct probed_file {
 	char		*relative;	/* a copy of it, with references from its own start */
 };
 
-/* 0, or -errno. A file that is in `list` already is not opened again. */
+/*
+ * 0, or -errno. A file that is in `list` already is not opened again, unless it has changed and no
+ * probe needs it.
+ */
 int probed_open(struct list_head *list, const char *path, struct probed_file **out);
 int probed_open_dso(struct programs *p, struct list_head *list, const struct program_dso *d,
 		    struct probed_file **out);
@@ -56,8 +62,8 @@ void probed_rename(struct probed_file *f, const char *path, const char *name);
 
 /* Plans a probe, or one of the return of the function that begins there. 0, -ENOMEM */
 int probed_plan(struct probed_file *f, uint64_t at, bool is_return, struct probe_plan *out);
-/* The place is needed, if it was planned before. */
-void probed_need(struct probed_file *f, uint64_t at);
+/* The place is needed. False: it was not planned before. */
+bool probed_need(struct probed_file *f, uint64_t at);
 /* Gives back the bytes of places that are not needed. */
 void probed_forget(struct probed_file *f);
 

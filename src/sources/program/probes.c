@@ -24,6 +24,8 @@
 #include "sources/program/sites.h"
 #include "sources/program/usdt.h"
 
+enum { FILES_IDLE = 16 };
+
 /* A point of an event that is armed. */
 struct wanted_point {
 	/* One of both */
@@ -117,14 +119,28 @@ static bool in_file(void *arg, uint64_t offset, uint64_t *at)
 	return probed_at_offset(arg, offset, false, at);
 }
 
+/* Most probes are in the same file as the one before: then it is not looked for again. */
+static bool open_path(struct program_probes *pr, const char *path, struct probed_file **out)
+{
+	const struct wanted_point *last = pr->nr_points ? &pr->points[pr->nr_points - 1] : NULL;
+
+	*out = NULL;
+	if (last && last->place && last->place->path && last->file &&
+	    !strcmp(last->place->path, path))
+		*out = last->file;
+	else if (probed_open(&pr->files, path, out))
+		*out = NULL;
+	if (*out)
+		(*out)->needed = true;
+	return *out;
+}
+
 static const char *find_in_path(struct program_probes *pr, struct wanted_point *w)
 {
 	const struct probe_place *place = w->place;
 
-	if (probed_open(&pr->files, place->path, &w->file)) {
-		w->file = NULL;
+	if (!open_path(pr, place->path, &w->file))
 		return "its file cannot be read";
-	}
 	if (!probed_at_offset(w->file, place->offset, true, &w->at))
 		return code_why_text(CODE_NOT_CODE);
 	if (place->counter && !probed_at_offset(w->file, place->counter, false, &w->counter))
@@ -247,7 +263,8 @@ static void collect_places(struct programs *p)
 			continue;
 		w.place = place_of(d);
 		w.is_return = w.place->is_return;
-		if (!d->event->plan || w.place->recorded)
+		w.place->wanted = d->event->plan && !w.place->recorded;
+		if (!w.place->wanted)
 			w.place->refused = false;
 		else if (find_point(p, &w))
 			point_add(p, &w);
@@ -293,15 +310,20 @@ static int compare_points(const void *a, const void *b)
 
 /* ---- planning ---- */
 
-/* First the bytes of places that are no longer probed become free. */
+/*
+ * Before a place is planned, the bytes of places that are no longer probed become free. If there is
+ * none to plan, these keep theirs: to arm them again costs little.
+ */
 static void forget_places(struct program_probes *pr)
 {
 	struct probed_file *f;
+	struct probed_place *p;
+	bool all = true;
 
 	list_each(f, &pr->files, node) {
 		f->needed = false;
-		for (size_t i = 0; i < f->nr_places; i++)
-			f->places[i].needed = false;
+		list_each(p, &f->places, in_file)
+			p->needed = false;
 	}
 	for (size_t i = 0; i < pr->nr_points; i++) {
 		struct wanted_point *w = &pr->points[i];
@@ -309,10 +331,11 @@ static void forget_places(struct program_probes *pr)
 		if (!w->file || w->why)
 			continue;
 		w->file->needed = true;
-		probed_need(w->file, w->at);
+		all &= probed_need(w->file, w->at);
 	}
 	list_each(f, &pr->files, node)
-		probed_forget(f);
+		if (!all)
+			probed_forget(f);
 }
 
 static void plan_point(struct programs *p, struct wanted_point *w)
@@ -470,10 +493,29 @@ static bool update_file(struct programs *p, size_t i)
 	return new_block(p, f, relative, size);
 }
 
+/* No probe needs it now: points and numbers of DSOs no longer lead to it. */
+static void file_unlink(struct program_probes *pr, const struct probed_file *f)
+{
+	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS; i++)
+		if (pr->dsos[i] == f)
+			pr->dsos[i] = NULL;
+	for (size_t i = 0; i < pr->nr_points; i++)
+		if (pr->points[i].file == f)
+			pr->points[i].file = NULL;
+}
+
+/* Whether it stays open, with its plans: while probes are defined, a few do. */
+static bool file_idles(struct programs *p, const struct probed_file *f, unsigned int *idle)
+{
+	file_unlink(p->probes, f);
+	return p->model->places.nr && ++*idle <= FILES_IDLE;
+}
+
 static bool update_files(struct programs *p)
 {
 	struct program_probes *pr = p->probes;
 	struct probed_file *f = NULL, *next;
+	unsigned int idle = 0;
 	bool changed = false;
 
 	for (size_t i = 0; i < pr->nr_points; i++) {
@@ -486,15 +528,8 @@ static bool update_files(struct programs *p)
 		if (f->needed)
 			continue;
 		changed |= drop_block(p, f);
-		if (f->has_notes)
-			continue;
-		for (uint32_t i = 0; i < LAYOUT_MAX_DSOS; i++)
-			if (pr->dsos[i] == f)
-				pr->dsos[i] = NULL;
-		for (size_t i = 0; i < pr->nr_points; i++)
-			if (pr->points[i].file == f)
-				pr->points[i].file = NULL;
-		probed_close(f);
+		if (!f->has_notes && !file_idles(p, f, &idle))
+			probed_close(f);
 	}
 	return changed;
 }
