@@ -3,9 +3,10 @@
  * report.c - `tracefuse report`: which functions of a program take its time; `tracefuse top`: the
  * same while it runs
  *
- *     function_profile_enabled 2 -> trace_stat/functions -> a table
+ *     program, session   function_profile_enabled 2 -> trace_stat/functions -> a table
+ *     recording          function_graph -> trace -> a table
  *
- * The counts are made while the program runs: nothing is recorded, so nothing is lost.
+ * The counts of a program are made while it runs: nothing is recorded, so nothing is lost.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 
 #include "access/access.h"
 #include "cli/answer/answer.h"
+#include "cli/answer/calls.h"
 #include "cli/draw/table.h"
 
 enum { COLUMN_CALLS, COLUMN_TOTAL, COLUMN_SELF, COLUMN_AVG, COLUMN_P50, COLUMN_P99, COLUMN_MAX,
@@ -96,6 +98,59 @@ static int report_print(const struct answer *a, struct access *access)
 	return answer_table_print(a, &t, "total");
 }
 
+/* ---- of a recording ---- */
+
+static int add_recorded(void *arg, const struct calls_sum *s)
+{
+	struct table_row *r = table_add(arg);
+
+	if (!r)
+		return -ENOMEM;
+	r->cell[COLUMN_CALLS].number = (double)s->calls;
+	r->cell[COLUMN_TOTAL].number = s->total;
+	r->cell[COLUMN_SELF].number = s->self;
+	r->cell[COLUMN_AVG].number = s->total / (double)s->calls;
+	r->cell[COLUMN_P50].number = s->p50;
+	r->cell[COLUMN_P99].number = s->p99;
+	r->cell[COLUMN_MAX].number = s->longest;
+	r->cell[COLUMN_FUNCTION].text = strdup(s->name);
+	return r->cell[COLUMN_FUNCTION].text ? 0 : -ENOMEM;
+}
+
+static int recorded_print(const struct answer *a, struct access *access)
+{
+	struct table t = { .columns = columns, .nr_columns = COLUMNS };
+	char *text;
+	size_t len;
+	int ret = access_read_all(access, a->file, &text, &len);
+
+	if (ret)
+		return message_error("%s: %s", a->file, strerror(-ret));
+	ret = calls_each(text, add_recorded, &t);
+	free(text);
+	if (!ret && !t.nr)
+		message_error("the recording has no calls of function_graph that have returned");
+	if (!ret)
+		return answer_table_print(a, &t, "total");
+	table_free(&t);
+	return message_error("out of memory");
+}
+
+static int recorded_lines(struct answer *a)
+{
+	static const char *const lines[] = {
+		"echo 0 > options/funcgraph-cpu\n", "echo 0 > options/funcgraph-overhead\n",
+		"echo 1 > options/funcgraph-proc\n", "echo 1 > options/funcgraph-tail\n",
+		"echo function_graph > current_tracer\n",
+	};
+	int err = 0;
+
+	a->print = recorded_print;
+	for (size_t i = 0; !err && i < sizeof(lines) / sizeof(*lines); i++)
+		err = answer_text(a, lines[i], "");
+	return err;
+}
+
 /* ---- the lines ---- */
 
 /* The filter, as `run --function` writes it: what is a demangled name is quoted for ftrace. */
@@ -118,10 +173,12 @@ static int report_lines(struct answer *a)
 
 	for (unsigned int i = 0; !err && i < a->words.nr; i++)
 		err = add_pattern(a, a->words.v[i]);
-	if (!err)
+	if (!err && a->recordings.nr)
+		err = recorded_lines(a);
+	else if (!err)
 		err = answer_text(a, "echo 2 > function_profile_enabled\n",
 				  "echo 0 > function_profile_enabled\n");
-	a->file = strdup(profile_file);
+	a->file = strdup(a->recordings.nr ? "trace" : profile_file);
 	return err || !a->file ? message_error("out of memory") : COMMAND_DONE;
 }
 
@@ -173,9 +230,6 @@ static int report_parse(struct answer *a, const struct option *options, int argc
 		status = opt == OPT_EVERY ? read_every(a) : answer_option(a, opt, argv);
 	if (!status)
 		status = answer_arguments(a, argc, argv);
-	if (!status && a->recordings.nr)
-		status = command_usage(a->command, "%s: the functions of a recording are printed "
-				       "by `tracefuse replay`", a->recordings.v[0]);
 	return status ? status : answer_table_check(a, &t);
 }
 
@@ -214,6 +268,7 @@ const struct command command_report = {
 	.run = report_run,
 	.help =
 "usage: tracefuse report [options] [FUNCTION...] -- PROGRAM ARGUMENTS...\n"
+"       tracefuse report [options] [FUNCTION...] RECORDING...\n"
 "       tracefuse report [options] -s SESSION [FUNCTION...]\n"
 "\n"
 "Prints each function that was called, with the number of calls, their time together\n"
@@ -221,13 +276,15 @@ const struct command command_report = {
 "median (p50), the time that 99 % of the calls do not exceed (p99), and the longest one.\n"
 "It counts all functions of the program, or those that match: 'parse_*', 'ns::Table::*',\n"
 "'*:mod:libz.so*'. A percentile is exact to 9 %. The calls of a function that calls\n"
-"itself are in its total more than once. In a session it counts until Ctrl-C.\n"
+"itself are in its total more than once. In a session it counts until Ctrl-C. Of a\n"
+"recording it takes the calls of function_graph.\n"
 "\n"
 "      --sort COLUMN       the order: total (default), self, calls, avg, p99, max ...\n"
 "      --lines N           only the first N functions\n"
 "      --show              print the lines of ftrace that this stands for, and nothing\n"
 "                          else\n"
-"      --plain             the file trace_stat/functions as it is, in ns\n"
+"      --plain             the file trace_stat/functions as it is, in ns; of a\n"
+"                          recording, trace\n"
 "  -s, --session NAME      count in a session that is there\n"
 "      --for SECONDS       with -s: how long\n"
 "  -q, --quiet             no summary of the program's session\n",

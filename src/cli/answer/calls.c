@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* calls.c - see calls.h */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/answer/calls.h"
+#include "session/array.h"
+
+/* A call that has returned. */
+struct call {
+	const char	*name;
+	double		ns, self;
+};
+
+/* A thread, and for each depth the time of the calls that have returned there. */
+struct thread {
+	long		pid;
+	double		*below;
+	size_t		depth;
+};
+
+struct calls {
+	struct call	*v;
+	size_t		nr;
+	struct thread	*threads;
+	size_t		nr_threads;
+};
+
+static struct thread *thread_get(struct calls *c, long pid)
+{
+	struct thread *t;
+
+	for (size_t i = 0; i < c->nr_threads; i++)
+		if (c->threads[i].pid == pid)
+			return &c->threads[i];
+	if (array_room(&c->threads, c->nr_threads, sizeof(*c->threads)))
+		return NULL;
+	t = &c->threads[c->nr_threads];
+	*t = (struct thread){ .pid = pid };
+	if (array_room(&t->below, 0, sizeof(*t->below)))
+		return NULL;
+	t->below[0] = 0;
+	c->nr_threads++;
+	return t;
+}
+
+static int call_begins(struct thread *t)
+{
+	if (array_room(&t->below, t->depth + 1, sizeof(*t->below)))
+		return -ENOMEM;
+	t->below[++t->depth] = 0;
+	return 0;
+}
+
+/* `below`: of the calls that it has made. */
+static int call_add(struct calls *c, struct thread *t, const char *name, double ns, double below)
+{
+	if (array_room(&c->v, c->nr, sizeof(*c->v)))
+		return -ENOMEM;
+	c->v[c->nr++] = (struct call){ name, ns, below < ns ? ns - below : 0 };
+	t->below[t->depth] += ns;
+	return 0;
+}
+
+/* The begin of the outermost one may not be in the recording: then all before was below it. */
+static int call_ends(struct calls *c, struct thread *t, const char *name, double ns)
+{
+	const double below = t->below[t->depth];
+
+	t->below[t->depth] = 0;
+	if (t->depth)
+		t->depth--;
+	return call_add(c, t, name, ns, below);
+}
+
+/* Ends the text at the last part of that kind. NULL: there is none. */
+static char *cut_last(char *text, const char *end)
+{
+	char *found = NULL;
+
+	for (char *at = strstr(text, end); at; at = strstr(at + 1, end))
+		found = at;
+	if (found)
+		*found = '\0';
+	return found;
+}
+
+/* What is behind the second bar. A comment is no call. */
+static int read_function(struct calls *c, struct thread *t, char *text, double ns)
+{
+	text += strspn(text, " ");
+	if (!strncmp(text, "} /* ", 5))
+		return cut_last(text + 5, " */") ? call_ends(c, t, text + 5, ns) : 0;
+	if (!strncmp(text, "/*", 2))
+		return 0;
+	if (cut_last(text, "() {"))
+		return call_begins(t);
+	return cut_last(text, "();") ? call_add(c, t, text, ns, 0) : 0;
+}
+
+/* "comm-pid | duration us | function" */
+static int read_call(struct calls *c, char *line)
+{
+	char *time = strchr(line, '|'), *function = time ? strchr(time + 1, '|') : NULL, *pid;
+	struct thread *t;
+
+	if (!function || *line == '#')
+		return 0;
+	*time = '\0';
+	pid = strrchr(line, '-');
+	if (!pid)
+		return 0;
+	t = thread_get(c, strtol(pid + 1, NULL, 10));
+	return t ? read_function(c, t, function + 1, strtod(time + 1, NULL) * 1000) : -ENOMEM;
+}
+
+static int compare_calls(const void *a, const void *b)
+{
+	const struct call *x = a, *y = b;
+	const int names = strcmp(x->name, y->name);
+
+	return names ? names : x->ns < y->ns ? -1 : x->ns > y->ns;
+}
+
+/* The `nr` calls of one function, the shortest first. */
+static struct calls_sum calls_sum_of(const struct call *v, size_t nr)
+{
+	struct calls_sum s = { .name = v->name, .calls = nr, .longest = v[nr - 1].ns,
+			       .p50 = v[(nr * 50 + 99) / 100 - 1].ns,
+			       .p99 = v[(nr * 99 + 99) / 100 - 1].ns };
+
+	for (size_t i = 0; i < nr; i++) {
+		s.total += v[i].ns;
+		s.self += v[i].self;
+	}
+	return s;
+}
+
+static int sums_each(const struct calls *c, int (*fn)(void *arg, const struct calls_sum *sum),
+		     void *arg)
+{
+	int ret = 0;
+
+	for (size_t i = 0, n; !ret && i < c->nr; i += n) {
+		struct calls_sum s;
+
+		for (n = 1; i + n < c->nr && !strcmp(c->v[i + n].name, c->v[i].name);)
+			n++;
+		s = calls_sum_of(&c->v[i], n);
+		ret = fn(arg, &s);
+	}
+	return ret;
+}
+
+int calls_each(char *text, int (*fn)(void *arg, const struct calls_sum *sum), void *arg)
+{
+	struct calls c = { 0 };
+	char *line;
+	int ret = 0;
+
+	while (!ret && (line = strsep(&text, "\n")))
+		ret = read_call(&c, line);
+	if (!ret && c.nr)
+		qsort(c.v, c.nr, sizeof(*c.v), compare_calls);
+	if (!ret)
+		ret = sums_each(&c, fn, arg);
+	for (size_t i = 0; i < c.nr_threads; i++)
+		free(c.threads[i].below);
+	free(c.threads);
+	free(c.v);
+	return ret;
+}

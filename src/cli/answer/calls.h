@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * calls.h - the calls of a recording, from what function_graph prints with options/funcgraph-proc
+ * and funcgraph-tail:
+ *
+ *        bash-49     |               |  vfs_read() {
+ *        bash-49     |   1.612 us    |    mutex_lock();
+ *        bash-49     |   104.807 us  |  } [comment with the name]
+ */
+#ifndef TRACEFUSE_CLI_ANSWER_CALLS_H
+#define TRACEFUSE_CLI_ANSWER_CALLS_H
+
+#include <stddef.h>
+
+/* All calls of one function that have returned; times in ns. */
+struct calls_sum {
+	const char	*name;		/* in the text */
+	size_t		calls;
+	double		total, self, p50, p99, longest;
+};
+
+/*
+ * Reads the text, which it changes, and calls fn for each function. What fn returns ends it. 0,
+ * -ENOMEM, or that
+ */
+int calls_each(char *text, int (*fn)(void *arg, const struct calls_sum *sum), void *arg);
+
+#endif
