@@ -20,7 +20,7 @@ _tracefuse() {
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
 		mapfile -t COMPREPLY < <(compgen -W "run live replay hist latency report top syscalls heap locks mount umount dir ls cat write append paste save \
-			export list explain shell sessions doctor reset --help --version" -- "$word")
+			export web list explain shell sessions doctor reset --help --version" -- "$word")
 		return
 	fi
 	case $before in
@@ -65,6 +65,7 @@ _tracefuse() {
 		--buffer-size --show --plain --quiet" ;;
 	save) options="--session --compress" ;;
 	export) options="--output --session --hist --setup --counter --buffer --partial" ;;
+	web) options="--session --port --listen --write" ;;
 	ls | write | append | paste | explain) options="--session" ;;
 	esac
 	if [[ $word == -* ]]; then
@@ -83,7 +84,7 @@ _tracefuse() {
 	ls | cat | write | append)
 		compopt -o nospace
 		mapfile -t COMPREPLY < <(compgen -W "$(_tracefuse_files "$word")" -- "$word") ;;
-	mount | umount | dir | shell | doctor | reset)
+	mount | umount | dir | shell | doctor | reset | web)
 		mapfile -t COMPREPLY < <(compgen -W "$(_tracefuse_sessions)" -- "$word") ;;
 	*)
 		mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;

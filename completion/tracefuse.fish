@@ -18,6 +18,6 @@ end
 complete -c tracefuse -n __fish_use_subcommand -f -a '(__tracefuse_commands)'
 complete -c tracefuse -n 'not __fish_use_subcommand; and string match -q -- "-*" (commandline -ct)' \
     -f -a '(__tracefuse_options)'
-complete -c tracefuse -n '__fish_seen_subcommand_from mount umount dir shell doctor reset sessions' \
+complete -c tracefuse -n '__fish_seen_subcommand_from mount umount dir shell doctor reset sessions web' \
     -f -a '(__tracefuse_sessions)'
 complete -c tracefuse -n 'not __fish_use_subcommand' -s s -l session -x -a '(__tracefuse_sessions)'

@@ -20,7 +20,7 @@ if [[ $PREFIX == -* ]]; then
 	return
 fi
 case $words[2] in
-(mount|umount|dir|shell|doctor|reset|sessions)
+(mount|umount|dir|shell|doctor|reset|sessions|web)
 	found=(${(f)"$(tracefuse sessions 2>/dev/null | sed -n 's/^\([^ ][^:]*\):.*/\1/p')"})
 	compadd -a found ;;
 (run|hist|latency|report|syscalls|heap|locks|list)

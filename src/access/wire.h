@@ -59,6 +59,7 @@ enum wire_op {
 	 * -> 0; the running kernel is a source; else a sentence
 	 */
 	WIRE_KERNEL,
+	WIRE_HISTS,		/* -> 0; a line for each file hist.json that has a histogram */
 };
 
 /* The session traces functions of programs only. */

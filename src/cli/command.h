@@ -43,6 +43,7 @@ extern const struct command command_shell;
 extern const struct command command_sessions;
 extern const struct command command_doctor;
 extern const struct command command_reset;
+extern const struct command command_web;
 
 /* Prints "tracefuse NAME: TEXT" and a hint at --help. Returns COMMAND_USAGE. */
 int command_usage(const struct command *cmd, const char *format, ...)

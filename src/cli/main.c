@@ -33,6 +33,7 @@ static const struct command *const commands[] = {
 	&command_paste,
 	&command_save,
 	&command_export,
+	&command_web,
 	&command_list,
 	&command_explain,
 	&command_shell,

@@ -12,7 +12,9 @@
 
 #include "server/state.h"
 #include "model/dynamic/place.h"
+#include "model/event/file.h"
 #include "model/ftrace/profile.h"
+#include "model/hist/hist.h"
 #include "model/model.h"
 #include "model/text_memory.h"
 #include "session/array.h"
@@ -155,6 +157,28 @@ static void print_info(struct server *srv, FILE *out)
 	server_boot_print(srv, out);
 }
 
+/* The files of one instance. */
+static void print_hists_of(const struct instance *inst, FILE *out)
+{
+	const struct event_file *f;
+
+	list_each(f, &inst->files, node) {
+		if (!hist_is_there(f))
+			continue;
+		if (inst->name)
+			fprintf(out, "instances/%s/", inst->name);
+		fprintf(out, "events/%s/%s/hist.json\n", f->event->system->name, f->event->name);
+	}
+}
+
+static void print_hists(const struct server *srv, FILE *out)
+{
+	const struct instance *inst;
+
+	list_each(inst, &srv->model->instances, node)
+		print_hists_of(inst, out);
+}
+
 /* The text is that of WIRE_KERNEL. The next server finds it. */
 static int keep_kernel(struct server *srv, const char *asked)
 {
@@ -205,6 +229,8 @@ static void answer_text(struct server *srv, struct client *c, const struct wire_
 		ret = server_boot_add(srv, path, out);
 	else if (out && rq->op == WIRE_KERNEL)
 		ret = request_kernel(srv, path, out);
+	else if (out && rq->op == WIRE_HISTS)
+		print_hists(srv, out);
 	else if (out)
 		print_info(srv, out);
 	if (out && fclose(out))
@@ -340,7 +366,7 @@ bool request_serve(struct server *srv, struct client *c, const struct wire_reque
 		return number;
 	}
 	if (rq->op == WIRE_LIST || rq->op == WIRE_INFO || rq->op == WIRE_BOOT ||
-	    rq->op == WIRE_KERNEL)
+	    rq->op == WIRE_KERNEL || rq->op == WIRE_HISTS)
 		answer_text(srv, c, rq, body);
 	else if (uses_handle(rq->op))
 		client_answer(c, request_handle(srv, c, rq, body), NULL, 0);

@@ -81,12 +81,12 @@ static void run_echo(struct setup *s, unsigned int argc, char **argv)
 		fputc('\n', s->printed);
 }
 
-static int copy_host_file(const char *path, FILE *out)
+static int copy_host_file(const struct setup *s, const char *path, FILE *out)
 {
 	char buf[4096];
 	FILE *in;
 	size_t n;
-	int err = input_open(path, &in);
+	int err = s->params->inside ? -EPERM : input_open(path, &in);
 
 	if (err)
 		return err;
@@ -118,7 +118,7 @@ static void run_cat(struct setup *s, unsigned int argc, char **argv)
 	for (unsigned int i = 1; i < argc; i++) {
 		bool inside = setup_path(s, argv[i], path);
 		int ret = inside ? copy_session_file(s->params->access, path, s->printed) :
-				   copy_host_file(path, s->printed);
+				   copy_host_file(s, path, s->printed);
 
 		if (ret)
 			setup_complain(s, false, "cat: %s: %s", argv[i],
@@ -138,7 +138,7 @@ static int change_directory(struct setup *s, const char *name, bool make, bool p
 
 		return ret == -EEXIST && parents ? 0 : ret;
 	}
-	if (setup_is_kernels(path))
+	if (setup_is_kernels(path) || s->params->inside)
 		return -EPERM;
 	for (char *end = path + 1; parents && (end = strchr(end, '/')); *end++ = '/') {
 		*end = '\0';
@@ -180,7 +180,10 @@ static void run_cd(struct setup *s, unsigned int argc, char **argv)
 	bool inside = setup_path(s, argv[1], path);
 	int ret;
 
-	ret = inside ? a->ops->stat(a, path, &st.st_mode) : stat(path, &st) ? -errno : 0;
+	if (!inside && s->params->inside)
+		ret = -EPERM;
+	else
+		ret = inside ? a->ops->stat(a, path, &st.st_mode) : stat(path, &st) ? -errno : 0;
 	if (!ret && !S_ISDIR(st.st_mode))
 		ret = -ENOTDIR;
 	if (ret)
@@ -247,11 +250,17 @@ static void become_filter(char **argv, int in, int out)
  */
 static void run_filter(struct setup *s, unsigned int argc, char **argv)
 {
-	int in = memory_file(s->text, s->len), out = memory_file("", 0), status = 0;
+	int in, out, status = 0;
 	char buf[4096];
 	ssize_t n;
 	pid_t pid;
 
+	if (s->params->inside) {
+		setup_complain(s, true, "%s: programs are not run here", argv[0]);
+		return;
+	}
+	in = memory_file(s->text, s->len);
+	out = memory_file("", 0);
 	fflush(NULL);
 	pid = in < 0 || out < 0 ? -1 : fork();
 	if (!pid)

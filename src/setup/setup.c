@@ -106,7 +106,7 @@ static int open_target(struct setup *s, struct target *t)
 	int ret;
 
 	if (!setup_path(s, t->word, t->path))
-		return setup_is_kernels(t->path) ? -EPERM : open_host(t);
+		return setup_is_kernels(t->path) || s->params->inside ? -EPERM : open_host(t);
 	t->mark = access_errors_mark(a, t->path);
 	ret = access_create(a, t->path, O_WRONLY | (t->append ? O_APPEND : O_TRUNC), &t->file);
 	return ret == -ENOENT ? open_pending(s, t) : ret;

@@ -24,6 +24,8 @@ struct setup_params {
 	const char	*name;		/* in messages: "setup.sh" */
 	/* A pasted text: if one command has a prompt, all have one */
 	bool		document;
+	/* The text is from elsewhere: files outside of the session and programs are refused */
+	bool		inside;
 	/*
 	 * Runs a text under a real shell. Returns its exit status, or -errno if there can be no
 	 * such shell; then nothing was run. NULL: there is no real shell.

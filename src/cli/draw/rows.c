@@ -61,8 +61,7 @@ static unsigned char next_byte(const char **text)
 	return two ? (unsigned char)(s[0] << 6 | (s[1] & 0x3f)) : s[0];
 }
 
-/* How many of the bytes are a character of UTF-8 that can be shown. 0: not the first of them. */
-static size_t shown_length(const unsigned char *s, size_t n)
+size_t rows_shown_length(const unsigned char *s, size_t n)
 {
 	const size_t len = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
 	uint32_t c = len == 1 ? s[0] : s[0] & (0x7fu >> len);
@@ -86,7 +85,7 @@ void rows_print_text(const char *text, FILE *out)
 	while (text && (n || *text)) {
 		while (n < sizeof(bytes) && *text)
 			bytes[n++] = next_byte(&text);
-		len = shown_length(bytes, n);
+		len = rows_shown_length(bytes, n);
 		if (len)
 			fwrite(bytes, 1, len, out);
 		else
@@ -151,7 +150,7 @@ static double number(const json_t *object, const char *name)
 	return json_number_value(json_object_get(object, name));
 }
 
-static bool is_time(const char *field)
+bool rows_is_time(const char *field)
 {
 	const size_t n = strlen(field);
 
@@ -186,7 +185,7 @@ static void print_axis_value(double low, const char *text, FILE *out)
 
 void rows_print_range(const char *field, double low, double high, const char *text, FILE *out)
 {
-	if (is_time(field))
+	if (rows_is_time(field))
 		rows_print_time(low, high, out);
 	else if (text)
 		print_axis_value(low, text, out);

@@ -2,7 +2,7 @@
 /*
  * rows.h - the entries of a histogram as rows: read from its JSON, and sorted
  *
- * Included by draw/ only.
+ * Included by draw/ and web/.
  */
 #ifndef TRACEFUSE_CLI_DRAW_ROWS_H
 #define TRACEFUSE_CLI_DRAW_ROWS_H
@@ -38,6 +38,10 @@ void rows_free(struct rows *rows);
 void rows_print_range(const char *field, double low, double high, const char *text, FILE *out);
 /* A text of the JSON, for a terminal: control characters and bytes that are no UTF-8 are \xNN. */
 void rows_print_text(const char *text, FILE *out);
+/* How many of the bytes are a character of UTF-8 that can be shown. 0: not the first of them. */
+size_t rows_shown_length(const unsigned char *s, size_t n);
+/* Whether a field has nanoseconds: ns, or ..._ns. */
+bool rows_is_time(const char *field);
 /* What row.group is for these keys. The caller frees it. NULL: no memory. */
 char *rows_keys_text(const json_t *keys);
 /* The text of one key, without its name. The same. */

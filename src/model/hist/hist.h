@@ -407,6 +407,8 @@ int hist_print(struct event_file *f, FILE *out);
 /* The same in two steps. The first one, which is quick, prints the first hist's header. */
 void hist_print_begin(const struct event_file *f, FILE *out);
 int hist_print_rest(struct event_file *f, FILE *out);
+/* Whether the event has one. */
+bool hist_is_there(const struct event_file *f);
 /* Whether to print one of the event's hists may take more than some milliseconds. */
 bool hist_is_large(const struct event_file *f);
 int hist_debug_print(struct event_file *f, FILE *out);

@@ -327,6 +327,16 @@ int hist_print(struct event_file *f, FILE *out)
 	return hist_print_rest(f, out);
 }
 
+bool hist_is_there(const struct event_file *f)
+{
+	struct trigger *t;
+
+	list_each(t, &f->triggers, node)
+		if (t->cmd == &hist_command)
+			return true;
+	return false;
+}
+
 bool hist_is_large(const struct event_file *f)
 {
 	struct trigger *t;
