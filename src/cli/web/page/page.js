@@ -498,13 +498,16 @@ shown.flame = readStacks;
 /* ---- the trace ---- */
 
 const LINES = 200;
-let from = 0;
+let from = 0, asked = 0;
 
+/* Only the last question's answer is shown. */
 async function readTrace() {
-	const first = from;
+	const first = from, nr = ++asked;
 	try {
 		const page = await ask('/api/trace?from=' + first + '&lines=' + LINES + '&instance=' +
 				       encodeURIComponent(at('trace-instance').value));
+		if (nr !== asked)
+			return;
 		at('trace-lines').textContent = page.lines.join('\n');
 		at('trace-note').textContent = page.lines.length ?
 			'lines ' + count(first + 1) + ' to ' + count(first + page.lines.length) +
