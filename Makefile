@@ -8,6 +8,7 @@
 #   make stress     programs that die, fork, jump and are interrupted, ten times as often as check
 #   make soak       a server under load for SOAK_SECONDS (600): does it keep its size?
 #   make judges     lua, sqlite, redis and zstd with all of their own tests under function tracers
+#   make servers    postgres, nginx and haproxy with all functions traced, RUNS times each (5)
 #   make fuzz       the fuzzers, FUZZ_SECONDS each (300)
 #   make install    below PREFIX (/usr/local), DESTDIR before it
 #   make uninstall
@@ -18,6 +19,7 @@ DESTDIR ?=
 JOBS ?= 2
 FUZZ_SECONDS ?= 300
 SOAK_SECONDS ?= 600
+RUNS ?= 5
 
 BUILD = build/meson
 
@@ -61,6 +63,10 @@ judges: build/tracefuse
 	@tools/build-judges
 	@tests/e2e/judges build/tracefuse all
 
+servers: build/tracefuse
+	@tools/install-packages check
+	@tests/e2e/servers build/tracefuse $(RUNS)
+
 fuzz:
 	@tools/install-packages check
 	@tests/run --only fuzz --fuzz-seconds $(FUZZ_SECONDS) --jobs $(JOBS)
@@ -79,7 +85,7 @@ clean:
 
 FORCE:
 
-.PHONY: deb all demo check bench stress soak judges fuzz install uninstall clean FORCE
+.PHONY: deb all demo check bench stress soak judges servers fuzz install uninstall clean FORCE
 
 # The sources are copied, so that nothing but build/ changes.
 deb:
