@@ -3,10 +3,13 @@
  * flight_program.c - functions whose calls are measured, one of them slow now and then
  *
  *   flight_program calls          fib(10), which calls itself: 177 calls; and a pair of functions
+ *   flight_program many N         put(), take() of N jobs
  *   flight_program wait FILE      work() until the file is there
  *   flight_program slow N         N calls of work(), of which each third one takes 30 ms
+ *   flight_program kill PID       two slow calls of work(), SIGKILL for that process, two more
  *   flight_program crash          ends by SIGABRT
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,16 +62,31 @@ static void calls(void)
 		take(job);
 }
 
+/* Each call is slow. */
+static void kill_between(pid_t pid)
+{
+	for (int i = 0; i < 4; i++) {
+		if (i == 2)
+			kill(pid, SIGKILL);
+		work(30);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[1], "calls"))
 		calls();
+	else if (argc > 2 && !strcmp(argv[1], "many"))
+		for (long job = 1; job <= atol(argv[2]); job++)
+			take(put(job) - 1000);
 	else if (argc > 2 && !strcmp(argv[1], "wait"))
 		while (access(argv[2], F_OK))
 			work(1);
 	else if (argc > 2 && !strcmp(argv[1], "slow"))
 		for (int i = 1; i <= atoi(argv[2]); i++)
 			work(i % 3 ? 0 : 30);
+	else if (argc > 2 && !strcmp(argv[1], "kill") && atoi(argv[2]) > 0)
+		kill_between(atoi(argv[2]));
 	else if (argc > 1 && !strcmp(argv[1], "crash"))
 		abort();
 	return 7;

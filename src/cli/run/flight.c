@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "access/access.h"
 #include "cli/raw.h"
@@ -19,6 +21,8 @@
  * often to look into the live rings at once. Meanwhile no signal is passed on.
  */
 enum { LOOK_EACH_MS = 20, RECORD_TURNS = 100, LIVE_TURNS = 4 };
+
+enum { RANK_ROOM = 16 };	/* bytes of ".10" in the name of a file, at most */
 
 /* ---- names and texts ---- */
 
@@ -237,24 +241,68 @@ static int flight_find(const struct run *r, struct look *l)
 
 /* ---- saving ---- */
 
-/* Makes room for a new one of this rank. */
-static void flight_make_room(struct flight *f, unsigned int rank)
+/*
+ * Whether the files of all ranks can be made, and the one that is being written: each name is free,
+ * or of a regular file. A device, a link or a directory would be moved away. An exit status.
+ */
+static int flight_check_files(const struct flight *f)
 {
-	char from[PATH_MAX], to[PATH_MAX];
-	unsigned int i = f->nr < f->asked->keep ? f->nr++ : f->nr - 1;
+	char name[PATH_MAX];
+	struct stat st;
 
-	/* Files of an earlier run would look like those of this one. */
-	for (unsigned int old = 1; !f->replaced && old < FLIGHT_KEEP_MOST; old++) {
-		flight_name(f, old, to);
-		unlink(to);
+	if (strlen(f->asked->file) + RANK_ROOM > PATH_MAX)
+		return message_error("-o %s: %s", f->asked->file, strerror(ENAMETOOLONG));
+	for (unsigned int rank = 0; rank <= f->asked->keep; rank++) {
+		flight_name(f, rank, name);
+		if (!lstat(name, &st) && !S_ISREG(st.st_mode))
+			return message_error("-o %s: %s is no regular file, as each latency gets "
+					     "one", f->asked->file, name);
+	}
+	return COMMAND_DONE;
+}
+
+/* Files of an earlier run would look like those of this one. */
+static void flight_remove_old(struct flight *f)
+{
+	char name[PATH_MAX];
+	struct stat st;
+
+	for (unsigned int rank = 1; !f->replaced && rank < FLIGHT_KEEP_MOST; rank++) {
+		flight_name(f, rank, name);
+		if (!lstat(name, &st) && S_ISREG(st.st_mode))
+			unlink(name);
 	}
 	f->replaced = true;
-	for (; i > rank; i--) {
-		flight_name(f, i - 1, from);
-		flight_name(f, i, to);
-		rename(from, to);
-		f->kept[i] = f->kept[i - 1];
+}
+
+static int flight_move(const struct flight *f, unsigned int from, unsigned int to)
+{
+	char from_name[PATH_MAX], to_name[PATH_MAX];
+
+	flight_name(f, from, from_name);
+	flight_name(f, to, to_name);
+	return rename(from_name, to_name) ? message_error("-o %s: %s", to_name, strerror(errno))
+					  : COMMAND_DONE;
+}
+
+/* The file behind the last rank, which is complete, gets this rank. An exit status. */
+static int flight_insert(struct flight *f, unsigned int rank, const struct flight_kept *k)
+{
+	const unsigned int keep = f->asked->keep;
+	int status = flight_check_files(f);
+
+	for (unsigned int i = f->nr < keep ? f->nr : keep - 1; !status && i > rank; i--) {
+		status = flight_move(f, i - 1, i);
+		if (!status)
+			f->kept[i] = f->kept[i - 1];
 	}
+	if (!status)
+		status = flight_move(f, keep, rank);
+	if (status)
+		return status;
+	f->kept[rank] = *k;
+	f->nr += f->nr < keep;
+	return COMMAND_DONE;
 }
 
 /*
@@ -281,12 +329,17 @@ static void flight_save(struct run *r, const struct look *l, struct flight_kept 
 	if (rank >= f->asked->keep)
 		return;
 	k->lost = have > from ? (have < k->end ? have : k->end) - from : 0;
-	flight_make_room(f, rank);
-	f->kept[rank] = *k;
-	flight_name(f, rank, name);
-	if (save_dat_open(name, &dat.out) || save_dat(r->access, &dat))
-		f->failed = true;
+	flight_remove_old(f);
+	flight_name(f, f->asked->keep, name);
+	/* Its rank only when it is complete: what is kept stays if the disk is full. */
+	f->failed = save_dat_open(name, &dat.out) || save_dat(r->access, &dat);
 	output_close(dat.out);
+	if (!f->failed && flight_insert(f, rank, k)) {
+		f->failed = true;
+		unlink(name);
+	}
+	if (f->failed)
+		message_error("latencies are not saved any more");
 }
 
 static int by_length(const void *a, const void *b)
@@ -332,11 +385,14 @@ static int flight_arm(struct run *r)
 	return err ? err : trigger_write(r, text);
 }
 
-static bool flight_is_taken(const struct run *r)
+static bool flight_is_taken(struct run *r)
 {
-	char *text = event_text(r, "trigger");
+	char *text = r->access ? event_text(r, "trigger") : NULL;
 	const bool taken = text && strstr(text, "snapshot:count=0");
 
+	/* If its server has died, another one goes on with the session, and with the trigger. */
+	if (!text)
+		run_server_again(r);
 	free(text);
 	return taken;
 }
@@ -391,12 +447,17 @@ void run_flight_look(struct run *r)
 	struct look *l;
 	int err;
 
-	if (!f->asked || f->failed || !r->access || !r->set_up || !flight_is_taken(r))
+	if (!f->asked || f->failed || !r->set_up)
 		return;
+	if (!flight_is_taken(r)) {
+		if (!r->access)
+			flight_fail(r, "the flight recorder", ECONNREFUSED);
+		return;
+	}
 	l = malloc(sizeof(*l));
 	err = l ? flight_save_snapshot(r, l) : -ENOMEM;
 	free(l);
-	if (err)
+	if (err && !f->failed)
 		flight_fail(r, "the flight recorder", -err);
 }
 
@@ -406,14 +467,19 @@ int run_flight_begin(struct run *r)
 {
 	struct flight *f = &r->flight;
 	struct output *out;
+	char name[PATH_MAX];
 	int status;
 
 	if (!f->asked)
 		return COMMAND_DONE;
 	f->limit = f->asked->over;
-	status = save_dat_open(f->asked->file, &out);
-	if (!status)
-		output_close(out);
+	status = flight_check_files(f);
+	for (unsigned int rank = 0; !status && rank <= f->asked->keep; rank++) {
+		flight_name(f, rank, name);
+		status = save_dat_open(name, &out);
+		if (!status)
+			output_close(out);
+	}
 	return status;
 }
 
@@ -475,7 +541,10 @@ static void flight_print_missed(const struct run *r, unsigned long long all)
 
 	if (f->nr < f->asked->keep)
 		nr = all - f->nr;
-	if (nr)
+	if (nr && f->failed)
+		fprintf(stderr, "tracefuse: %llu%s not saved, because saving has failed\n", nr,
+			f->nr < f->asked->keep ? " were" : " longer ones were");
+	else if (nr)
 		fprintf(stderr, "tracefuse: %llu%s not saved, because others were being saved: a "
 			"higher --over or a larger --buffer-size helps\n", nr,
 			f->nr < f->asked->keep ? " were" : " longer ones were");
@@ -501,9 +570,13 @@ int run_flight_end(struct run *r)
 	unsigned long long all;
 	char over[32];
 
-	if (!f->asked || !r->access)
+	if (!f->asked)
 		return COMMAND_DONE;
 	run_flight_look(r);
+	run_server_again(r);
+	if (!r->access)
+		return message_error("--over: the session is gone: how many latencies there were "
+				     "is not known");
 	all = flight_count(r);
 	time_text(f->asked->over, over);
 	if (!all && !f->nr) {
