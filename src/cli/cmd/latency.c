@@ -17,9 +17,9 @@ struct latency_asked {
 	const char	*buffer_size;		/* in KB, as written; NULL: not given */
 };
 
-/* CALLS_MOST: how many calls can be open at once, for a histogram's size=. */
+/* KEYS_MOST: how many STARTs can be told apart, for a histogram's size=: one that ended counts. */
 enum {
-	OPT_BY = ANSWER_OWN, OPT_OVER, OPT_BEFORE, OPT_KEEP, OPT_BUFFER_SIZE, CALLS_MOST = 65536
+	OPT_BY = ANSWER_OWN, OPT_OVER, OPT_BEFORE, OPT_KEEP, OPT_BUFFER_SIZE, KEYS_MOST = 65536
 };
 
 static const struct option long_options[] = {
@@ -67,17 +67,17 @@ static const char *by_field(const struct latency_asked *l, const struct answer_p
 static char *point_keys(const struct latency_asked *l, const struct answer_point *p)
 {
 	size_t len;
-	const char *field = by_field(l, p, &len);
+	const char *by = by_field(l, p, &len), *field = by;
 	char *keys;
 	int n;
 
 	if (l->calls)
-		n = asprintf(&keys, "%s:size=%d", p == &l->start ? call_begins : call_ends,
-			     CALLS_MOST);
-	else if (p->file && !is_common(field, len))
-		n = asprintf(&keys, "by");
-	else
-		n = asprintf(&keys, "%.*s", (int)len, field);
+		field = p == &l->start ? call_begins : call_ends;
+	else if (p->file && !is_common(by, len))
+		field = "by";
+	if (field != by)
+		len = strlen(field);
+	n = asprintf(&keys, "%.*s:size=%d", (int)len, field, KEYS_MOST);
 	return n < 0 ? NULL : keys;
 }
 
