@@ -137,8 +137,18 @@ struct out_page {
 
 uint32_t foreign_page_size(const struct foreign *f, uint32_t size)
 {
-	/* In the worst case all of a record's numbers become twice as large. */
 	return f && f->word == 4 ? 2 * size : size;
+}
+
+/*
+ * In the worst case all of a record's numbers become twice as large. A stack is put behind its
+ * record, where the smaller one stays.
+ */
+uint32_t foreign_growth(const struct foreign *f)
+{
+	if (!f || f->word != 4)
+		return 1;
+	return f->stacks ? 3 : 2;
 }
 
 static void put_head(struct out_page *o, uint32_t type, uint32_t delta)

@@ -64,6 +64,7 @@ enum { FOREIGN_EVENTS = 1 << 16 };
 struct foreign {
 	bool		swap;
 	uint8_t		word;		/* bytes of the kernel's long */
+	bool		stacks;		/* an event has a FOREIGN_STACK */
 	struct foreign_event **events;	/* by id; NULL: no format */
 	struct foreign_text *texts;	/* in order of address */
 	size_t		nr_texts;
@@ -89,16 +90,19 @@ static inline void foreign_store(uint8_t *p, unsigned int bytes, uint64_t v)
 int foreign_open(struct trace_dat *d);
 void foreign_close(struct foreign *f);
 
-/* Size of the page that converted records of a page of `size` bytes need. `f` may be NULL. */
+/* Size of the ring buffer pages for converted records: a power of two. `f` may be NULL. */
 uint32_t foreign_page_size(const struct foreign *f, uint32_t size);
 
 /* A converted page has more room: a record is first made behind a long head, then moved. */
 enum { FOREIGN_SLACK = 32 };
 
+/* How many times as large the converted records of a page can be. `f` may be NULL. */
+uint32_t foreign_growth(const struct foreign *f);
+
 /* Room of a converted page of a page of `size` bytes. */
 static inline uint32_t foreign_room(const struct foreign *f, uint32_t size)
 {
-	return foreign_page_size(f, size) + FOREIGN_SLACK;
+	return foreign_growth(f) * size + FOREIGN_SLACK;
 }
 
 /*

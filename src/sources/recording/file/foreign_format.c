@@ -245,6 +245,14 @@ static int make_event(const struct foreign *f, const char *system, const char *t
 
 /* ---- the file's formats ---- */
 
+static bool event_has_stack(const struct foreign_event *e)
+{
+	for (unsigned int i = 0; e && i < e->nr_parts; i++)
+		if (e->parts[i].kind == FOREIGN_STACK)
+			return true;
+	return false;
+}
+
 /* A format that cannot be understood is reported when it is imported. */
 static int add_event(void *arg, const char *system, const char *text, size_t len)
 {
@@ -263,6 +271,8 @@ static int add_event(void *arg, const char *system, const char *text, size_t len
 	if (!ret && !d->foreign->events[header.id])
 		ret = make_event(d->foreign, system, copy, &header,
 				 &d->foreign->events[header.id]);
+	if (!ret && event_has_stack(d->foreign->events[header.id]))
+		d->foreign->stacks = true;
 	free(copy);
 	return ret == -EINVAL ? 0 : ret;
 }

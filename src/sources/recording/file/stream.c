@@ -369,5 +369,5 @@ static uint64_t stream_file_bytes(const struct stream *s)
 
 uint64_t stream_unpacked(const struct stream *s)
 {
-	return stream_file_bytes(s) * (stream_page_size(s) / s->page_size);
+	return stream_file_bytes(s) * foreign_growth(s->dat->foreign);
 }
