@@ -243,6 +243,20 @@ static int hist_to_file(const struct export_asked *e, FILE *out)
 	return status;
 }
 
+/* A recording that is replaced by another form of it is lost. */
+static int check_other_file(const struct export_asked *e)
+{
+	struct stat out, in;
+
+	if (stat(e->file, &out))
+		return COMMAND_DONE;
+	for (unsigned int i = 0; i < e->recordings.nr; i++)
+		if (!stat(e->recordings.v[i], &in) && in.st_dev == out.st_dev &&
+		    in.st_ino == out.st_ino)
+			return message_error("export: -o %s: it is the recording itself", e->file);
+	return COMMAND_DONE;
+}
+
 static int to_file(const struct export_asked *e)
 {
 	struct output *o;
@@ -272,6 +286,8 @@ static int export_run(int argc, char **argv)
 
 	if (!status && e.file)
 		output_signals_ignore();
+	if (!status)
+		status = e.file ? check_other_file(&e) : COMMAND_DONE;
 	if (!status)
 		status = e.file ? to_file(&e) : to_stdout(&e);
 	free(made);
