@@ -70,6 +70,12 @@ static void chrome_time(struct export_run *x, const char *name, int64_t ns)
 	fwrite_unlocked(parts, 1, sizeof(parts), x->out);
 }
 
+/* A clock can go back: then there is no duration. */
+static void chrome_duration(struct export_run *x, uint64_t from, uint64_t to)
+{
+	chrome_time(x, ",\"dur\":", to > from ? (int64_t)(to - from) : 0);
+}
+
 static void event_open(struct export_run *x, char phase, uint32_t pid, uint32_t tid)
 {
 	struct chrome *c = x->state;
@@ -182,7 +188,7 @@ static void chrome_switch(struct export_run *x, const struct export_record *r)
 	event_name(x, known ? cpu->comm : "sched:sched_switch", known ? LAYOUT_COMM_LEN : SIZE_MAX);
 	chrome_time(x, ",\"ts\":", (int64_t)((known ? cpu->since : r->r->time) - x->first));
 	if (known)
-		chrome_time(x, ",\"dur\":", (int64_t)(r->r->time - cpu->since));
+		chrome_duration(x, cpu->since, r->r->time);
 	else
 		fputs_unlocked(",\"s\":\"t\"", x->out);
 	chrome_fields(x, r, false);
@@ -202,7 +208,7 @@ static void chrome_name(struct export_run *x, const struct export_record *r)
 {
 	const struct export_event *e = r->event;
 	const struct field *last = e && e->nr_fields ? &e->fields[e->nr_fields - 1] : NULL;
-	struct export_value text;
+	struct export_value text = { .kind = VALUE_NONE };
 	char name[300];
 
 	if (e && e->kind == EXPORT_FUNCTION) {
@@ -210,7 +216,8 @@ static void chrome_name(struct export_run *x, const struct export_record *r)
 		return;
 	}
 	if (e && e->kind == EXPORT_PRINT) {
-		text = export_value_read(last, r->r);
+		if (last)
+			text = export_value_read(last, r->r);
 		while (text.kind == VALUE_TEXT && text.len && text.bytes[text.len - 1] == '\n')
 			text.len--;
 		event_name(x, text.kind == VALUE_TEXT ? (const char *)text.bytes : "", text.len);
@@ -251,12 +258,15 @@ static void chrome_record(struct export_run *x, const struct export_record *r)
 }
 
 static void chrome_counter(struct export_run *x, const struct export_counter *c,
-			   const struct export_record *r, int64_t value)
+			   const struct export_record *r, uint64_t value)
 {
 	task_open(x, 'C', r->task);
 	event_name(x, c->name, SIZE_MAX);
 	chrome_time(x, ",\"ts\":", (int64_t)(r->r->time - x->first));
-	fprintf(x->out, ",\"args\":{\"value\":%" PRId64 "}", value);
+	if (c->field->is_signed)
+		fprintf(x->out, ",\"args\":{\"value\":%" PRId64 "}", (int64_t)value);
+	else
+		fprintf(x->out, ",\"args\":{\"value\":%" PRIu64 "}", value);
 	event_close(x);
 }
 
@@ -295,7 +305,7 @@ static void chrome_call_whole(struct export_run *x, const struct export_record *
 			      const struct export_call *call)
 {
 	chrome_call(x, exit->task, 'X', call, call->begin);
-	chrome_time(x, ",\"dur\":", (int64_t)(exit->r->time - call->begin));
+	chrome_duration(x, call->begin, exit->r->time);
 	chrome_fields(x, exit, true);
 	event_close(x);
 }
@@ -312,7 +322,7 @@ static void chrome_end(struct export_run *x)
 		cpu_open(x, 'X', i);
 		event_name(x, c->cpus[i].comm, LAYOUT_COMM_LEN);
 		chrome_time(x, ",\"ts\":", (int64_t)(c->cpus[i].since - x->first));
-		chrome_time(x, ",\"dur\":", (int64_t)(x->last - c->cpus[i].since));
+		chrome_duration(x, c->cpus[i].since, x->last);
 		event_close(x);
 	}
 	fputs("\n]}\n", x->out);

@@ -83,7 +83,7 @@ struct export_run {
 	struct export_sums *sums;
 	void		*state;		/* of the form */
 	int		err;		/* the first */
-	uint64_t	first, last;	/* times of the first and the last record */
+	uint64_t	first, last;	/* time of the first record, and the latest */
 	struct export_event **events;	/* by id */
 	struct export_task **tasks;	/* a hash table; the room is a power of two */
 	uint32_t	nr_tasks, tasks_room;
@@ -96,8 +96,9 @@ struct export_form {
 	/* x->first is known. */
 	int	(*begin)(struct export_run *x);
 	void	(*record)(struct export_run *x, const struct export_record *r);
+	/* The value is an int64_t if the field has a sign. */
 	void	(*counter)(struct export_run *x, const struct export_counter *c,
-			   const struct export_record *r, int64_t value);
+			   const struct export_record *r, uint64_t value);
 	/* Records of this CPU were lost before this one. NULL: it does not show that. */
 	void	(*lost)(struct export_run *x, const struct export_record *r);
 	/* The call is r->task->calls[depth - 1]. */
@@ -169,7 +170,7 @@ void export_digits(uint64_t v, FILE *out);
 
 /* The text up to its 0 or `len`, in quotes; bytes that are no UTF-8 are shown as characters. */
 void export_json_text(const char *text, size_t len, FILE *out);
-/* "NAME": VALUE; the name needs no escapes. */
+/* "NAME": VALUE */
 void export_json_value(struct export_run *x, const char *name, const struct export_value *v);
 
 /* ---- proto.c ---- */
@@ -182,6 +183,7 @@ struct proto {
 };
 
 void proto_number(struct proto *p, uint32_t field, uint64_t v);
+void proto_double(struct proto *p, uint32_t field, double v);
 void proto_text(struct proto *p, uint32_t field, const char *text, size_t len);
 /* Begins a message in a field. Returns what proto_close() needs. */
 size_t proto_open(struct proto *p, uint32_t field);

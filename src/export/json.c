@@ -104,9 +104,8 @@ static void json_array(struct export_run *x, const struct export_value *v)
 
 void export_json_value(struct export_run *x, const char *name, const struct export_value *v)
 {
-	putc_unlocked('"', x->out);
-	fputs_unlocked(name, x->out);
-	fputs_unlocked("\":", x->out);
+	export_json_text(name, SIZE_MAX, x->out);
+	putc_unlocked(':', x->out);
 	switch (v->kind) {
 	case VALUE_UNSIGNED:
 	case VALUE_SIGNED:

@@ -28,7 +28,7 @@ enum {
 	TRACK_ID = 1, TRACK_NAME = 2, TRACK_THREAD = 4, TRACK_COUNTER = 8,
 	THREAD_PID = 1, THREAD_TID = 2, THREAD_NAME = 5,
 	EVENT_NOTE = 4, EVENT_TYPE = 9, EVENT_TRACK = 11, EVENT_CATEGORY = 22, EVENT_NAME = 23,
-	EVENT_COUNT = 30,
+	EVENT_COUNT = 30, EVENT_DOUBLE = 44,
 	NOTE_UINT = 3, NOTE_INT = 4, NOTE_TEXT = 6, NOTE_NAME = 10,
 };
 
@@ -464,7 +464,7 @@ static void perfetto_call_whole(struct export_run *x, const struct export_record
 }
 
 static void perfetto_counter(struct export_run *x, const struct export_counter *c,
-			     const struct export_record *r, int64_t value)
+			     const struct export_record *r, uint64_t value)
 {
 	struct perfetto *p = x->state;
 	const uint64_t nr = (uint64_t)(c - x->what->counters), track = TRACK_OF_COUNTER | nr;
@@ -483,7 +483,10 @@ static void perfetto_counter(struct export_run *x, const struct export_counter *
 		p->counted |= nr < 64 ? 1ull << nr : 0;
 	}
 	m = event_begin(x, r->r->time, track, COUNTER, at);
-	proto_number(m, EVENT_COUNT, (uint64_t)value);
+	if (c->field->is_signed || value <= INT64_MAX)
+		proto_number(m, EVENT_COUNT, value);
+	else
+		proto_double(m, EVENT_DOUBLE, (double)value);
 	event_end(x, at);
 }
 

@@ -11,7 +11,7 @@
 
 #include "export/form.h"
 
-enum { TYPE_VARINT = 0, TYPE_BYTES = 2, PROTO_LENGTH = 4, VARINT_MOST = 10 };
+enum { TYPE_VARINT = 0, TYPE_64_BITS = 1, TYPE_BYTES = 2, PROTO_LENGTH = 4, VARINT_MOST = 10 };
 
 static bool proto_room(struct proto *p, size_t n)
 {
@@ -45,6 +45,15 @@ void proto_number(struct proto *p, uint32_t field, uint64_t v)
 		return;
 	put_varint(p, field << 3 | TYPE_VARINT);
 	put_varint(p, v);
+}
+
+void proto_double(struct proto *p, uint32_t field, double v)
+{
+	if (!proto_room(p, VARINT_MOST + sizeof(v)))
+		return;
+	put_varint(p, field << 3 | TYPE_64_BITS);
+	memcpy(p->bytes + p->len, &v, sizeof(v));
+	p->len += sizeof(v);
 }
 
 void proto_text(struct proto *p, uint32_t field, const char *text, size_t len)

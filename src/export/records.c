@@ -192,13 +192,13 @@ int export_counter_find(struct model *m, struct export_counter *c)
 		       : -EINVAL;
 }
 
-static int64_t signed_number(const struct field *f, const struct source_record *r)
+static uint64_t counter_number(const struct field *f, const struct source_record *r)
 {
 	const uint64_t v = export_number(f, r);
 
 	if (f->is_signed && f->size < 8 && f->size)
-		return (int64_t)(v << (64 - 8 * f->size)) >> (64 - 8 * f->size);
-	return (int64_t)v;
+		return (uint64_t)((int64_t)(v << (64 - 8 * f->size)) >> (64 - 8 * f->size));
+	return v;
 }
 
 static void counters_pass(struct export_run *x, const struct export_record *r)
@@ -207,7 +207,7 @@ static void counters_pass(struct export_run *x, const struct export_record *r)
 		const struct export_counter *c = &x->what->counters[i];
 
 		if (c->event == r->event->event)
-			x->what->form->counter(x, c, r, signed_number(c->field, r->r));
+			x->what->form->counter(x, c, r, counter_number(c->field, r->r));
 	}
 }
 
@@ -240,7 +240,10 @@ static int export_take(void *arg, const struct source_record *r)
 		x->first = r->time;
 		x->err = x->what->form->begin(x);
 	}
-	x->last = r->time;
+	if (r->time < x->last)
+		x->sums->back++;
+	else
+		x->last = r->time;
 	if (!x->err) {
 		record.event = export_event_of(x, r->type);
 		record.task = export_task_of(x, r);

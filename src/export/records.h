@@ -51,6 +51,7 @@ struct export_sums {
 	uint64_t	unbegun;	/* calls whose beginning is not */
 	uint64_t	too_deep;	/* records of calls below the deepest that is followed */
 	uint64_t	cut;		/* stacks of `folded` that found no room as they are */
+	uint64_t	back;		/* records of an earlier time than one before them */
 };
 
 /* NULL: there is no form of that name. */

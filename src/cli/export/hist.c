@@ -177,26 +177,60 @@ static int csv_key(struct csv *c, const json_t *key)
 	return err;
 }
 
-static int csv_tracked(struct csv *c, const json_t *tracked)
+static bool same_text(const json_t *a, const json_t *b, const char *name)
 {
+	const char *x = text_in(a, name), *y = text_in(b, name);
+
+	return x && y && !strcmp(x, y);
+}
+
+/* What an entry has of a handler, which `like` is of another entry. NULL: nothing. */
+static const json_t *tracked_like(const json_t *tracked, const json_t *like)
+{
+	json_t *one;
+	size_t i;
+
+	json_array_foreach(tracked, i, one)
+		if (same_text(one, like, "handler") && same_text(one, like, "variable") &&
+		    !json_object_get(one, "saved") == !json_object_get(like, "saved"))
+			return one;
+	return NULL;
+}
+
+/* The columns of `like`; `tracked` is NULL where the entry has nothing of that handler. */
+static int csv_tracked(struct csv *c, const json_t *like, const json_t *tracked)
+{
+	const json_t *values = json_object_get(tracked, "saved");
 	char *name;
 	const char *saved;
 	json_t *value;
 	int err;
 
-	if (asprintf(&name, "%s($%s)", text_in(tracked, "handler") ? text_in(tracked, "handler")
-								   : "",
-		     text_in(tracked, "variable") ? text_in(tracked, "variable") : "") < 0)
+	if (asprintf(&name, "%s(%s)", text_in(like, "handler") ? text_in(like, "handler") : "",
+		     text_in(like, "variable") ? text_in(like, "variable") : "") < 0)
 		return -ENOMEM;
 	err = csv_column(c, name, NULL, text_in(tracked, "value"));
-	json_object_foreach(json_object_get(tracked, "saved"), saved, value)
+	json_object_foreach(json_object_get(like, "saved"), saved, value)
 		if (!err)
-			err = csv_column(c, name, saved, json_string_value(value));
+			err = csv_column(c, name, saved, text_in(values, saved));
 	free(name);
 	return err;
 }
 
-static int csv_row(const json_t *entry, bool names)
+static int csv_variable(struct csv *c, const char *variable, const json_t *value)
+{
+	char *name;
+	int err;
+
+	if (asprintf(&name, "$%s", variable) < 0)
+		return -ENOMEM;
+	err = csv_column(c, name, NULL, json_string_value(value));
+	free(name);
+	return err;
+}
+
+/* `handlers`: of each handler one that an entry has tracked. */
+static int csv_row(const json_t *entry, const json_t *handlers, bool names)
 {
 	struct csv c = { .names = names };
 	const char *name;
@@ -210,47 +244,54 @@ static int csv_row(const json_t *entry, bool names)
 		err = err ? err : csv_column(&c, text_in(part, "field"), text_in(part, "modifier"),
 					     text_in(part, "value"));
 	json_object_foreach(json_object_get(entry, "variables"), name, part)
-		err = err ? err : csv_column(&c, "$", name, json_string_value(part));
-	json_array_foreach(json_object_get(entry, "tracked"), i, part)
-		err = err ? err : csv_tracked(&c, part);
+		err = err ? err : csv_variable(&c, name, part);
+	json_array_foreach(handlers, i, part)
+		err = err ? err
+			  : csv_tracked(&c, part,
+					tracked_like(json_object_get(entry, "tracked"), part));
 	putchar('\n');
 	return err;
 }
 
-/* An entry may lack what another one has tracked: the names are those of the longest. */
-static const json_t *longest_entry(const json_t *entries)
+/* An entry may lack what another one has tracked. NULL: no memory. */
+static json_t *handlers_of(const json_t *entries)
 {
-	const json_t *longest = json_array_get(entries, 0);
-	json_t *entry;
-	size_t i;
+	json_t *handlers = json_array(), *entry, *one;
+	size_t i, j;
+	int err = 0;
 
 	json_array_foreach(entries, i, entry)
-		if (json_array_size(json_object_get(entry, "tracked")) >
-		    json_array_size(json_object_get(longest, "tracked")))
-			longest = entry;
-	return longest;
+		json_array_foreach(json_object_get(entry, "tracked"), j, one)
+			if (handlers && !tracked_like(handlers, one))
+				err |= json_array_append(handlers, one);
+	if (!err)
+		return handlers;
+	json_decref(handlers);
+	return NULL;
 }
 
 static int csv_print(const json_t *hist)
 {
 	const json_t *entries = json_object_get(hist, "entries");
-	json_t *entry;
+	json_t *handlers = handlers_of(entries), *entry;
 	size_t i;
-	int err = 0;
+	int err = handlers ? 0 : -ENOMEM;
 
-	if (json_array_size(entries))
-		err = csv_row(longest_entry(entries), true);
+	if (!err && json_array_size(entries))
+		err = csv_row(json_array_get(entries, 0), handlers, true);
 	json_array_foreach(entries, i, entry)
-		err = err ? err : csv_row(entry, false);
+		err = err ? err : csv_row(entry, handlers, false);
+	json_decref(handlers);
 	return err;
 }
 
 /* ---- folded ---- */
 
-static void folded_frame(const char *text)
+/* A text that is one frame has no separators in it. */
+static void folded_frame(const char *text, bool stack)
 {
 	for (; text && *text; text++)
-		putchar((unsigned char)*text < ' ' ? '_' : *text);
+		putchar((unsigned char)*text < ' ' || (*text == ';' && !stack) ? '_' : *text);
 }
 
 /* 1: the entry has no stack. */
@@ -270,7 +311,7 @@ static int folded_entry(const json_t *entry)
 		has_stack |= json_is_array(text);
 		if (i)
 			putchar(';');
-		folded_frame(stack ? stack : json_string_value(text));
+		folded_frame(stack ? stack : json_string_value(text), stack);
 		free(stack);
 	}
 	printf(" %s\n", text_in(json_array_get(values, 0), "value"));

@@ -64,6 +64,8 @@ static int sums_message(const struct export_asked *e, const struct export_sums *
 	export_note(sums->unbegun,
 		    "calls are shown by their ends alone: their beginnings are not recorded");
 	export_note(sums->too_deep, "records of calls are left out: they are too deep");
+	export_note(sums->back, "records are of an earlier time than one before them: the clock "
+				"went back");
 	export_note(sums->cut,
 		    "stacks are shown without their innermost functions: there are too many");
 	if (sums->records && !strcmp(e->form, "folded") && !sums->calls && !sums->unbegun &&
