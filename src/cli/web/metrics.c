@@ -258,7 +258,10 @@ static int print_labels(const struct hist_metric *h, const json_t *entry, FILE *
 
 static void print_float(double v, FILE *out)
 {
-	fprintf(out, v == trunc(v) && fabs(v) < 1e15 ? "%.1f" : "%.17g", v);
+	double whole;
+
+	/* modf() is in libc itself, and trunc() is not. */
+	fprintf(out, modf(v, &whole) == 0 && fabs(v) < 1e15 ? "%.1f" : "%.17g", v);
 }
 
 /* The greatest value of a row: a row n of .log2 ends at 2^n. */
