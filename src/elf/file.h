@@ -64,6 +64,8 @@ struct elf_symbol {
 	uint64_t	value, size;
 	uint32_t	name;		/* offset in names */
 	char		type;		/* as nm has it */
+	bool		old;		/* a version that programs linked today do not get */
+	bool		chooses;	/* an IFUNC: it returns the function that is meant */
 };
 
 struct elf_symbols {
@@ -93,15 +95,18 @@ void elf_symbols_sort(struct elf_symbols *s);
 struct elf_function {
 	uint64_t	address;	/* as the file's symbols have it */
 	uint64_t	offset;		/* in the file */
+	bool		chooses;	/* an IFUNC: it returns the function that is meant */
+	unsigned int	others;		/* functions of that name that it could be as well */
 };
 
 /* The functions of the file that was asked for last. */
 struct elf_functions;
 
 /*
- * The function that a symbol of the file names. 0; -ENOENT: there is no such symbol of a function;
- * -EINVAL: no ELF file; -ENOMEM ... *kept (at first NULL; the caller frees it) spares reading the
- * file for the next function.
+ * The function that a symbol of the file names: of several, one of the version that programs are
+ * linked with, and one that other files see, if there are such. 0; -ENOENT: there is no such
+ * symbol of a function; -EINVAL: no ELF file; -ENOMEM ... *kept (at first NULL; the caller frees
+ * it) spares reading the file for the next function.
  */
 int elf_functions_find(struct elf_functions **kept, const char *path, const char *name,
 		       struct elf_function *out);

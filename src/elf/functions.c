@@ -106,12 +106,20 @@ static bool is_current(const struct elf_functions *k, const char *path)
 	       is_same_time(&now.st_ctim, &k->status.st_ctim);
 }
 
-/* The first symbol of that name; NULL: there is none. */
-static const struct elf_symbol *function_named(const struct elf_functions *k, const char *name)
+/* The function's symbol; NULL: there is none of that name from here on. */
+static const struct elf_symbol *symbol_of_name(const struct elf_functions *k, size_t i,
+					    const char *name)
+{
+	const struct elf_symbol *s = i < k->nr ? &k->symbols.v[k->by_name[i]] : NULL;
+
+	return s && !strcmp(k->symbols.names + s->name, name) ? s : NULL;
+}
+
+/* The first symbol of that name is not before this one. */
+static size_t function_first(const struct elf_functions *k, const char *name)
 {
 	const struct elf_symbols *s = &k->symbols;
 	size_t low = 0, high = k->nr;
-	const struct elf_symbol *found;
 
 	while (low < high) {
 		const size_t mid = low + (high - low) / 2;
@@ -121,8 +129,32 @@ static const struct elf_symbol *function_named(const struct elf_functions *k, co
 		else
 			high = mid;
 	}
-	found = low < k->nr ? &s->v[k->by_name[low]] : NULL;
-	return found && !strcmp(s->names + found->name, name) ? found : NULL;
+	return low;
+}
+
+/* The lower, the rather it is the function that the name means. */
+static int function_rank(const struct elf_symbol *s)
+{
+	return 2 * s->old + (s->type == 't');
+}
+
+/* *others: how many it could be as well. They are in the order of their addresses. */
+static const struct elf_symbol *function_named(const struct elf_functions *k, const char *name,
+					       unsigned int *others)
+{
+	const struct elf_symbol *found = NULL, *last = NULL, *s;
+
+	*others = 0;
+	for (size_t i = function_first(k, name); (s = symbol_of_name(k, i, name)); i++) {
+		if (!found || function_rank(s) < function_rank(found)) {
+			found = last = s;
+			*others = 0;
+		} else if (function_rank(s) == function_rank(found) && s->value != last->value) {
+			last = s;
+			++*others;
+		}
+	}
+	return found;
 }
 
 /* False: no executable segment has the address. */
@@ -154,10 +186,11 @@ int elf_functions_find(struct elf_functions **kept, const char *path, const char
 		err = functions_open(path, kept);
 	if (err)
 		return err;
-	found = function_named(*kept, name);
+	found = function_named(*kept, name, &out->others);
 	if (!found || !address_offset(*kept, found->value, &out->offset))
 		return -ENOENT;
 	out->address = found->value;
+	out->chooses = found->chooses;
 	return 0;
 }
 

@@ -105,24 +105,63 @@ static bool is_wanted(const struct image *im, const Elf64_Sym *sym)
 	return is_mapped(im, sym);
 }
 
-static int add_symbol(struct reader *r, const Elf64_Sym *sym, const char *name, size_t len)
+/* "name@VERSION"; the version that programs are linked with has two @. */
+static bool is_old_name(const char *name, size_t len, size_t max)
 {
+	return len + 1 < max && name[len] == '@' && name[len + 1] != '@';
+}
+
+/* max: the length of the name and of its version. */
+static int add_symbol(struct reader *r, const Elf64_Sym *sym, const char *name, size_t max,
+		      bool old)
+{
+	const size_t len = name_length(name, max);
 	struct elf_symbol *s;
 	int err = len ? symbols_room(r) : 0;
 
 	if (err || !len)
 		return err;
 	s = &r->out->v[r->out->nr];
-	*s = (struct elf_symbol){ .value = sym->st_value, .size = sym->st_size,
-				  .type = type_of(sym) };
+	*s = (struct elf_symbol){
+		.value = sym->st_value, .size = sym->st_size, .type = type_of(sym),
+		.old = old || is_old_name(name, len, max),
+		.chooses = ELF64_ST_TYPE(sym->st_info) == STT_GNU_IFUNC,
+	};
 	err = names_add(r, name, len, &s->name);
 	r->out->nr += !err;
 	return err;
 }
 
+/* The versions of the symbols of .dynsym, two bytes each. NULL: it has none. */
+static const char *versions_of(const struct image *im, const Elf64_Shdr *table, size_t *nr)
+{
+	size_t size;
+
+	for (unsigned int i = 0; table->sh_type == SHT_DYNSYM && i < im->nr_shdrs; i++)
+		if (im->shdrs[i].sh_type == SHT_GNU_versym) {
+			const char *bytes = image_section(im, &im->shdrs[i], &size);
+
+			*nr = size / sizeof(Elf64_Versym);
+			return bytes;
+		}
+	return NULL;
+}
+
+static bool is_old_version(const char *versions, size_t nr, size_t i)
+{
+	Elf64_Versym version;
+
+	if (!versions || i >= nr)
+		return false;
+	memcpy(&version, versions + i * sizeof(version), sizeof(version));
+	return version & 0x8000;
+}
+
 static int read_table(struct reader *r, const struct image *im, const Elf64_Shdr *table)
 {
 	struct image_symbols symbols;
+	size_t nr_versions = 0;
+	const char *versions = versions_of(im, table, &nr_versions);
 	int err = 0;
 
 	if (table->sh_size > TABLE_MAX || !image_symbols(im, table, &symbols))
@@ -133,7 +172,8 @@ static int read_table(struct reader *r, const struct image *im, const Elf64_Shdr
 		const char *name = image_symbol_text(&symbols, &sym, &len);
 
 		if (is_name(name, len) && is_wanted(im, &sym))
-			err = add_symbol(r, &sym, name, name_length(name, len));
+			err = add_symbol(r, &sym, name, len,
+					 is_old_version(versions, nr_versions, i));
 	}
 	return err;
 }

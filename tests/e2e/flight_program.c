@@ -9,10 +9,12 @@
  *   flight_program kill PID       two slow calls of work(), SIGKILL for that process, two more
  *   flight_program crash          ends by SIGABRT
  */
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifdef __clang__
@@ -49,11 +51,24 @@ static FUNCTION void work(unsigned int ms)
 	sink++;
 }
 
+/* Its time is over already. */
+static void wait_for_nothing(void)
+{
+	pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+	const struct timespec past = { 0 };
+
+	pthread_mutex_lock(&mutex);
+	pthread_cond_timedwait(&cond, &mutex, &past);
+	pthread_mutex_unlock(&mutex);
+}
+
 static void calls(void)
 {
 	fib(10);
 	puts("done");
 	usleep(1);
+	wait_for_nothing();
 	access("/", F_OK);
 	/* In another order than they were put. */
 	for (long job = 1; job <= 8; job++)

@@ -97,9 +97,16 @@ static int check_function(const char *path, const char *function, bool returns)
 	if (err)
 		return message_error("%s: %s", path, err == -EINVAL ? "no ELF file of 64 bits"
 								    : strerror(-err));
+	if (found.chooses)
+		return message_error("%s of %s cannot be measured: the program chooses one for "
+				     "its processor when it starts (IFUNC), and that has another "
+				     "name", function, path);
 	if (list_refuses(path, found.address, returns, why, sizeof(why)))
 		return message_error("%s%s of %s cannot be probed: %s", function,
 				     returns ? at_return : "", path, why);
+	if (found.others && !returns)
+		message_error("%s has %u functions %s: only the one at %#llx is measured", path,
+			      found.others + 1, function, (unsigned long long)found.address);
 	return COMMAND_DONE;
 }
 

@@ -116,6 +116,51 @@ static void the_symbols_are_found(void **state)
 	elf_symbols_free(&s);
 }
 
+/* Two functions at 16 and 32, whose names are those. */
+static struct elf_function find(const char *first, const char *second)
+{
+	struct elf_function out = { 0 };
+
+	strcpy(f.names + 1, first);
+	strcpy(f.names + 101, second);
+	f.symbols[2].st_name = 101;
+	f.symbols[2].st_value = 32;
+	save();
+	assert_int_equal(elf_function_find(path, "one", &out), 0);
+	return out;
+}
+
+static void of_several_functions_the_usual_one_is_found(void **state)
+{
+	struct elf_function found = find("one", "one");
+
+	assert_int_equal(found.address, 16);
+	assert_int_equal(found.others, 1);
+	f.symbols[2].st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC);
+	assert_int_equal(find("one", "one").others, 0);
+	f.symbols[2].st_info = f.symbols[1].st_info;
+	f.symbols[1].st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC);
+	assert_int_equal(find("one", "one").address, 32);
+	f.symbols[1].st_info = f.symbols[2].st_info;
+	found = find("one@OLD", "one@@NEW");
+	assert_int_equal(found.address, 32);
+	assert_int_equal(found.others, 0);
+	assert_int_equal(find("one@@NEW", "one@OLD").address, 16);
+	assert_int_equal(find("one@OLDER", "one@OLD").others, 1);
+	/* The versions of .dynsym are in a section of their own, one less than symbols. */
+	f.sections[2].sh_type = SHT_DYNSYM;
+	f.sections[1] = (Elf64_Shdr){ .sh_type = SHT_GNU_versym, .sh_flags = SHF_ALLOC,
+				      .sh_offset = offsetof(struct file, names) + 200,
+				      .sh_size = 2 * sizeof(Elf64_Versym), .sh_link = 2 };
+	memcpy(f.names + 200, (Elf64_Versym[]){ 0, 0x8002 }, 2 * sizeof(Elf64_Versym));
+	assert_int_equal(find("one", "one").address, 32);
+	f.sections[1].sh_offset = 1ull << 40;
+	assert_int_equal(find("one", "one").address, 16);
+	assert_false(find("one", "one").chooses);
+	f.symbols[1].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_GNU_IFUNC);
+	assert_true(find("one", "one").chooses);
+}
+
 static void another_file_is_told_from_it(void **state)
 {
 	wanted[ID - 1] = 6;
@@ -340,6 +385,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define READER_TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 		READER_TEST(the_symbols_are_found),
+		READER_TEST(of_several_functions_the_usual_one_is_found),
 		READER_TEST(another_file_is_told_from_it),
 		READER_TEST(an_id_that_is_too_long_is_none),
 		READER_TEST(what_is_no_elf_file_of_64_bits_is_refused),
