@@ -40,8 +40,13 @@ int run_crash_save(struct run *r)
 	run_server_again(r);
 	if (!r->access || save_dat(r->access, &dat))
 		return message_error("--on-crash %s: nothing was saved", r->crash.file);
-	fprintf(stderr, "tracefuse: %s crashed (%s): what led to it is in %s\n", r->program[0],
-		strsignal(sig), r->crash.file);
+	fprintf(stderr, "tracefuse: %s crashed (%s): ", r->program[0], strsignal(sig));
+	if (run_summary_recorded(r))
+		fprintf(stderr, "what led to it is in %s\n", r->crash.file);
+	else
+		fprintf(stderr, "%s has no records of what led to it: %s\n", r->crash.file,
+			*r->check.untraced ? "it ran untraced" :
+			"-e NAME or --function records something");
 	return COMMAND_DONE;
 }
 

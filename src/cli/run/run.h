@@ -238,6 +238,8 @@ void run_unsaved(struct run *r);
 /* ---- summary.c ---- */
 
 void run_summary(struct run *r);
+/* How many records there were, the overwritten ones too. */
+unsigned long long run_summary_recorded(const struct run *r);
 /* Prints only the losses, such as of memory: they may be the reason why something was refused. */
 void run_summary_lost(const struct run *r);
 

@@ -179,6 +179,21 @@ static void print_waiting(const struct run *r, const char *info)
 		fprintf(stderr, "tracefuse: refused: %s\n", line);
 }
 
+static void add_all(struct sums *s)
+{
+	s->access->ops->list(s->access, "per_cpu", add_cpu, s);
+	s->access->ops->list(s->access, "instances", add_instance, s);
+}
+
+unsigned long long run_summary_recorded(const struct run *r)
+{
+	struct sums s = { .access = r->access, .instance = "" };
+
+	if (r->access)
+		add_all(&s);
+	return s.recorded;
+}
+
 void run_summary(struct run *r)
 {
 	struct sums s = { .access = r->access, .instance = "" };
@@ -186,8 +201,7 @@ void run_summary(struct run *r)
 
 	if (!r->access || access_request(r->access, WIRE_INFO, "", -1, &info) < 0)
 		return;
-	r->access->ops->list(r->access, "per_cpu", add_cpu, &s);
-	r->access->ops->list(r->access, "instances", add_instance, &s);
+	add_all(&s);
 	if (!r->quiet) {
 		print_sums(&s, info, r->command == &command_run);
 		print_sentences(info, "note");
