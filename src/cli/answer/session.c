@@ -102,6 +102,20 @@ static void answer_session_probes(struct access *access)
 	free(info);
 }
 
+/* What the session's histograms had no room for. */
+static unsigned long long answer_session_dropped(struct access *access)
+{
+	unsigned long long nr = 0;
+	char *info, text[32];
+
+	if (access_request(access, WIRE_INFO, "", -1, &info) < 0)
+		return 0;
+	if (client_info(info, "dropped", 0, text, sizeof(text)))
+		nr = strtoull(text, NULL, 10);
+	free(info);
+	return nr;
+}
+
 static int answer_print_file(struct access *access, const char *file)
 {
 	char *text;
@@ -163,6 +177,7 @@ int answer_in_session(struct answer *a)
 	struct timespec limit = { 0 };
 	int status = a->seconds ? seconds_read(a, &limit) : COMMAND_DONE;
 	int refreshed = COMMAND_DONE;
+	unsigned long long before, dropped;
 	unsigned int done;
 	sigset_t ends;
 
@@ -177,6 +192,7 @@ int answer_in_session(struct answer *a)
 		return status;
 	}
 	block_ends(&ends);
+	before = answer_session_dropped(params.access);
 	done = do_lines(a, &params);
 	if (done == a->lines.nr) {
 		if (a->every > 0)
@@ -186,8 +202,13 @@ int answer_in_session(struct answer *a)
 		connect_again(a, &params);
 	}
 	status = COMMAND_FAILED;
-	if (params.access)
+	if (params.access) {
 		answer_session_probes(params.access);
+		dropped = answer_session_dropped(params.access);
+		if (dropped > before)
+			message_error("%llu dropped by histograms, which had no room for their "
+				      "keys", dropped - before);
+	}
 	if (params.access && done == a->lines.nr && !refreshed)
 		status = answer_session_print(a, params.access);
 	if (params.access && undo_lines(a, &params, done) && !status)
