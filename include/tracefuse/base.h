@@ -112,6 +112,8 @@ struct tf_ops {
 	 * caller, its frame. Older agents do not have it: see size.
 	 */
 	void	(*critical)(int on, const void *ip, const void *site, const void *frame);
+	/* For tf_snapshot(): 0 or -errno. Older agents do not have it: see size. */
+	int	(*snapshot)(const char *file);
 };
 
 enum {

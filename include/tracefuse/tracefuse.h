@@ -9,6 +9,7 @@
  *     trace_request(id, path, bytes);          // one event: app:request
  *     tf_printk("queue has %d entries\n", n);  // a line in the trace
  *     tf_critical_start(); ... tf_critical_stop();  // for the tracers irqsoff, preemptoff
+ *     tf_snapshot("slow.dat");                 // saves what was recorded so far
  *
  * Run the program with `tracefuse run -- PROGRAM`: nothing has to be linked. A
  * program that links libtracefuse attaches by itself when $TRACEFUSE_SESSION
@@ -18,14 +19,15 @@
  * contains nothing of it.
  *
  * Everything here but tf_attach() may be called by any thread, also in signal
- * handlers, and neither blocks nor changes errno. A thread's first event
- * makes a few system calls.
+ * handlers, and changes no errno. Nothing but tf_attach() and tf_snapshot()
+ * waits. A thread's first event makes a few system calls.
  *
  * Definitions in the style of the kernel's TRACE_EVENT are in event.h.
  */
 #ifndef TRACEFUSE_TRACEFUSE_H
 #define TRACEFUSE_TRACEFUSE_H
 
+#include <errno.h>
 #include <tracefuse/base.h>
 
 #ifdef __GNUC__
@@ -116,7 +118,50 @@ static TF_NOTRACE_ __attribute__((unused, noinline)) void tf_critical_stop(void)
 			     __builtin_frame_address(0));
 }
 
+/*
+ * Saves what the session has recorded so far, of all its programs, as a trace.dat
+ * for trace-cmd, KernelShark and `tracefuse replay`: the buffers of the top
+ * instance, with the calling thread's newest event. Nothing is consumed, and the
+ * recording goes on. Where the file appears, it is whole: the records are written
+ * into a new file .tracefuse-PID-N in its directory, which then takes its name. A
+ * link, or what is no regular file, is written in place.
+ *
+ * The program opens the file, with its own rights, and a process of the session
+ * writes it. The thread waits for that: milliseconds for a small buffer, 1 s at
+ * most for a server that answers nobody, 30 s at most for the writing. Its signal
+ * handlers run meanwhile, and other threads go on. Three descriptors are open for
+ * that time. errno stays as it was.
+ *
+ * Any thread may call it, also several at the same time, a child of fork(), and a
+ * signal handler. A handler that runs on a small alternate stack (less than 2.5 KiB
+ * left), or that a fault has called inside another function of tracefuse, gets
+ * -EAGAIN.
+ *
+ * 0, or -ENOTCONN: the program is in no session, or could not join it; nothing is
+ * done. -EAGAIN: see above. -EBUSY: eight snapshots are being written. -ETIMEDOUT:
+ * the server does not answer, or the writing takes too long. -ECONNREFUSED: the
+ * session ends, or what wrote the file has died. -EPERM: the program is in a sandbox
+ * that may forbid the calls. -ENOSYS: the session's agent is older. -ESPIPE: the
+ * file cannot seek. Besides what opening the file (-ENOENT, -EACCES, -EISDIR,
+ * -EMFILE ...) and writing it (-ENOSPC, -EDQUOT, -EIO ...) has failed with. Then
+ * an older file of that name is as it was, unless it was written in place.
+ */
+static TF_NOTRACE_ __attribute__((unused, noinline)) int tf_snapshot(const char *file)
+{
+	if (__builtin_expect(tf_dso_.ops == NULL, 1))
+		return -ENOTCONN;
+	if (tf_dso_.ops->size < offsetof(struct tf_ops, snapshot) + sizeof(tf_dso_.ops->snapshot))
+		return -ENOSYS;
+	return tf_dso_.ops->snapshot(file);
+}
+
 #else
+
+static inline __attribute__((unused)) int tf_snapshot(const char *file)
+{
+	(void)file;
+	return -ENOTCONN;
+}
 
 static inline __attribute__((unused)) int tf_attached(void)
 {

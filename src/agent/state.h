@@ -205,6 +205,8 @@ int request_begin(struct attach_request *q);
 int request_end(const struct attach_request *q, struct attach_reply *reply);
 /* Both. */
 int request_ask(struct attach_request *q, struct attach_reply *reply);
+/* Sends a request that passes a descriptor and has no reply. flags: of sendmsg(). 0, -errno */
+int request_pass(enum attach_kind kind, int fd, int flags);
 
 /* ---- thread.c ---- */
 

@@ -21,6 +21,7 @@
  *   PID {tid}  ------------------------------------------>  the thread as the server sees it (other
  *                                                           pid name space)
  *          <---- reply {pid}
+ *   SNAPSHOT ------------------------------------------->  no reply here: struct attach_snapshot
  *   BYE    ---------------------------------------------->  no reply
  *
  * Each request has a number, and its reply has the same one. A process that has given up waiting
@@ -31,6 +32,11 @@
  * and does not say READY. A child that can no longer connect (another user, another root) makes a
  * pair of sockets and passes one of them over its parent's connection, which it still has: CHILD,
  * no reply. Numbers have the machine's byte order, texts end in a 0.
+ *
+ * SNAPSHOT passes one of a pair of sockets, too. In its queue the descriptor of a file waits, which
+ * the process has opened: the server opens no path for a program. A copy of the server takes that
+ * descriptor, writes the session's records into the file, and answers on the pair. So neither the
+ * connection nor the server is kept waiting.
  */
 #ifndef TRACEFUSE_LAYOUT_ATTACH_WIRE_H
 #define TRACEFUSE_LAYOUT_ATTACH_WIRE_H
@@ -48,7 +54,8 @@ enum attach_kind {
 	ATTACH_PID,
 	ATTACH_CHILD,
 	ATTACH_DSO,
-	ATTACH_PLACES
+	ATTACH_PLACES,
+	ATTACH_SNAPSHOT
 };
 
 enum {
@@ -60,6 +67,13 @@ enum {
 	 * limit.
 	 */
 	ATTACH_NO_DESCRIPTOR = -EDQUOT,
+	ATTACH_SNAPSHOT_MS = 30000,	/* how long a process waits for its snapshot to be whole */
+};
+
+/* What is answered to SNAPSHOT, on the pair: that it has begun, and how it ended. */
+struct attach_snapshot {
+	int32_t		err;		/* -errno: it has ended */
+	uint32_t	done;		/* 1: the file is whole */
 };
 
 struct attach_request {

@@ -100,8 +100,10 @@ int server_create(const struct server_params *params, struct server **out)
 	if (params->boot && server_boot_restore(srv, params->boot, params->boot_saved))
 		srv->boot_waits = false;
 	srv->signal_fd = open_signals();
-	if (srv->programs)
+	if (srv->programs) {
 		programs_on_ready(srv->programs, barrier_ready, srv);
+		programs_on_snapshot(srv->programs, snapshot_begin, srv);
+	}
 	srv->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	srv->listen_fd = open_control(session_dir(srv->session));
 	if (srv->signal_fd < 0 || srv->stop_fd < 0 || srv->listen_fd < 0) {
@@ -126,8 +128,11 @@ void server_destroy(struct server *srv)
 {
 	while (!list_empty(&srv->clients))
 		client_destroy(srv, list_entry(srv->clients.next, struct client, node));
-	if (srv->programs)
+	if (srv->programs) {
 		programs_on_ready(srv->programs, NULL, NULL);
+		programs_on_snapshot(srv->programs, NULL, NULL);
+	}
+	snapshot_end_all(srv);
 	server_unmount(srv);
 	live_destroy(srv->live);
 	if (srv->listen_fd >= 0) {
@@ -328,6 +333,7 @@ static int tend(struct server *srv)
 	int ms, live_ms;
 
 	tree_tend(srv->tree);
+	snapshot_tend(srv);
 	hurry = retry_all(srv);
 	ms = srv->programs ? programs_tick(srv->programs) : IDLE_MS;
 	live_ms = srv->live ? live_tick(srv->live) : ms;

@@ -6,6 +6,7 @@
  *   client.c           one connection of the control socket each
  *   request.c          what a request asks of the tree
  *   barrier.c             programs that wait until their session is set up
+ *   snapshot.c         programs that save the session (tf_snapshot())
  *   boot_wait.c        settings that the session begins with; some wait for programs
  *   fuse_*.c           one mount each (fuse/none.c in a build without FUSE)
  *
@@ -36,6 +37,8 @@ struct barrier {
 	enum barrier_state	state;
 	pid_t		by;		/* the process of the client that it waits for */
 };
+
+enum { SERVER_SNAPSHOTS = 8 };	/* how many may be written at the same time */
 
 struct server {
 	/* Set once, at create */
@@ -72,6 +75,8 @@ struct server {
 	bool		deaf;
 	unsigned int	nr_barriers;	/* how many clients programs wait for */
 	struct barrier	barriers[1 + LAYOUT_MAX_PROCESSES];	/* by the number of the process */
+	/* The processes that write snapshots; 0: none */
+	pid_t		snapshots[SERVER_SNAPSHOTS];
 	struct boot	*boot;		/* NULL: none were given */
 	bool		boot_waits;	/* one of them waits */
 	uint64_t	boot_saved;	/* R4 */
@@ -127,6 +132,15 @@ void barrier_end(struct server *srv, struct client *c);
 /* The number of a program that waits for this client and was not reported to it yet; 0: none. */
 int barrier_next(struct server *srv, const struct client *c);
 int barrier_go(struct server *srv, const char *number);
+
+/* ---- programs that save the session: snapshot.c ---- */
+
+/* programs_on_snapshot(): has the session written into the file that waits in `sock`. */
+void snapshot_begin(void *arg, int sock);
+/* Notices which are written. */
+void snapshot_tend(struct server *srv);
+/* Ends all that are being written. */
+void snapshot_end_all(struct server *srv);
 
 /* ---- settings that the session begins with: boot_wait.c; all need the control lock ---- */
 

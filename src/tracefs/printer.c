@@ -206,6 +206,16 @@ static void close_others(int fd)
 		close(other);
 }
 
+void printer_become(int fd, pid_t server)
+{
+	signal(SIGPIPE, SIG_DFL);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, "tracefuse-print");
+	if (getppid() != server)
+		_exit(1);
+	close_others(fd);
+}
+
 static _Noreturn void printer_run(const struct printer_text *text, struct printer_status *status,
 				  int fd, pid_t server)
 {
@@ -214,12 +224,7 @@ static _Noreturn void printer_run(const struct printer_text *text, struct printe
 				 .skipping = text->after && text->after->bytes };
 	FILE *out;
 
-	signal(SIGPIPE, SIG_DFL);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	prctl(PR_SET_NAME, "tracefuse-print");
-	if (getppid() != server)
-		_exit(1);
-	close_others(fd);
+	printer_become(fd, server);
 	out = fopencookie(&o, "w", functions);
 	if (!out)
 		_exit(1);

@@ -68,6 +68,12 @@ off_t printer_pos(const struct printer *p);
 /* Whether any have. */
 bool printer_came(const struct printer *p);
 
+/*
+ * In a copy of the server: it has no descriptor but `fd` any more, which becomes its standard
+ * output, and ends with the server.
+ */
+void printer_become(int fd, pid_t server);
+
 /* Adds bytes to a body. It is the same, however they are divided among the calls. */
 void printer_body_add(struct printer_body *b, const char *bytes, size_t n);
 

@@ -351,6 +351,35 @@ static void tree_take_in(const struct model *m)
 		m->catch_up(m->catch_up_arg);
 }
 
+/*
+ * The copy serves no process and waits for none. It has no thread but this one: the kernel's source
+ * has one, which may hold its lock now.
+ */
+static void tree_alone(struct tree *t)
+{
+	struct model *m = t->model;
+
+	t->printers = NULL;
+	m->catch_up = NULL;
+	m->settle = NULL;
+	m->step = NULL;
+	m->kernel = NULL;
+}
+
+pid_t tree_fork(struct tree *t, int fd)
+{
+	const pid_t server = getpid();
+	pid_t child;
+
+	tree_take_in(t->model);
+	child = fork();
+	if (child)
+		return child < 0 ? -errno : child;
+	printer_become(fd, server);
+	tree_alone(t);
+	return 0;
+}
+
 /* `begin`: only the beginning, if the text is long. 1: it is */
 static int print_into(struct tree_file *f, FILE *out, bool begin)
 {

@@ -38,6 +38,12 @@ int tree_use_printers(struct tree *t);
 /* To be called when the descriptor is readable, and now and then. */
 void tree_tend(struct tree *t);
 
+/*
+ * As fork(), but -errno. The copy has the files as they are now, prints all texts itself, and may
+ * only read. It has no descriptor but `fd`, as standard output, and ends with the server.
+ */
+pid_t tree_fork(struct tree *t, int fd);
+
 /* 0, -ENOENT, -ENOTDIR */
 int tree_stat(struct tree *t, const char *path, struct tree_stat *out);
 /* Calls fn for each name of a directory, in ftrace's order. Stops when fn returns non-zero. */

@@ -17,6 +17,7 @@ void *event_reserve(uint32_t size);
 void event_emit_large(const struct tf_event *ev, void *record, uint32_t size, const void *frame);
 int print_formatted(const void *ip, const char *format, va_list args);
 int print_text(const void *ip, const char *text, size_t size);
+int event_snapshot(const char *file);
 
 /* The common_type of the records of an entry of event_entry[]. */
 static inline uint16_t emit_type(uint32_t entry)

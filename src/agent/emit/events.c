@@ -302,4 +302,5 @@ static const struct tf_ops ops = {
 	.marker = print_text,
 	.attached = event_attached,
 	.critical = section_own,
+	.snapshot = event_snapshot,
 };

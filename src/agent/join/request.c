@@ -106,15 +106,18 @@ static void conn_set(int fd, const struct stat *st)
 	agent.conn.ino = st->st_ino;
 }
 
-/* By the connection that fork() has left: asks the server to serve `fd`, too. */
-static long pass_on(int fd)
+int request_pass(enum attach_kind kind, int fd, int flags)
 {
-	struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_CHILD };
+	struct attach_request q = { .version = SESSION_VERSION, .kind = kind };
 	struct iovec iov = { &q, sizeof(q) };
 	union message_control control;
 	const struct msghdr msg = message_of(&iov, &control, fd);
+	long n;
 
-	return agent_syscall(SYS_sendmsg, agent.conn.fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+	do
+		n = agent_syscall(SYS_sendmsg, agent.conn.fd, &msg, MSG_NOSIGNAL | flags);
+	while (n == -EINTR);
+	return n < 0 ? (int)n : 0;
 }
 
 int request_inherit(void)
@@ -130,7 +133,8 @@ int request_inherit(void)
 		return (int)err;
 	wait_at_most(pair[0], SO_SNDTIMEO, AGENT_WAIT_MS);
 	wait_at_most(pair[0], SO_RCVTIMEO, AGENT_WAIT_MS);
-	err = pass_on(pair[1]);
+	/* By the connection that fork() has left. */
+	err = request_pass(ATTACH_CHILD, pair[1], MSG_DONTWAIT);
 	close_fd(pair[1]);
 	if (err >= 0)
 		err = agent_syscall(SYS_fstat, pair[0], &st);

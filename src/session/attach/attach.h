@@ -98,6 +98,8 @@ struct attach_hooks {
 	 */
 	bool		(*has_probes)(void *arg, const struct attach_peer *peer,
 					      uint64_t program);
+	/* SNAPSHOT: the hook closes the socket, on which it answers. */
+	void		(*snapshot)(void *arg, int sock);
 };
 
 /* The hooks are copied; NULL: none */

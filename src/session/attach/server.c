@@ -374,18 +374,25 @@ void attach_settle(struct session *s)
 		settle_later(s);
 }
 
-/* Only ATTACH_CHILD may pass a descriptor, and it has to be an end of a connection. */
-static void accept_passed(struct session *s, size_t size, int fd)
+/*
+ * Only ATTACH_CHILD and ATTACH_SNAPSHOT may pass a descriptor, and it has to be an end of a
+ * connection.
+ */
+static void accept_passed(struct session *s, const struct process *p, size_t size, int fd)
 {
 	const struct attach_request *q = (const struct attach_request *)s->packet;
+	const bool whole = size == sizeof(*q) && q->version == SESSION_VERSION;
 	socklen_t len = sizeof(int);
 	int type = 0;
 
-	if (size != sizeof(*q) || q->version != SESSION_VERSION || q->kind != ATTACH_CHILD ||
-	    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) || type != SOCK_SEQPACKET)
+	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) || type != SOCK_SEQPACKET)
 		close(fd);
-	else
+	else if (whole && q->kind == ATTACH_CHILD)
 		accept_one(s, fd, true);
+	else if (whole && q->kind == ATTACH_SNAPSHOT && p->greeted && s->hooks.snapshot)
+		s->hooks.snapshot(s->hooks.arg, fd);
+	else
+		close(fd);
 }
 
 /* In attach_step(), whether the next packet needs a hook. It then stays in the socket. */
@@ -398,7 +405,8 @@ static bool is_put_off(const struct session *s, const struct process *p)
 	if (recv(p->conn, &q, sizeof(q), MSG_PEEK | MSG_DONTWAIT) < (ssize_t)sizeof(q))
 		return false;
 	return q.kind == ATTACH_EVENTS || q.kind == ATTACH_READY || q.kind == ATTACH_DSO ||
-	       q.kind == ATTACH_PLACES || (q.kind == ATTACH_HELLO && q.ready);
+	       q.kind == ATTACH_PLACES || q.kind == ATTACH_SNAPSHOT ||
+	       (q.kind == ATTACH_HELLO && q.ready);
 }
 
 static void connection_read(struct session *s, unsigned int index)
@@ -421,7 +429,7 @@ static void connection_read(struct session *s, unsigned int index)
 			return;
 		}
 		if (passed >= 0)
-			accept_passed(s, (size_t)n, passed);
+			accept_passed(s, p, (size_t)n, passed);
 		else
 			attach_answer(s, index, (size_t)n);
 	}

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/providers/table.h"
 #include "model/event/file.h"
@@ -133,6 +134,16 @@ static void hook_joined(void *arg, const struct attach_peer *peer)
 	program_names_joined(arg, peer->pid);
 }
 
+static void hook_snapshot(void *arg, int sock)
+{
+	struct programs *p = arg;
+
+	if (p->snapshot)
+		p->snapshot(p->snapshot_arg, sock);
+	else
+		close(sock);
+}
+
 static int set_hooks(struct programs *p)
 {
 	const struct attach_hooks hooks = {
@@ -141,6 +152,7 @@ static int set_hooks(struct programs *p)
 		.dso = hook_dso,
 		.places = hook_places,
 		.has_probes = hook_has_probes,
+		.snapshot = hook_snapshot,
 	};
 	const struct tree_extra kallsyms = {
 		.name = "kallsyms", .mode = 0440, .print = print_kallsyms, .arg = p };
@@ -160,6 +172,12 @@ void programs_on_ready(struct programs *p, bool (*ready)(void *arg, const struct
 {
 	p->ready = ready;
 	p->ready_arg = arg;
+}
+
+void programs_on_snapshot(struct programs *p, void (*snapshot)(void *arg, int sock), void *arg)
+{
+	p->snapshot = snapshot;
+	p->snapshot_arg = arg;
 }
 
 /* ---- life ---- */

@@ -81,6 +81,12 @@ void programs_on_ready(struct programs *p, bool (*ready)(void *arg, const struct
 		       void *arg);
 
 /*
+ * Sets the function that saves the session for a program: attach_hooks.snapshot. NULL: the program
+ * is refused.
+ */
+void programs_on_snapshot(struct programs *p, void (*snapshot)(void *arg, int sock), void *arg);
+
+/*
  * Adds a pending setting of an event that does not exist:
  * events/SYSTEM/EVENT/{enable,filter,trigger}, also below instances/NAME. It is written when a
  * program defines the event, and it is saved for the next server. events/SYSTEM/enable of a system

@@ -30,6 +30,8 @@ struct programs {
 
 	bool		(*ready)(void *arg, const struct attach_peer *peer);
 	void		*ready_arg;
+	void		(*snapshot)(void *arg, int sock);
+	void		*snapshot_arg;
 
 	/* events.c: the newest definitions that were refused */
 	char		*refused[REFUSALS];

@@ -815,10 +815,18 @@ static void a_step_answers_what_needs_no_hook(void **state)
 	assert_int_not_equal(seen.ready, 0);
 }
 
-/* The passed end stays open here. A process that was forked meanwhile may keep one open, too. */
-static void a_connection_that_is_open_elsewhere_is_forgotten(void **state)
+/* ---- SNAPSHOT ---- */
+
+static int snapshot_sock = -1;
+
+static void on_snapshot(void *arg, int sock)
 {
-	struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_CHILD };
+	snapshot_sock = sock;
+}
+
+static void pass(uint32_t kind, uint32_t version, int fd)
+{
+	struct attach_request q = { .version = version, .kind = kind };
 	union {
 		struct cmsghdr head;
 		char bytes[CMSG_SPACE(sizeof(int))];
@@ -830,12 +838,61 @@ static void a_connection_that_is_open_elsewhere_is_forgotten(void **state)
 			      .msg_iovlen = 1,
 			      .msg_control = &control,
 			      .msg_controllen = sizeof(control) };
+
+	memcpy(CMSG_DATA(&control.head), &fd, sizeof(int));
+	assert_int_equal(sendmsg(conn, &msg, 0), sizeof(q));
+}
+
+static void a_snapshot_is_asked_for_on_a_pair(void **state)
+{
+	const struct attach_hooks hooks = { .snapshot = on_snapshot }, none = { 0 };
+	int pair[2], before, file;
+	char byte;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	file = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	before = open_files();
+	attach_set_hooks(session, &hooks);
+	/* Not before HELLO, and no other version, and no other file than a socket. */
+	pass(ATTACH_SNAPSHOT, SESSION_VERSION, pair[1]);
+	serve();
+	hello();
+	pass(ATTACH_SNAPSHOT, SESSION_VERSION + 1, pair[1]);
+	pass(ATTACH_SNAPSHOT, SESSION_VERSION, file);
+	serve();
+	assert_int_equal(snapshot_sock, -1);
+	assert_int_equal(open_files(), before);
+	/* It changes nothing of the model while long work goes on. */
+	pass(ATTACH_SNAPSHOT, SESSION_VERSION, pair[1]);
+	for (int i = 0; i < 5; i++) {
+		usleep(1500);
+		attach_step(session);
+	}
+	assert_int_equal(snapshot_sock, -1);
+	serve();
+	assert_in_range(snapshot_sock, 0, 1000);
+	assert_int_equal(send(snapshot_sock, "x", 1, 0), 1);
+	assert_int_equal(recv(pair[0], &byte, 1, 0), 1);
+	close(snapshot_sock);
+	snapshot_sock = -1;
+	/* Who has no hook for it closes it. */
+	attach_set_hooks(session, &none);
+	pass(ATTACH_SNAPSHOT, SESSION_VERSION, pair[1]);
+	serve();
+	assert_int_equal(open_files(), before);
+	close(file);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+/* The passed end stays open here. A process that was forked meanwhile may keep one open, too. */
+static void a_connection_that_is_open_elsewhere_is_forgotten(void **state)
+{
 	struct pollfd p = { .fd = attach_fd(session), .events = POLLIN };
 	int pair[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	memcpy(CMSG_DATA(&control.head), &pair[1], sizeof(int));
-	assert_int_equal(sendmsg(conn, &msg, 0), sizeof(q));
+	pass(ATTACH_CHILD, SESSION_VERSION, pair[1]);
 	serve();
 	close(pair[0]);
 	serve();
@@ -873,6 +930,7 @@ int main(int argc, char **argv)
 		WIRE_TEST(who_began_before_the_option_is_not_new),
 		WIRE_TEST(descriptors_that_nobody_asked_for_are_closed),
 		WIRE_TEST(a_connection_that_is_open_elsewhere_is_forgotten),
+		WIRE_TEST(a_snapshot_is_asked_for_on_a_pair),
 		WIRE_TEST(a_step_answers_what_needs_no_hook),
 		WIRE_TEST(long_work_for_one_is_seen_by_others),
 		WIRE_TEST(who_finds_no_descriptor_is_told),
