@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/records.h"
 #include "export/trace_dat.h"
 #include "access/access.h"
 #include "cli/replay_session.h"
@@ -193,6 +194,39 @@ static void export(struct replay *r)
 	free(bytes);
 }
 
+/* ---- other tools' forms ---- */
+
+/* An export ends where this fails: long results of many records do not help a fuzzer. */
+static ssize_t take_some(void *arg, const char *buf, size_t size)
+{
+	unsigned long *taken = arg;
+
+	(void)buf;
+	*taken += size;
+	return *taken < TEXT_MAX ? (ssize_t)size : 0;
+}
+
+static void export_forms(struct replay *r)
+{
+	static const char *const forms[] = { "chrome", "perfetto", "folded" };
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		const struct export_records what = {
+			.source = r->made.source, .model = r->made.model,
+			.form = export_form_find(forms[i]),
+		};
+		unsigned long taken = 0;
+		struct export_sums sums;
+		FILE *out = fopencookie(&taken, "w", (cookie_io_functions_t){ .write = take_some });
+
+		if (!out)
+			abort();
+		export_records_write(&what, out, &sums);
+		fclose(out);
+		r->bytes += taken;
+	}
+}
+
 unsigned long replayed(const char *path, bool partial, uint64_t memory)
 {
 	static const char *const files[] = {
@@ -214,6 +248,7 @@ unsigned long replayed(const char *path, bool partial, uint64_t memory)
 		for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 			look(&r, files[i]);
 		export(&r);
+		export_forms(&r);
 	}
 	replay_session_destroy(&r.made);
 	return r.bytes;
