@@ -176,11 +176,22 @@ static void print_next(const char *command, const struct words *files, const cha
 	fprintf(stderr, "%s\n", rest);
 }
 
+/* Whether a name is a word of a shell command as it is. */
+static bool is_plain_word(const char *name)
+{
+	return !name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				  "0123456789_")];
+}
+
 const struct event *summary_event(const struct export_summary *s)
 {
-	for (unsigned int i = 0; i < s->nr_events; i++)
-		if (event_has_trigger(s->events[i].event))
-			return s->events[i].event;
+	for (unsigned int i = 0; i < s->nr_events; i++) {
+		const struct event *e = s->events[i].event;
+
+		if (event_has_trigger(e) && is_plain_word(e->system->name) &&
+		    is_plain_word(e->name))
+			return e;
+	}
 	return NULL;
 }
 

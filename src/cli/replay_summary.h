@@ -17,7 +17,10 @@ struct export_summary;
 
 /* Prints the events, functions and waits of a summary to stderr. */
 void summary_print(const struct export_summary *s);
-/* The most frequent event that can have a histogram; NULL: there is none. */
+/*
+ * The most frequent event that can have a histogram, and whose name needs no quotes in a shell.
+ * NULL: there is none.
+ */
 const struct event *summary_event(const struct export_summary *s);
 /* Prints a word of a command to stderr, in quotes where a shell needs them. */
 void summary_word(const char *word);

@@ -350,6 +350,8 @@ static int model_add_new_event(struct model *m, const char *system, const char *
 	struct event *e;
 	int err = format_header(text, &h);
 
+	if (!err && !format_name_valid(system, strlen(system)))
+		err = -EINVAL;
 	if (!err)
 		err = check_new(m, system, &h, text, out);
 	if (err)

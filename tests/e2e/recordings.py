@@ -92,6 +92,18 @@ def texts(r):
                  text.ljust(16, b'\0') + struct.pack('<Qii', (1 << 63) + i, -i, i))
 
 
+def control_bytes(r):
+    """A system whose name would change a terminal's title."""
+    r.event('my\x1b]0;title\x07', 'event', 400, [('int a', 8, 4, 1)])
+    r.record(1000, 400, 1, bytes(4))
+
+
+def shell_words(r):
+    """An event whose name is a command."""
+    r.event('my', 'x;touch${IFS}planted', 400, [('int a', 8, 4, 1)])
+    r.record(1000, 400, 1, bytes(4))
+
+
 def print_without_fields(r):
     r.event('ftrace', 'print', 5, [], common='')
     r.record(1000, 5, 1, bytes(8))

@@ -17,6 +17,14 @@ const char format_common_fields[] =
 
 enum { FORMAT_MAX_FIELDS = 1024 };
 
+bool format_name_valid(const char *name, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)name[i] <= ' ' || name[i] == 0x7f || name[i] == '/')
+			return false;
+	return len > 0;
+}
+
 int format_header(const char *text, struct format_header *out)
 {
 	const char *end;
@@ -27,7 +35,7 @@ int format_header(const char *text, struct format_header *out)
 		return -EINVAL;
 	out->name = text + 6;
 	end = strchr(out->name, '\n');
-	if (!end || end == out->name || memchr(out->name, '/', (size_t)(end - out->name)))
+	if (!end || !format_name_valid(out->name, (size_t)(end - out->name)))
 		return -EINVAL;
 	out->name_len = (size_t)(end - out->name);
 	if (strncmp(end, "\nID: ", 5))
@@ -75,7 +83,7 @@ static int parse_declaration(const char *decl, size_t len, struct field *f)
 	}
 	while (name > decl && name[-1] != ' ')
 		name--;
-	if (name == decl || name == end)
+	if (name == decl || !format_name_valid(name, (size_t)(end - name)))
 		return -EINVAL;
 	if (asprintf(&f->type, "%.*s%.*s", (int)(name - 1 - decl), decl,
 		     bracket ? (int)(decl + len - bracket) : 0, bracket ? bracket : "") < 0) {

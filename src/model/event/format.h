@@ -26,6 +26,11 @@ struct format_header {
 	uint16_t	id;
 };
 
+/*
+ * Whether it can be the name of a system, an event or a field. It becomes a word of commands, part
+ * of a path, and is printed to terminals.
+ */
+bool format_name_valid(const char *name, size_t len);
 /* 0, or -EINVAL: it is no format. `text` ends in a 0. */
 int format_header(const char *text, struct format_header *out);
 

@@ -10,6 +10,10 @@ static void fill(struct source_error *err, const char *file, const char *fmt, va
 {
 	snprintf(err->file, sizeof(err->file), "%s", file);
 	vsnprintf(err->text, sizeof(err->text), fmt, args);
+	/* Words of a file may have any bytes. */
+	for (char *c = err->text; *c; c++)
+		if (((unsigned char)*c < ' ' && *c != '\n' && *c != '\t') || *c == 0x7f)
+			*c = '?';
 	err->located = false;
 	err->offset = 0;
 }

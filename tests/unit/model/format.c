@@ -27,6 +27,8 @@ static void what_is_no_format_is_refused(void **state)
 		"name: x\nID: 65536\nformat:\n",
 		"name: x\nID: 7\n",
 		"name: a/b\nID: 7\nformat:\n",
+		"name: a b\nID: 7\nformat:\n",
+		"name: a\x1b[2Jb\nID: 7\nformat:\n",
 		"id: x",
 	};
 	struct fixture *f = *state;
