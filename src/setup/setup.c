@@ -21,6 +21,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,7 +33,12 @@
 #include "model/text_memory.h"
 #include "setup/state.h"
 
-enum { MAX_DEPTH = 64 };
+enum {
+	MAX_DEPTH	= 64,
+	/* Of a text from elsewhere: bytes that are expanded and printed, and what a step counts */
+	ROOM		= 4 << 20,
+	STEP		= 256,
+};
 
 /* The reader cannot go on: it does not know the token at `at`, or something is `missing`. */
 static void stop_at(struct setup *s, const struct setup_cursor *at, const char *missing)
@@ -60,8 +66,19 @@ static void skip_newlines(struct setup *s)
 /* Ends the script, as a shell does, because later lines may depend on this one. */
 static void end_without_memory(struct setup *s)
 {
-	setup_complain(s, true, "out of memory");
+	setup_complain(s, true, s->variables.room ? "out of memory" :
+			"these lines do too much; the rest was not run");
 	s->ending = true;
+}
+
+/* A text from elsewhere must not go on for ever, nor fill the memory. */
+static void spend(struct setup *s, size_t room)
+{
+	if (!s->params->inside || s->checking || s->ending)
+		return;
+	s->variables.room -= room < s->variables.room ? room : s->variables.room;
+	if (!s->variables.room)
+		end_without_memory(s);
 }
 
 /* ---- targets of redirections ---- */
@@ -411,10 +428,12 @@ static void run_line(struct setup *s)
 			check_command(s, &cmd, pipe);
 		else if (cmd.here)
 			take_here(s, &cmd);
-		if (cmd.words.failed)
+		if (cmd.words.failed && !s->ending)
 			end_without_memory(s);
+		spend(s, STEP);
 		if (!s->checking && !s->ending)
 			text = run_command(s, &cmd, pipe, &len);
+		spend(s, len);
 		destroy_command(&cmd);
 		if (pipe) {
 			setup_advance(&s->c);
@@ -469,6 +488,7 @@ static void run_for(struct setup *s)
 	s->checking |= !words.nr;
 	for (unsigned int i = 0; !s->ending && (i < words.nr || !i); i++) {
 		s->c = body;
+		spend(s, STEP);
 		if (words.nr && !setup_variable_set(&s->variables, name.word, name.len, words.v[i]))
 			end_without_memory(s);
 		run_list(s);
@@ -565,6 +585,8 @@ int setup_run_text(const struct setup_params *params, const char *text, size_t l
 	struct setup s = {
 		.params = params, .out = params->out ? params->out : stdout,
 		.err = params->err ? params->err : stderr, .cwd = NAMESPACE_TRACING,
+		.variables = { .closed = params->inside,
+			       .room = params->inside ? ROOM : SIZE_MAX },
 	};
 	char *script = prepare(params, text, len);
 	int ret;
@@ -579,7 +601,7 @@ int setup_run_text(const struct setup_params *params, const char *text, size_t l
 	}
 	fflush(s.out);
 	free(script);
-	setup_words_destroy(&s.variables);
+	setup_words_destroy(&s.variables.set);
 	return ret;
 }
 

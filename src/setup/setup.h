@@ -24,7 +24,10 @@ struct setup_params {
 	const char	*name;		/* in messages: "setup.sh" */
 	/* A pasted text: if one command has a prompt, all have one */
 	bool		document;
-	/* The text is from elsewhere: files outside of the session and programs are refused */
+	/*
+	 * The text is from elsewhere: files outside of the session and programs are refused,
+	 * variables of the environment are not there, and what the text may do is limited
+	 */
 	bool		inside;
 	/*
 	 * Runs a text under a real shell. Returns its exit status, or -errno if there can be no

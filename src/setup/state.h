@@ -59,21 +59,27 @@ struct setup_words {
 
 void setup_words_destroy(struct setup_words *w);
 
+struct setup_variables {
+	struct setup_words set;		/* "NAME=VALUE" */
+	bool		closed;		/* those of the environment are not there */
+	size_t		room;		/* bytes that may still be expanded */
+};
+
 /* Sets a variable: "NAME=VALUE". False: no memory, and nothing has changed. */
-bool setup_variable_set(struct setup_words *variables, const char *name, size_t len,
+bool setup_variable_set(struct setup_variables *variables, const char *name, size_t len,
 			const char *value);
 
 /*
  * Expands the text and adds the words: quotes are removed, variables replaced, and variables
- * outside of quotes are split at blanks.
+ * outside of quotes are split at blanks. Without room it fails as without memory.
  */
-void setup_expand(const struct setup_words *variables, const char *text, size_t len,
+void setup_expand(struct setup_variables *variables, const char *text, size_t len,
 		  struct setup_words *out);
 /*
  * The same, as one word, which the caller frees. `here`: the text is a here-document, where quotes
  * are ordinary characters. NULL: no memory.
  */
-char *setup_expand_one(const struct setup_words *variables, const char *text, size_t len,
+char *setup_expand_one(struct setup_variables *variables, const char *text, size_t len,
 		       bool here);
 
 /* ---- the reader ---- */
@@ -85,11 +91,11 @@ struct setup {
 	FILE		*out, *err;
 	struct setup_cursor c;
 	bool		checking;	/* nothing is run, and no word is expanded */
-	bool		ending;		/* because memory ran out */
+	bool		ending;		/* because memory or room ran out */
 	unsigned int	depth;		/* of loops */
 	int		failed;		/* commands that printed an error */
 	char		cwd[SETUP_PATH_MAX];	/* begins with "/" */
-	struct setup_words variables;
+	struct setup_variables variables;
 	/* The command that runs: */
 	unsigned int	line;
 	FILE		*printed;	/* its output in memory; written to the target at its end */

@@ -261,15 +261,17 @@ static bool add_word(struct setup_words *w, char *word)
 }
 
 /* Finds the variable's "NAME=VALUE"; NULL: not set. */
-static char **find_variable(const struct setup_words *variables, const char *name, size_t len)
+static char **find_variable(const struct setup_variables *variables, const char *name, size_t len)
 {
-	for (unsigned int i = 0; i < variables->nr; i++)
-		if (!strncmp(variables->v[i], name, len) && variables->v[i][len] == '=')
-			return &variables->v[i];
+	const struct setup_words *set = &variables->set;
+
+	for (unsigned int i = 0; i < set->nr; i++)
+		if (!strncmp(set->v[i], name, len) && set->v[i][len] == '=')
+			return &set->v[i];
 	return NULL;
 }
 
-bool setup_variable_set(struct setup_words *variables, const char *name, size_t len,
+bool setup_variable_set(struct setup_variables *variables, const char *name, size_t len,
 			const char *value)
 {
 	char **v = find_variable(variables, name, len), *text;
@@ -277,20 +279,23 @@ bool setup_variable_set(struct setup_words *variables, const char *name, size_t 
 	if (asprintf(&text, "%.*s=%s", (int)len, name, value) < 0)
 		return false;
 	if (!v)
-		return add_word(variables, text);
+		return add_word(&variables->set, text);
 	free(*v);
 	*v = text;
 	return true;
 }
 
 /* "" if the variable is not set. */
-static const char *value_of(const struct setup_words *variables, const char *name, size_t len)
+static const char *value_of(const struct setup_variables *variables, const char *name,
+			    size_t len)
 {
 	char **v = find_variable(variables, name, len), copy[256];
 	const char *value;
 
 	if (v)
 		return *v + len + 1;
+	if (variables->closed)
+		return "";
 	snprintf(copy, sizeof(copy), "%.*s", (int)len, name);
 	value = len < sizeof(copy) ? getenv(copy) : NULL;
 	return value ? value : "";
@@ -300,7 +305,7 @@ static const char *value_of(const struct setup_words *variables, const char *nam
 
 /* A word that is being made. */
 struct maker {
-	const struct setup_words *variables;
+	struct setup_variables *variables;
 	struct setup_words *out;
 	bool		split;		/* split at blanks of unquoted variables */
 	FILE		*word;		/* NULL: no text yet, not even an empty quoted one */
@@ -319,8 +324,11 @@ static void begin_word(struct maker *m)
 static void put(struct maker *m, char c)
 {
 	begin_word(m);
-	if (m->word)
+	if (!m->variables->room)
+		m->out->failed = true;
+	else if (m->word)
 		fputc(c, m->word);
+	m->variables->room -= m->variables->room > 0;
 }
 
 static void finish_word(struct maker *m)
@@ -341,7 +349,7 @@ static const char *put_variable(struct maker *m, const char *s, bool quoted)
 		put(m, '$');
 		return s;
 	}
-	for (const char *v = value_of(m->variables, s + braces, n); *v; v++) {
+	for (const char *v = value_of(m->variables, s + braces, n); *v && !m->out->failed; v++) {
 		if (!quoted && m->split && strchr(" \t\n", *v))
 			finish_word(m);
 		else
@@ -379,7 +387,7 @@ static void expand(struct maker *m, const char *s, const char *end, char quote)
 	finish_word(m);
 }
 
-void setup_expand(const struct setup_words *variables, const char *text, size_t len,
+void setup_expand(struct setup_variables *variables, const char *text, size_t len,
 		  struct setup_words *out)
 {
 	struct maker m = { .variables = variables, .out = out, .split = true };
@@ -387,7 +395,7 @@ void setup_expand(const struct setup_words *variables, const char *text, size_t 
 	expand(&m, text, text + len, 0);
 }
 
-char *setup_expand_one(const struct setup_words *variables, const char *text, size_t len,
+char *setup_expand_one(struct setup_variables *variables, const char *text, size_t len,
 		       bool here)
 {
 	struct setup_words out = { 0 };

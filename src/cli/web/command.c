@@ -43,10 +43,11 @@ static struct access_file *to_of(struct access_file *f)
 	return ((struct limited_file *)f)->to;
 }
 
-/* To read a pipe takes its records away. */
+/* To read a pipe, or the raw snapshot, takes its records away. */
 static bool is_refused(const struct limited *l, const char *path, int flags)
 {
-	return !l->write && ((flags & O_ACCMODE) != O_RDONLY || strstr(path, "trace_pipe"));
+	return !l->write && ((flags & O_ACCMODE) != O_RDONLY || strstr(path, "trace_pipe") ||
+			     strstr(path, "snapshot_raw"));
 }
 
 static int limited_open(struct access *a, const char *path, int flags, struct access_file **out)
