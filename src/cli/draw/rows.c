@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* rows.c - see rows.h */
+#include <ctype.h>
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -77,7 +78,13 @@ size_t rows_shown_length(const unsigned char *s, size_t n)
 	return c >= least[len] && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff) ? len : 0;
 }
 
-void rows_print_text(const char *text, FILE *out)
+/* "\xNN" */
+static bool looks_escaped(const unsigned char *s, size_t n)
+{
+	return n == 4 && s[0] == '\\' && s[1] == 'x' && isxdigit(s[2]) && isxdigit(s[3]);
+}
+
+static void print_shown(const char *text, bool distinct, FILE *out)
 {
 	unsigned char bytes[4];
 	size_t n = 0, len;
@@ -85,7 +92,7 @@ void rows_print_text(const char *text, FILE *out)
 	while (text && (n || *text)) {
 		while (n < sizeof(bytes) && *text)
 			bytes[n++] = next_byte(&text);
-		len = rows_shown_length(bytes, n);
+		len = distinct && looks_escaped(bytes, n) ? 0 : rows_shown_length(bytes, n);
 		if (len)
 			fwrite(bytes, 1, len, out);
 		else
@@ -95,14 +102,19 @@ void rows_print_text(const char *text, FILE *out)
 	}
 }
 
+void rows_print_text(const char *text, FILE *out)
+{
+	print_shown(text, false, out);
+}
+
 /* A stack is a list of names. */
-static void print_texts(const json_t *text, FILE *out)
+void rows_print_key(const json_t *text, FILE *out)
 {
 	for (size_t i = 0; i < json_array_size(text); i++) {
 		fputs(i ? " < " : "", out);
-		rows_print_text(json_string_value(json_array_get(text, i)), out);
+		print_shown(json_string_value(json_array_get(text, i)), true, out);
 	}
-	rows_print_text(json_string_value(text), out);
+	print_shown(json_string_value(text), true, out);
 }
 
 /* The texts of the keys but `axis`. NULL: no memory. */
@@ -123,7 +135,7 @@ static char *keys_text(const json_t *keys, int axis, bool named)
 			rows_print_text(json_string_value(json_object_get(key, "field")), out);
 			fputc(' ', out);
 		}
-		print_texts(json_object_get(key, "text"), out);
+		rows_print_key(json_object_get(key, "text"), out);
 		separator = ", ";
 	}
 	return out && !fclose(out) ? text : NULL;
@@ -141,7 +153,7 @@ char *rows_key_text(const json_t *key)
 	FILE *out = text_memory_open(&text, &size);
 
 	if (out)
-		print_texts(json_object_get(key, "text"), out);
+		rows_print_key(json_object_get(key, "text"), out);
 	return out && !fclose(out) ? text : NULL;
 }
 
@@ -276,6 +288,8 @@ int rows_read(const json_t *hist, struct rows *out)
 		keys = json_array_get(keys, (size_t)axis);
 		out->axis = json_string_value(json_object_get(keys, "field"));
 		out->ranges = has_ranges(keys);
+		out->modifier = modifier_of(keys);
+		out->axis_key = (size_t)axis;
 	}
 	for (; !err && out->nr < nr; out->nr++) {
 		struct row *r = &out->v[out->nr];

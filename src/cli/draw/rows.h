@@ -24,6 +24,8 @@ struct rows {
 	struct row	*v;
 	size_t		nr;
 	const char	*axis;		/* the key's field; NULL: no key is a number */
+	const char	*modifier;	/* that key's; "": it has none */
+	size_t		axis_key;	/* which one of the keys it is */
 	bool		ranges;
 	unsigned long long hits, most;	/* of all rows together, and of the largest */
 };
@@ -38,6 +40,11 @@ void rows_free(struct rows *rows);
 void rows_print_range(const char *field, double low, double high, const char *text, FILE *out);
 /* A text of the JSON, for a terminal: control characters and bytes that are no UTF-8 are \xNN. */
 void rows_print_text(const char *text, FILE *out);
+/*
+ * The text of a key, which may be a stack: the same, and a backslash in the text that would look
+ * like the first of \xNN is \x5c. So texts that differ stay different.
+ */
+void rows_print_key(const json_t *text, FILE *out);
 /* How many of the bytes are a character of UTF-8 that can be shown. 0: not the first of them. */
 size_t rows_shown_length(const unsigned char *s, size_t n);
 /* Whether a field has nanoseconds: ns, or ..._ns. */

@@ -160,18 +160,6 @@ static bool has_stack(const json_t *keys)
 	return false;
 }
 
-static const char *axis_modifier(const json_t *keys, const char *axis)
-{
-	for (size_t i = 0; axis && i < json_array_size(keys); i++) {
-		const json_t *key = json_array_get(keys, i);
-		const char *field = object_text(key, "field");
-
-		if (field && !strcmp(field, axis))
-			return object_text(key, "modifier");
-	}
-	return NULL;
-}
-
 static void print_head(const char *path, size_t nr, const json_t *hist, const struct rows *rows,
 		       FILE *out)
 {
@@ -192,7 +180,7 @@ static void print_head(const char *path, size_t nr, const json_t *hist, const st
 	else
 		fputs("null", out);
 	fputs(",\"modifier\":", out);
-	web_json_text(axis_modifier(keys, rows->axis), out);
+	web_json_text(rows->modifier, out);
 	fprintf(out, ",\"ns\":%s,\"stack\":%s,\"hits\":%llu,\"dropped\":%.0f",
 		rows->axis && rows_is_time(rows->axis) ? "true" : "false",
 		has_stack(keys) ? "true" : "false", rows->hits,

@@ -14,6 +14,7 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -53,21 +54,28 @@ static void metrics_print_name(const char *text, FILE *out)
 		fputc(isalnum((unsigned char)*text) ? *text : '_', out);
 }
 
+/* What is no UTF-8 is \xNN: a scraper would refuse all that it is sent. */
 static void print_value_of_label(const char *text, size_t len, FILE *out)
 {
-	for (size_t i = 0; i < len; i++) {
-		const char c = text[i];
+	while (len) {
+		const unsigned char *s = (const unsigned char *)text;
+		size_t n = *s < 0x80 ? 1 : rows_shown_length(s, len);
 
-		if (c == '\n')
+		if (!n)
+			fprintf(out, "\\\\x%02x", *s);
+		else if (*s == '\n')
 			fputs("\\n", out);
-		else if (c == '"' || c == '\\')
-			fprintf(out, "\\%c", c);
+		else if (*s == '"' || *s == '\\')
+			fprintf(out, "\\%c", *s);
 		else
-			fputc(c, out);
+			fwrite(text, 1, n, out);
+		n = n ? n : 1;
+		text += n;
+		len -= n;
 	}
 }
 
-/* A text of a histogram's JSON. A stack is a list of them. */
+/* A text of a histogram's JSON, or a list of them. */
 static int print_label_text(const json_t *text, FILE *out)
 {
 	char *shown = NULL;
@@ -76,11 +84,7 @@ static int print_label_text(const json_t *text, FILE *out)
 
 	if (!f)
 		return -ENOMEM;
-	for (size_t i = 0; i < json_array_size(text); i++) {
-		fputs(i ? " < " : "", f);
-		rows_print_text(json_string_value(json_array_get(text, i)), f);
-	}
-	rows_print_text(json_string_value(text), f);
+	rows_print_key(text, f);
 	if (fclose(f))
 		return -ENOMEM;
 	print_value_of_label(shown, len, out);
@@ -143,6 +147,13 @@ static FILE *family_named(struct metrics *m, const char *name, const char *kind,
 	return f ? f->out : NULL;
 }
 
+/* A histogram by a field of that name is another metric than the counter of hits. */
+static bool is_counters_name(const char *what, const char *kind)
+{
+	return strcmp(kind, "counter") != 0 && (!strcmp(what, "hits") ||
+						!strcmp(what, "hits_total"));
+}
+
 /* tracefuse_SYSTEM_EVENT_WHAT */
 static struct family *family_of_event(struct metrics *m, const json_t *hist, const char *what,
 				      const char *kind, const char *help)
@@ -155,7 +166,7 @@ static struct family *family_of_event(struct metrics *m, const json_t *hist, con
 		return NULL;
 	fputs("tracefuse_", out);
 	metrics_print_name(json_string_value(json_object_get(hist, "event")), out);
-	fputc('_', out);
+	fputs(is_counters_name(what, kind) ? "_key_" : "_", out);
 	metrics_print_name(what, out);
 	if (fclose(out))
 		return NULL;
@@ -200,6 +211,7 @@ struct hist_metric {
 	size_t		nr;
 	const json_t	*hist;
 	const char	*axis, *modifier;	/* NULL: none */
+	size_t		axis_key;	/* which one of the keys the axis is */
 	const char	*family;		/* the name, behind which is _bucket */
 	FILE		*out;
 };
@@ -212,7 +224,8 @@ static const char *label_prefix(const char *field)
 	for (size_t i = 0; field && i < sizeof(taken) / sizeof(taken[0]); i++)
 		if (!strcmp(field, taken[i]))
 			return "key_";
-	return field && isdigit((unsigned char)*field) ? "key_" : "";
+	/* Names that begin with __ are those of Prometheus itself. */
+	return field && (isdigit((unsigned char)*field) || !strncmp(field, "__", 2)) ? "key_" : "";
 }
 
 static const char *key_field(const json_t *key)
@@ -242,7 +255,7 @@ static int print_labels(const struct hist_metric *h, const json_t *entry, FILE *
 	for (size_t i = 0; !err && i < json_array_size(keys); i++) {
 		const json_t *key = json_array_get(keys, i);
 
-		if (h->axis && !strcmp(key_field(key), h->axis))
+		if (h->axis && i == h->axis_key)
 			continue;
 		fprintf(out, ",%s", label_prefix(key_field(key)));
 		metrics_print_name(key_field(key), out);
@@ -270,11 +283,14 @@ static double upper(const struct hist_metric *h, const struct row *r)
 	return h->modifier && !strcmp(h->modifier, "log2") ? ldexp(1, (int)r->high) : r->high;
 }
 
-static double lower(const struct hist_metric *h, const struct row *r)
+/* A bound that is less than each value of a row. Large numbers have others between them. */
+static double bound_before(const struct hist_metric *h, const struct row *r)
 {
+	const double large = fabs(r->low) * DBL_EPSILON;
+
 	if (h->modifier && !strcmp(h->modifier, "log2"))
-		return r->low > 0 ? ldexp(1, (int)r->low - 1) + 1 : 0;
-	return r->low;
+		return r->low > 0 ? ldexp(1, (int)r->low - 1) : -1;
+	return r->low - (large > 1 ? large : 1);
 }
 
 static void print_bucket(const struct hist_metric *h, const char *labels, double le,
@@ -299,7 +315,7 @@ static bool metrics_sum_of(const struct hist_metric *h, const struct row *r, dou
 		}
 	}
 	*sum += r->value * (double)r->hits;
-	return !h->modifier || !*h->modifier;
+	return !*h->modifier;
 }
 
 /* One series: the rows of a group. */
@@ -311,14 +327,15 @@ static void print_series(const struct hist_metric *h, const char *labels, const 
 	bool exact = true;
 
 	for (size_t i = 0; i < nr; i++) {
-		if (lower(h, &rows[i]) - 1 > end && (i || lower(h, &rows[i]) > 1))
-			print_bucket(h, labels, lower(h, &rows[i]) - 1, below);
+		if (bound_before(h, &rows[i]) > end)
+			print_bucket(h, labels, bound_before(h, &rows[i]), below);
 		below += rows[i].hits;
 		end = upper(h, &rows[i]);
 		/* Two rows of one number differ in what is not shown. */
 		if (i + 1 == nr || upper(h, &rows[i + 1]) > end)
 			print_bucket(h, labels, end, below);
-		exact &= metrics_sum_of(h, &rows[i], &sum);
+		/* With values below 0 it would be no counter. */
+		exact &= metrics_sum_of(h, &rows[i], &sum) && rows[i].low >= 0;
 	}
 	fprintf(h->out, "%s_bucket{%s,le=\"+Inf\"} %llu\n", h->family, labels, below);
 	if (exact) {
@@ -363,17 +380,6 @@ static long print_groups(const struct hist_metric *h, const struct rows *rows)
 	return err ? err : nr > GROUPS ? (long)(nr - GROUPS) : 0;
 }
 
-static const char *modifier_of_axis(const struct rows *rows)
-{
-	const json_t *keys = rows->nr ? json_object_get(rows->v[0].entry, "keys") : NULL;
-
-	for (size_t i = 0; rows->axis && i < json_array_size(keys); i++)
-		if (!strcmp(key_field(json_array_get(keys, i)), rows->axis))
-			return json_string_value(json_object_get(json_array_get(keys, i),
-								 "modifier"));
-	return NULL;
-}
-
 /* A number of each histogram, which is there also while it has no entries. */
 static int metrics_count(struct metrics *m, const char *path, size_t nr, const json_t *hist,
 			 const char *name, const char *kind, const char *help, double value)
@@ -385,7 +391,9 @@ static int metrics_count(struct metrics *m, const char *path, size_t nr, const j
 		return -ENOMEM;
 	fprintf(out, "%s%s{", name, strcmp(kind, "counter") ? "" : "_total");
 	metrics_print_place(m, path, out);
-	fprintf(out, ",event=\"%s\",hist=\"%zu\"} %.0f\n", event ? event : "", nr, value);
+	fputs(",event=\"", out);
+	print_value_of_label(event ? event : "", event ? strlen(event) : 0, out);
+	fprintf(out, "\",hist=\"%zu\"} %.0f\n", nr, value);
 	return 0;
 }
 
@@ -417,7 +425,8 @@ static int metrics_print_rows(struct metrics *m, struct hist_metric *h, const st
 	struct family *f;
 
 	h->axis = rows->axis;
-	h->modifier = modifier_of_axis(rows);
+	h->modifier = rows->modifier;
+	h->axis_key = rows->axis_key;
 	if (!rows->nr)
 		return 0;
 	f = h->axis ? family_of_event(m, h->hist, h->axis, "histogram",
