@@ -261,6 +261,32 @@ static int flight_check_files(const struct flight *f)
 	return COMMAND_DONE;
 }
 
+/* Whether the file of that rank is still the one that was saved: another run may have its name. */
+static bool flight_is_own(const struct flight *f, unsigned int rank)
+{
+	const struct stat *was = &f->kept[rank].file;
+	char name[PATH_MAX];
+	struct stat st;
+
+	flight_name(f, rank, name);
+	return !lstat(name, &st) && st.st_dev == was->st_dev && st.st_ino == was->st_ino &&
+	       st.st_size == was->st_size && st.st_mtim.tv_sec == was->st_mtim.tv_sec &&
+	       st.st_mtim.tv_nsec == was->st_mtim.tv_nsec;
+}
+
+static int flight_check_own(const struct flight *f)
+{
+	char name[PATH_MAX];
+
+	for (unsigned int rank = 0; rank < f->nr; rank++)
+		if (!flight_is_own(f, rank)) {
+			flight_name(f, rank, name);
+			return message_error("%s is not the file any more that was saved: does "
+					     "another run have the same -o?", name);
+		}
+	return COMMAND_DONE;
+}
+
 /* Files of an earlier run would look like those of this one. */
 static void flight_remove_old(struct flight *f)
 {
@@ -289,8 +315,11 @@ static int flight_move(const struct flight *f, unsigned int from, unsigned int t
 static int flight_insert(struct flight *f, unsigned int rank, const struct flight_kept *k)
 {
 	const unsigned int keep = f->asked->keep;
+	char name[PATH_MAX];
 	int status = flight_check_files(f);
 
+	if (!status)
+		status = flight_check_own(f);
 	for (unsigned int i = f->nr < keep ? f->nr : keep - 1; !status && i > rank; i--) {
 		status = flight_move(f, i - 1, i);
 		if (!status)
@@ -302,6 +331,9 @@ static int flight_insert(struct flight *f, unsigned int rank, const struct fligh
 		return status;
 	f->kept[rank] = *k;
 	f->nr += f->nr < keep;
+	flight_name(f, rank, name);
+	if (lstat(name, &f->kept[rank].file))
+		return message_error("-o %s: %s", name, strerror(errno));
 	return COMMAND_DONE;
 }
 
@@ -561,6 +593,8 @@ static void flight_print_kept(const struct flight *f, unsigned int rank)
 	if (k->lost)
 		fprintf(stderr, "; its first %s were overwritten (--buffer-size is too small)",
 			time_text(k->lost, lost));
+	if (!flight_is_own(f, rank))
+		fputs("; the file is another one now", stderr);
 	fputc('\n', stderr);
 }
 

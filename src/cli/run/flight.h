@@ -22,6 +22,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 enum { FLIGHT_KEEP_MOST = 100 };
 
@@ -37,6 +38,7 @@ struct flight_kept {
 	uint64_t	ns, end;	/* end: by the trace clock */
 	int		pid;
 	uint64_t	lost;		/* of the wanted time, what was overwritten, in ns */
+	struct stat	file;		/* as it was saved */
 };
 
 struct flight {
