@@ -51,16 +51,47 @@ static int probed_identify(struct probed_file *f)
 	return 0;
 }
 
+static bool is_same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+/* Nothing points to it, and it is no longer what was read. */
+static bool is_stale(const struct probed_file *f, const struct stat *st)
+{
+	const struct stat *read = &f->file.status;
+
+	return !f->needed && !f->has_notes &&
+	       (read->st_size != st->st_size || !is_same_time(&read->st_mtim, &st->st_mtim) ||
+		!is_same_time(&read->st_ctim, &st->st_ctim));
+}
+
 struct opening {
 	struct list_head *list;
 	struct probed_file *found;
 };
 
+/* A file of the list that is the same; none that is stale: such ones are closed. */
+static struct probed_file *probed_same(struct list_head *list, const struct probed_file *f)
+{
+	struct probed_file *old, *next, *found = NULL;
+
+	list_each_safe(old, next, list, node) {
+		if (!probed_is(old, f))
+			continue;
+		if (is_stale(old, &f->file.status))
+			probed_close(old);
+		else if (!found)
+			found = old;
+	}
+	return found;
+}
+
 /* An elf_reader: takes the file into the list if it is not there yet. */
 static int probed_take(const char *path, const struct elf_want *want, void *opening)
 {
 	struct opening *o = opening;
-	struct probed_file *f = calloc(1, sizeof(*f)), *old;
+	struct probed_file *f = calloc(1, sizeof(*f));
 	int err = f ? elf_file_open(path, want, &f->file) : -ENOMEM;
 
 	if (err) {
@@ -72,9 +103,8 @@ static int probed_take(const char *path, const struct elf_want *want, void *open
 	lookup_init(&f->by_address);
 	f->path = strdup(path);
 	err = f->path ? probed_identify(f) : -ENOMEM;
-	list_each(old, o->list, node)
-		if (!err && !o->found && probed_is(old, f))
-			o->found = old;
+	if (!err && !o->found)
+		o->found = probed_same(o->list, f);
 	if (err || o->found) {
 		probed_close(f);
 		return err;
@@ -92,21 +122,6 @@ static struct probed_file *probed_find(struct list_head *list, const struct stat
 		if (f->device == st->st_dev && f->inode == st->st_ino)
 			return f;
 	return NULL;
-}
-
-static bool is_same_time(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
-}
-
-/* Nothing points to it, and it is no longer what was read. */
-static bool is_stale(const struct probed_file *f, const struct stat *st)
-{
-	const struct stat *read = &f->file.status;
-
-	return !f->needed && !f->has_notes &&
-	       (read->st_size != st->st_size || !is_same_time(&read->st_mtim, &st->st_mtim) ||
-		!is_same_time(&read->st_ctim, &st->st_ctim));
 }
 
 int probed_open(struct list_head *list, const char *path, struct probed_file **out)

@@ -168,6 +168,8 @@ static const char *find_in_dso(struct programs *p, struct wanted_point *w)
 	if (!pr->dsos[nr] && probed_open_dso(p, &pr->files, &d, &pr->dsos[nr]))
 		return "its file cannot be read";
 	w->file = pr->dsos[nr];
+	/* So that a path that leads to it does not close it. */
+	w->file->needed = true;
 	w->at = address - program_dso_base(&d) + d.load;
 	return NULL;
 }
