@@ -90,6 +90,8 @@ static int end_session(const char *name)
 		mounts_clean();
 		ret = session_remove_stale(name);
 	} else if (!ret) {
+		/* One in the session's directory, of a server before this one, would keep it. */
+		mounts_clean();
 		ret = access_request(a, WIRE_END, "", -1, NULL);
 		access_close(a);
 		if (ret >= 0)
