@@ -106,6 +106,30 @@ void session_saved_remove(struct session *s, uint64_t id)
 	session_config_free(s, id, saved_size(o));
 }
 
+int session_saved_move(struct session *s, uint64_t *id, uint64_t to)
+{
+	const struct saved *o = saved_at(s, *id);
+	struct saved *old = saved_at(s, to), *copy;
+	_Atomic config_ref *link = old ? saved_link(s, old, to) : NULL;
+	config_ref ref = o && link ? session_config_alloc(s, saved_size(o)) : 0;
+
+	if (!ref)
+		return o && link ? -ENOMEM : -ENOENT;
+	copy = (struct saved *)(s->config.base + ref);
+	memcpy(copy, o, saved_size(o));
+	copy->next = old->next;
+	copy->newer = old->newer;
+	copy->serial = old->serial;
+	/* O1: a server that dies after this leaves the text in both places. */
+	atomic_store_explicit(link, ref, memory_order_release);
+	saved_set_newer(s, copy->next, ref);
+	atomic_store_explicit(&old->live, 0, memory_order_relaxed);	/* O2 */
+	session_config_free(s, to, saved_size(old));
+	session_saved_remove(s, *id);
+	*id = ref;
+	return 0;
+}
+
 /*
  * All saved texts in order of serial; *nr is their number. NULL: none, or out of memory (*nr is
  * -1).

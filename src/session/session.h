@@ -190,6 +190,8 @@ int session_libraries_asked(struct session *s, const char *pattern);
 int session_saved_add(struct session *s, const char *path, const char *text,
 		       const uint64_t *refs, unsigned int nr_refs, uint64_t *id);
 void session_saved_remove(struct session *s, uint64_t id);
+/* The text takes the place of the older text `to`, which is removed. 0, -ENOMEM, -ENOENT */
+int session_saved_move(struct session *s, uint64_t *id, uint64_t to);
 /*
  * Calls fn for each live saved text in order of serial. Stops at the first return value that is not
  * 0.

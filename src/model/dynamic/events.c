@@ -123,6 +123,21 @@ static struct dynamic_event *dynamic_sibling(const struct dynamic_event *d)
 	return NULL;
 }
 
+/*
+ * The event stays, for others. What is saved for it is restored after the text that defines it, so
+ * that text is now the oldest other's.
+ */
+static void give_event(struct dynamic_event *d, struct dynamic_event *other)
+{
+	struct model *m = d->event->model;
+
+	/* Without memory the text stays where it is. */
+	if (d->event->made == d && !m->closing && !m->restoring &&
+	    !session_saved_move(m->session, &other->saved, d->saved))
+		d->saved = 0;
+	d->event->made = other;
+}
+
 int dynamic_remove(struct dynamic_event *d)
 {
 	struct dynamic_event *sibling = dynamic_sibling(d);
@@ -130,7 +145,7 @@ int dynamic_remove(struct dynamic_event *d)
 	int err = 0;
 
 	if (sibling)
-		d->event->made = sibling;
+		give_event(d, sibling);
 	else
 		err = model_remove_event(m, d->event);
 	if (err)

@@ -103,6 +103,11 @@ static struct event_file *file_of(struct server_fixture *w, const char *name)
 	return event_file_get(w->model->top, model_find_event(w->model, "s", name));
 }
 
+static struct event_file *file_in(struct server_fixture *w, const char *system, const char *name)
+{
+	return event_file_get(w->model->top, model_find_event(w->model, system, name));
+}
+
 static void events_come_back(void **state)
 {
 	struct server_fixture *w = *state;
@@ -265,6 +270,45 @@ static void probes_of_places_come_back(void **state)
 	new_server(w);
 	assert_prints(dynamic_print_of(w->model, &kprobe_kind, out),
 		      "p:kprobes/k other a=%bx\nr10:kprobes/back sym arg1=$retval\n");
+	assert_true(file_in(w, "kprobes", "k")->enabled);
+}
+
+/* What was defined, enabled and filtered before the place that is left. */
+static void what_a_removed_place_had_comes_back(void **state)
+{
+	struct server_fixture *w = *state;
+	const unsigned int id = 32768;
+
+	symbols_add(w->model->symbols, 0x1000, 't', "sym", NULL);
+	assert_int_equal(kprobe_command(w->model, "p:g/k sym"), 0);
+	assert_int_equal(kprobe_command(w->model, "p:other sym"), 0);
+	assert_int_equal(dynamic_command(w->model, "e:of g/k"), 0);
+	assert_int_equal(event_file_enable(file_in(w, "g", "k"), true), 0);
+	assert_int_equal(event_file_set_filter(file_in(w, "g", "k"), "__probe_ip > 1"), 0);
+	for (int i = 1; i < 4; i++) {
+		char line[64];
+
+		snprintf(line, sizeof(line), "p:g/k sym+%d", i);
+		assert_int_equal(kprobe_command(w->model, line), 0);
+		snprintf(line, sizeof(line), i > 1 ? "-:g/k sym+%d" : "-:g/k sym", i - 1);
+		assert_int_equal(dynamic_command(w->model, line), 0);
+		if (i == 2)
+			continue;
+		new_server(w);
+		symbols_add(w->model->symbols, 0x1000, 't', "sym", NULL);
+		assert_non_null(model_find_event(w->model, "g", "k"));
+		assert_int_equal(model_find_event(w->model, "g", "k")->id, id);
+		assert_non_null(model_find_event(w->model, "eprobes", "of"));
+		assert_true(file_in(w, "g", "k")->enabled);
+		assert_prints(event_file_print_filter(file_in(w, "g", "k"), out),
+			      "__probe_ip > 1\n");
+	}
+	assert_int_equal(event_file_enable(file_in(w, "g", "k"), false), 0);
+	assert_int_equal(event_file_set_filter(file_in(w, "g", "k"), "0"), 0);
+	assert_int_equal(dynamic_command(w->model, "-:of"), 0);
+	assert_int_equal(dynamic_command(w->model, "-:g/k"), 0);
+	new_server(w);
+	assert_prints(dynamic_print(w->model, out), "p:kprobes/other sym\n");
 }
 
 static void the_plan_is_published_anew(void **state)
@@ -644,6 +688,7 @@ int main(void)
 		TEST(instances_and_pids_come_back),
 		TEST(dynamic_events_come_back),
 		TEST(probes_of_places_come_back),
+		TEST(what_a_removed_place_had_comes_back),
 		TEST(the_plan_is_published_anew),
 		TEST(who_stood_for_a_reader_goes_on),
 		TEST(what_was_half_made_is_forgotten),
