@@ -324,6 +324,20 @@ void sites_again(void);
 /* The program has entered a sandbox: nothing is switched any more. Makes no system call. */
 void sites_forbidden(void);
 
+/* ---- late.c ---- */
+
+/* The process has answered the server's knock. */
+extern _Atomic bool late_done;
+/* After a knock: begins the task, unless a later call has to. errno stays. */
+void late_begin(const struct agent_thread *t);
+
+/* The plan by which the server knocks; 0: it does not. Only while the session is mapped. */
+static inline config_ref late_knock(void)
+{
+	/* Relaxed: a hit that sees an older word leaves it to the next one. */
+	return atomic_load_explicit(&plane_header(&agent.plane)->knock, memory_order_relaxed);
+}
+
 /* ---- events.c ---- */
 
 /* Whether there are static events that the server does not know yet. */

@@ -193,6 +193,11 @@ struct config_header {
 	_Atomic uint32_t server_pid;
 	/* 1: there is no membarrier here, so each hit_enter() needs a fence of its own (R5) */
 	_Atomic uint32_t fence;
+	/*
+	 * &site_control.knock: processes that run already are to begin a task that plants probes
+	 * (agent/sites/late.c). It is the plan of many events that nobody asks for. 0: none is.
+	 */
+	_Atomic config_ref knock;
 	_Atomic uint64_t serial;	/* the last serial given to a saved text (R4) */
 	/* Memory beyond it was never used; the next server allocates there at first */
 	_Atomic uint64_t config_high;
@@ -723,6 +728,7 @@ struct site_control {
 	uint32_t	pad2[10];
 	struct site_set	sets[LAYOUT_MAX_DSOS];	/* by the DSO's number */
 	struct site_libraries libraries;
+	struct plan	knock;		/* config_header.knock: nothing but zeros */
 };
 
 enum {
@@ -745,6 +751,7 @@ struct site_answer {
 	int32_t		err;		/* the last error, -errno */
 	/* 1: it plants probes. So it answers, though it may have no sites. */
 	uint32_t	plants;
+	uint32_t	plants_never;		/* 1: it was asked to, and cannot */
 	uint32_t	nr_probes;		/* points that are planted */
 	uint32_t	nr_probes_refused;	/* points in its files that cannot be planted */
 	struct site_refused {

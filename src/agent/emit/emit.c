@@ -355,6 +355,18 @@ bool emit_plain(struct agent_thread *t, uint32_t entry, void *record, uint32_t s
 	return plain(t, entry, record, size);
 }
 
+/* The server knocks. -> whether nobody else asks for the event */
+static __attribute__((noinline, cold)) bool knocked(const struct agent_thread *t, uint32_t id)
+{
+	/* Relaxed: the plan is not looked at. */
+	const config_ref plan =
+		atomic_load_explicit(&plane_event(&agent.plane, id)->plan, memory_order_relaxed);
+
+	if (!atomic_load_explicit(&late_done, memory_order_relaxed))
+		late_begin(t);
+	return plan == late_knock();
+}
+
 /* agent_emit() and event_emit() are in x86_64/emit.S: hits that leave the short way come here. */
 void emit_long(struct agent_thread *t, uint32_t id, void *record, uint32_t size, const void *frame)
 {
@@ -363,6 +375,8 @@ void emit_long(struct agent_thread *t, uint32_t id, void *record, uint32_t size,
 		if (!t)
 			return;
 	}
+	if (__builtin_expect(late_knock() != 0, 0) && knocked(t, id))
+		return;
 	if (__builtin_expect(!plain(t, id, record, size), 0)) {
 		/* Here: the short way noted this frame, and the one of emit_hit() is deeper. */
 		emit_levels_left(t, frame_here());

@@ -75,6 +75,18 @@ void sites_lock(void)
 	hits_stop();
 }
 
+bool sites_lock_try(void)
+{
+	uint32_t free = 0;
+
+	/* Pairs with the release in lock_release(). */
+	if (!atomic_compare_exchange_strong_explicit(&agent.here->sites_lock, &free, 1,
+						     memory_order_acquire, memory_order_relaxed))
+		return false;
+	hits_stop();
+	return true;
+}
+
 void sites_unlock(void)
 {
 	hits_go_on();
@@ -297,6 +309,8 @@ static void obey(const struct site_control *c, uint32_t command)
 
 		err = one ? one : err;
 	}
+	/* Never set back: the process has a task from then on, and this may be it. */
+	sites.plants |= may && sites.permitted && sites.may_patch && probes_may_come();
 	if (may && sites.plants)
 		probes_obey();
 	if (!agent.here->process)	/* S6 of task.c: the server does not know it yet */
@@ -467,7 +481,8 @@ static bool any_known(void)
  */
 static void fork_begins(void)
 {
-	if (!sites.plants || sites_quiet())
+	/* Another thread may begin to plant just now (late.c). */
+	if (!sites.permitted || sites_quiet())
 		return;
 	lock_take();
 	sites.forking = true;
@@ -755,6 +770,32 @@ void sites_begin(void)
 	watch_age();
 	sites_unlock();
 	signals_restore(old);
+}
+
+bool sites_begin_late(void)
+{
+	const bool has_task = any_known();
+
+	if (sites_quiet() || !sites.permitted)
+		return false;
+	sites_ask_memory();
+	if (!sites.may_patch)
+		return false;
+	/* One that has ended for a moment begins again by itself (agent_task_again()). */
+	if (!has_task)
+		task_begin();
+	/* Relaxed: this thread has stored it, or does not care. */
+	if (!has_task && !atomic_load_explicit(&agent.here->task, memory_order_relaxed))
+		return false;
+	sites.plants = true;
+	sites_obey();
+	return true;
+}
+
+void sites_never_plants(void)
+{
+	answer_fill(0);
+	answer_place()->plants_never = 1;
 }
 
 void sites_again(void)

@@ -79,6 +79,8 @@ extern struct site_state sites;
 /* Waits as long as it takes: a thread that has the lock waits for no other. Signals blocked. */
 void sites_lock(void);
 void sites_unlock(void);
+/* False: another thread has it, or this one. */
+bool sites_lock_try(void);
 /*
  * Prepares what has been found, reports it to the server and does what the server commands. Not
  * under the lock.
@@ -103,6 +105,12 @@ void sites_obey(void);
  * Under the lock.
  */
 void sites_look_again(void);
+/*
+ * For late.c: a process that has no task yet begins one, and plants. False: it cannot. The second
+ * function tells the server so. Under the lock.
+ */
+bool sites_begin_late(void);
+void sites_never_plants(void);
 /* Plants probes in objects that have just been loaded. Under the lock. */
 void sites_probe(void);
 /* Whether code of the object that is loaded there was changed for its functions. Under the lock. */

@@ -97,8 +97,8 @@ static void answer_session_probes(struct access *access)
 	for (unsigned int i = 0; client_info(info, "probe-refused", i, line, sizeof(line)); i++)
 		message_error("a probe is not there: %s", line);
 	for (unsigned int i = 0; client_info(info, "probes-none", i, line, sizeof(line)); i++)
-		message_error("process %s has no probes: it began before the session's first one "
-			      "was defined", line);
+		message_error("process %d has no probes: it began before the session's first one "
+			      "was defined", atoi(line));
 	free(info);
 }
 

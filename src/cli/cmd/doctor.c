@@ -294,16 +294,23 @@ static void check_planted(struct patient *p)
 	}
 }
 
-/* The value is a process. */
+/* The value is "PID[ never]". */
 static void check_unplanted(struct patient *p)
 {
 	char value[64], text[160];
+	bool never;
 
 	for (unsigned int i = 0; client_info(p->info, "probes-none", i, value, sizeof(value));
 	     i++) {
-		snprintf(text, sizeof(text), "Process %s has no probes.", value);
-		complain(p, text, "It began before the session's first probe was defined, or its "
-			 "code may not be changed: define probes before programs start");
+		never = strstr(value, " never");
+		snprintf(text, sizeof(text), "Process %d has no probes%s.", atoi(value),
+			 never ? "" : " yet");
+		complain(p, text, never ?
+			 "It began before the session's first probe was defined, and is in a "
+			 "sandbox, or its code may not be changed: define probes before programs "
+			 "start" :
+			 "It began before the session's first probe was defined. They come when it "
+			 "next calls malloc(), free() or a system call through libc");
 	}
 }
 

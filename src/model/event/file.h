@@ -59,6 +59,11 @@ void event_drop_plan(struct event *e, config_ref old);
 /* The same for all events of an instance, or of the model (inst NULL). */
 int model_publish(struct model *m, struct instance *inst);
 /*
+ * Publishes the plan of the knock (config_header.knock) for events that have no plan, or takes it
+ * back.
+ */
+void model_knock(struct model *m, bool on);
+/*
  * Arms the events of system ftrace (print ...) in an instance: they are recorded without `enable`.
  */
 int model_arm_internal(struct model *m, struct instance *inst);

@@ -329,6 +329,74 @@ static struct event_entry *event_entry(struct event *e)
 	return session_config(s, ref, sizeof(struct event_entry));
 }
 
+/* ---- The knock (config_header.knock) ---- */
+
+static config_ref knock_ref(struct session *s)
+{
+	return session_header(s)->sites + offsetof(struct site_control, knock);
+}
+
+/*
+ * Whether it is the event of a call that most programs make often, and that is the same with and
+ * without somebody who asks.
+ */
+static bool event_knocks(const struct event *e)
+{
+	static const char *const not[] = {
+		"clone", "clone3", "fork", "vfork", "execve", "execveat", "exit", "exit_group",
+		"rt_sigreturn", "sigaltstack",
+	};
+	const char *name = e->name;
+
+	if (!strcmp(e->system->name, "heap"))
+		return !strcmp(name, "malloc") || !strcmp(name, "free");
+	if (strcmp(e->system->name, "syscalls") || strncmp(name, "sys_enter_", 10))
+		return false;
+	for (size_t i = 0; i < sizeof(not) / sizeof(not[0]); i++)
+		if (!strcmp(name + 10, not[i]))
+			return false;
+	return true;
+}
+
+/* What is published of an event without a plan. */
+static config_ref published_none(const struct event *e)
+{
+	/* Relaxed: only the server stores it. */
+	const config_ref knock = atomic_load_explicit(&session_header(e->model->session)->knock,
+						      memory_order_relaxed);
+
+	return knock && event_knocks(e) ? knock : 0;
+}
+
+/* new: 0 if the event has no plan */
+static void entry_publish(struct event *e, config_ref new)
+{
+	const config_ref none = new ? 0 : published_none(e);
+
+	session_publish(e->model->session, &event_entry(e)->plan, new);
+	if (none)
+		/* Relaxed: the plan of the knock never changes. */
+		atomic_store_explicit(&event_entry(e)->plan, none, memory_order_relaxed);
+}
+
+void model_knock(struct model *m, bool on)
+{
+	_Atomic config_ref *knock = &session_header(m->session)->knock;
+
+	/* Relaxed: a hit that sees only one of both does nothing, because the plan is empty. */
+	atomic_store_explicit(knock, on ? knock_ref(m->session) : 0, memory_order_relaxed);
+	for (unsigned int id = 0; id <= m->max_id; id++) {
+		struct event *e = m->by_id[id];
+
+		if (e && !e->plan && event_knocks(e))
+			/* Relaxed: the plan never changes. */
+			atomic_store_explicit(&event_entry(e)->plan, published_none(e),
+					      memory_order_relaxed);
+	}
+	/* Threads that remember the last hit of an event look again. */
+	session_settings_changed(m->session);
+}
+
 static uint32_t published_wants(const struct event *e)
 {
 	const struct plan *plan = session_config(e->model->session, e->plan, sizeof(*plan));
@@ -426,7 +494,7 @@ int event_publish(struct event *e)
 		return err;
 	}
 	tell_calls(e, new);
-	session_publish(s, &event_entry(e)->plan, new);
+	entry_publish(e, new);
 	e->plan = new;
 	e->plan_size = size;
 	tell_waits(e);
@@ -445,7 +513,7 @@ void event_drop_plan(struct event *e, config_ref old)
 
 	if (!old || e->plan != old)
 		return;
-	session_publish(s, &event_entry(e)->plan, 0);
+	entry_publish(e, 0);
 	plan_retire(s, old, e->plan_size);
 	e->plan = 0;
 	e->model->probes_stale = true;

@@ -122,6 +122,9 @@ void process_forget_answer(struct session *s, unsigned int index)
 	if (!t)
 		return;
 	t->sites[index].pid = 0;
+	/* Those of the process that had this index before. */
+	t->sites[index].plants = t->sites[index].plants_never = 0;
+	t->sites[index].nr_probes = t->sites[index].nr_probes_refused = 0;
 	/*
 	 * Relaxed: only the server stores the command, and no process has been given this index
 	 * yet.
@@ -236,6 +239,7 @@ void attach_answers(struct session *s, void (*fn)(void *arg, const struct attach
 			.nr_probes = a->nr_probes,
 			.nr_probes_refused = a->nr_probes_refused,
 			.plants = a->plants,
+			.plants_never = a->plants_never,
 		};
 
 		if (!p->pid || a->pid != (uint32_t)p->pid)

@@ -57,7 +57,12 @@ struct program_probes {
 	size_t		table_size;
 	struct old_block *old;
 	size_t		nr_old;
+	/* session_now_ms(): for processes to knock at. 0: look now */
+	int64_t		looked;
+	bool		knocks;		/* model_knock() */
 };
+
+enum { KNOCK_MS = 1000 };	/* from one look for processes to knock at to the next */
 
 static struct site_control *probes_control(struct programs *p)
 {
@@ -595,6 +600,7 @@ bool program_probes_update(struct programs *p)
 	if (!update_files(p))
 		return false;
 	publish_table(p);
+	p->probes->looked = 0;
 	return true;
 }
 
@@ -665,7 +671,8 @@ struct planting {
 	struct programs	*programs;
 	FILE		*out;
 	pid_t		pid;
-	bool		plants;
+	bool		plants, never;
+	bool		any;		/* a process could plant, and does not yet */
 };
 
 static void look_whether_plants(void *arg, const struct attach_answer *a)
@@ -673,6 +680,7 @@ static void look_whether_plants(void *arg, const struct attach_answer *a)
 	struct planting *g = arg;
 
 	g->plants |= a->peer.pid == g->pid && a->plants;
+	g->never |= a->peer.pid == g->pid && a->plants_never;
 }
 
 /* Whether a line of /proc/PID/maps is of a file with points. */
@@ -703,15 +711,52 @@ static bool has_points(const struct program_probes *pr, pid_t pid)
 	return has;
 }
 
+static void find_whether_plants(struct planting *g, pid_t pid)
+{
+	g->pid = pid;
+	g->plants = g->never = false;
+	attach_answers(g->programs->model->session, look_whether_plants, g);
+}
+
 static void print_unplanted(void *arg, pid_t pid, unsigned int slots)
 {
 	struct planting *g = arg;
 
-	g->pid = pid;
-	g->plants = false;
-	attach_answers(g->programs->model->session, look_whether_plants, g);
+	find_whether_plants(g, pid);
 	if (!g->plants && has_points(g->programs->probes, pid))
-		fprintf(g->out, "probes-none %d\n", (int)pid);
+		fprintf(g->out, "probes-none %d%s\n", (int)pid, g->never ? " never" : "");
+}
+
+static void find_unplanted(void *arg, pid_t pid, unsigned int slots)
+{
+	struct planting *g = arg;
+
+	if (g->any)
+		return;
+	find_whether_plants(g, pid);
+	g->any = !g->plants && !g->never && has_points(g->programs->probes, pid);
+}
+
+/*
+ * Knocks at processes that have a file with probes and no task, until each has begun one or has
+ * answered that it cannot. While the session knocks, events of calls cost all of its programs time,
+ * so the answers are looked at each time.
+ */
+void program_probes_knock(struct programs *p)
+{
+	struct program_probes *pr = p->probes;
+	struct planting g = { .programs = p };
+	const int64_t now = session_now_ms();
+
+	if (!pr->knocks && (!pr->nr_points || (pr->looked && now - pr->looked < KNOCK_MS)))
+		return;
+	pr->looked = now;
+	if (pr->nr_points)
+		attach_processes(p->model->session, find_unplanted, &g);
+	/* Also while it knocks already: events that are defined meanwhile. */
+	if (g.any || pr->knocks)
+		model_knock(p->model, g.any);
+	pr->knocks = g.any;
 }
 
 void program_probes_print(struct programs *p, FILE *out)

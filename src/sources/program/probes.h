@@ -26,6 +26,11 @@ void program_probes_begin(struct programs *p);
  * programs have to be told.
  */
 bool program_probes_update(struct programs *p);
+/*
+ * Has running processes begin to plant that have no task yet (agent/sites/late.c). Called
+ * regularly.
+ */
+void program_probes_knock(struct programs *p);
 /* All programs have obeyed all commands up to now. */
 void program_probes_settled(struct programs *p);
 /*
@@ -39,8 +44,8 @@ struct list_head *probes_files(struct programs *p);
 void program_probes_answered(struct programs *p);
 /*
  * For doctor: "probes PID planted N refused N[ late]" for each process that has some, and
- * "probe-refused SYSTEM:EVENT[ in process PID:] REASON"; "probes-none PID" for a process that has a
- * file with probes, and no task that plants
+ * "probe-refused SYSTEM:EVENT[ in process PID:] REASON"; "probes-none PID[ never]" for a process
+ * that has a file with probes, and no task that plants, or cannot have one
  */
 void program_probes_print(struct programs *p, FILE *out);
 

@@ -127,6 +127,7 @@ void program_words_probes(struct programs *p)
 {
 	if (program_probes_update(p))
 		raise(p);
+	program_probes_knock(p);
 }
 
 /* ---- obeying ---- */

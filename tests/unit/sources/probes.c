@@ -381,6 +381,60 @@ static void join(void)
 	assert_int_equal(reply.err, 0);
 }
 
+static config_ref entry_of(const char *system, const char *name)
+{
+	const struct event *e = model_find_event(model, system, name);
+	struct event_entry *entries = session_config(session, session_header(session)->events,
+						     (e->id + 1) * sizeof(*entries));
+
+	return atomic_load(&entries[e->id].plan);
+}
+
+/* This process has no task: it has not answered. */
+static void a_process_without_a_task_is_knocked_at(void **state)
+{
+	config_ref knock;
+
+	join();
+	add("p:up", "a=%di:s32");
+	assert_int_equal(session_header(session)->knock, 0);
+	assert_int_equal(put("events/uprobes/up/enable", "1"), 0);
+	knock = session_header(session)->knock;
+	assert_int_not_equal(knock, 0);
+	assert_int_equal(entry_of("heap", "malloc"), knock);
+	assert_int_equal(entry_of("syscalls", "sys_enter_read"), knock);
+	assert_int_equal(entry_of("syscalls", "sys_exit_read"), 0);
+	assert_int_equal(entry_of("syscalls", "sys_enter_vfork"), 0);
+	/* An event that somebody asks for has a plan of its own. */
+	assert_int_equal(put("events/syscalls/sys_enter_read/enable", "1"), 0);
+	assert_int_not_equal(entry_of("syscalls", "sys_enter_read"), 0);
+	assert_int_not_equal(entry_of("syscalls", "sys_enter_read"), knock);
+	assert_int_equal(put("events/syscalls/sys_enter_read/enable", "0"), 0);
+	assert_int_equal(entry_of("syscalls", "sys_enter_read"), knock);
+	assert_int_equal(put("events/uprobes/up/enable", "0"), 0);
+	assert_int_equal(session_header(session)->knock, 0);
+	assert_int_equal(entry_of("syscalls", "sys_enter_read"), 0);
+	assert_int_equal(entry_of("heap", "malloc"), 0);
+}
+
+static void knocking_ends_with_the_answer(void **state)
+{
+	struct site_answer *a = session_data(session, session_header(session)->programs,
+					     sizeof(struct program_tables)) +
+				offsetof(struct program_tables, sites);
+
+	join();
+	add("p:up", "a=%di:s32");
+	assert_int_equal(put("events/uprobes/up/enable", "1"), 0);
+	assert_int_not_equal(session_header(session)->knock, 0);
+	a->pid = (uint32_t)getpid();
+	a->plants_never = 1;
+	assert_int_equal(put("trace_marker", "x"), 0);
+	assert_int_equal(put("events/uprobes/up/enable", "1"), 0);
+	assert_int_equal(session_header(session)->knock, 0);
+	assert_int_equal(entry_of("heap", "malloc"), 0);
+}
+
 static void notes_are_events_when_a_program_begins(void **state)
 {
 	assert_null(model_find_system(model, "test"));
@@ -472,6 +526,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(file_offset_is_where_the_file_has_it, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(return_has_both_addresses, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_process_without_a_task_is_knocked_at, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(knocking_ends_with_the_answer, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(notes_are_events_when_a_program_begins, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(each_note_of_a_name_is_a_point, set_up, tear_down),

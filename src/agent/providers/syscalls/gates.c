@@ -132,7 +132,7 @@ static int64_t gate_number(const struct gate_call *c)
 
 static bool gate_needs_slow(const struct agent_thread *t, unsigned int event)
 {
-	return !t || !t->slot || emit_wants_stack(agent_provider_id + event);
+	return !t || !t->slot || late_knock() || emit_wants_stack(agent_provider_id + event);
 }
 
 /* Whether the slow function can be called. A handler's stack may have no room: that is missed. */

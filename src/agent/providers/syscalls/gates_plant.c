@@ -441,8 +441,8 @@ static __attribute__((section(".text.begin"))) bool any_armed(void)
 	/* Relaxed: a call that is armed from now on plants them (B3). */
 	if (!atomic_load_explicit(&plane_header(&agent.plane)->calls, memory_order_relaxed))
 		return false;
-	for (unsigned int i = 0; i < 2 * SYSCALL_COUNT; i++)
-		if (provider_armed(PROVIDER_SYSCALLS + i))
+	for (unsigned int i = 0; i < SYSCALL_COUNT; i++)
+		if (call_asked(i))
 			return true;
 	return false;
 }

@@ -281,7 +281,7 @@ void call_exit_own(unsigned int call, int64_t ret, const void *frame)
 
 void call_enter(unsigned int call, const uint64_t *args, const void *frame)
 {
-	if (!gates_see() && !(call_armed(call) && gates_may_try() && gates_try()))
+	if (!gates_see() && !(call_asked(call) && gates_may_try() && gates_try()))
 		call_enter_own(call, args, frame);
 }
 

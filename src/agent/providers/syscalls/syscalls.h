@@ -21,6 +21,7 @@
 
 #include <errno.h>
 #include "agent/providers/hooks.h"
+#include "agent/state.h"
 
 /* SYSCALL_read ...: index of a system call, from 0. Its number is in syscall_numbers[]. */
 #define SYSCALL(nr, name, args) SYSCALL_##name,
@@ -70,6 +71,17 @@ static inline bool call_armed(unsigned int call)
 	/* Relaxed: hit() loads them again with acquire. */
 	return __builtin_expect((atomic_load_explicit(&e[0].plan, memory_order_relaxed) |
 				 atomic_load_explicit(&e[1].plan, memory_order_relaxed)) != 0, 0);
+}
+
+/* The same, and somebody asks for it: it is more than the server's knock (agent/sites/late.c). */
+static inline bool call_asked(unsigned int call)
+{
+	const struct event_entry *e = agent_provider_events + call_enter_event(call);
+
+	/* Relaxed: as above. */
+	return call_armed(call) &&
+	       (atomic_load_explicit(&e[0].plan, memory_order_relaxed) != late_knock() ||
+		atomic_load_explicit(&e[1].plan, memory_order_relaxed));
 }
 
 /*

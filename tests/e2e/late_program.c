@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * late_program.c - a program that runs when the session's first probe is defined: late_program HOW
+ * GO N
+ *
+ * It says "runs", waits until the file GO is there, and calls target() N times. HOW:
+ *
+ *   one		in one thread
+ *   threads	in four, which all wait
+ *   heap	the same as one, but it waits without a system call through libc
+ *   fork	in two processes; the child is made before the file is there
+ *   later	the same, but made after that
+ *   reads	it first waits for a byte on its input
+ *   handler	it waits in a signal handler
+ *   sandbox	it has entered a filter of system calls
+ */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "../apart.h"
+
+enum { THREADS = 4 };
+
+static const char *go;
+static long calls;
+
+APART long target(long n)
+{
+	__asm__ volatile("" : "+r"(n));
+	return n + 1;
+}
+
+static void waits(void)
+{
+	while (access(go, F_OK))
+		usleep(1000);
+}
+
+/* No interposer sees the look at the file. */
+static void waits_by_heap(void)
+{
+	void *volatile some;
+	long r;
+
+	do {
+		some = malloc(100);
+		free(some);
+		__asm__ volatile("syscall" : "=a"(r) : "a"(SYS_access), "D"(go), "S"(F_OK) :
+				 "rcx", "r11", "memory");
+	} while (r);
+}
+
+static long sum(void)
+{
+	volatile long sum = 0;
+
+	for (long i = 0; i < calls; i++)
+		sum += target(i);
+	return sum;
+}
+
+static void *waits_and_sums(void *arg)
+{
+	waits();
+	*(long *)arg = sum();
+	return NULL;
+}
+
+static long in_threads(void)
+{
+	pthread_t threads[THREADS];
+	long sums[THREADS], all = 0;
+
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, waits_and_sums, &sums[i]);
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(threads[i], NULL);
+		all += sums[i];
+	}
+	return all;
+}
+
+static void handler(int sig)
+{
+	(void)sig;
+	waits();
+}
+
+static void handled(void)
+{
+	signal(SIGUSR1, handler);
+	raise(SIGUSR1);
+}
+
+static void sandbox(void)
+{
+	struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	const struct sock_fprog all = { 1, &allow };
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all))
+		exit(4);
+}
+
+static long in_two(bool first)
+{
+	int status = 1;
+	pid_t pid;
+
+	if (!first)
+		waits();
+	pid = fork();
+	waits();
+	if (!pid)
+		_exit(sum() != calls * (calls + 1) / 2);
+	waitpid(pid, &status, 0);
+	return status ? -1 : sum();
+}
+
+static long run(const char *how)
+{
+	char byte;
+
+	if (!strcmp(how, "threads"))
+		return in_threads();
+	if (!strcmp(how, "fork") || !strcmp(how, "later"))
+		return in_two(!strcmp(how, "fork"));
+	if (!strcmp(how, "reads") && read(0, &byte, 1) != 1)
+		return -1;
+	if (!strcmp(how, "sandbox"))
+		sandbox();
+	if (!strcmp(how, "heap"))
+		waits_by_heap();
+	else if (!strcmp(how, "handler"))
+		handled();
+	else
+		waits();
+	return sum();
+}
+
+int main(int argc, char **argv)
+{
+	const char *how = argc == 4 ? argv[1] : "";
+
+	if (argc != 4)
+		return 2;
+	go = argv[2];
+	calls = atol(argv[3]);
+	printf("runs %d\n", (int)getpid());
+	fflush(stdout);
+	printf("%ld\n", run(how));
+	return 3;
+}
