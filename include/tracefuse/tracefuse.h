@@ -123,8 +123,9 @@ static TF_NOTRACE_ __attribute__((unused, noinline)) void tf_critical_stop(void)
  * for trace-cmd, KernelShark and `tracefuse replay`: the buffers of the top
  * instance, with the calling thread's newest event. Nothing is consumed, and the
  * recording goes on. Where the file appears, it is whole: the records are written
- * into a new file .tracefuse-PID-N in its directory, which then takes its name. A
- * link, or what is no regular file, is written in place.
+ * into a new file .tracefuse-PID-N in its directory, which then takes its name. If
+ * the program is killed meanwhile, the new file stays. A link, or what is no regular
+ * file, is written in place.
  *
  * The program opens the file, with its own rights, and a process of the session
  * writes it. The thread waits for that: milliseconds for a small buffer, 1 s at
