@@ -199,6 +199,29 @@ def more(url):
     return [] if p.ask('/')[0] == 200 else ['no answer']
 
 
+def drip(url):
+    """Connections without the token that send a byte now and then do not stay for ever."""
+    p = Page(url)
+    slow = []
+    for _ in range(128):
+        s = socket.create_connection((p.host, p.port), timeout=PATIENCE)
+        s.sendall(b'GET / HTTP/1.1\r\nHost: loc')
+        slow.append(s)
+    end = time.monotonic() + PATIENCE
+    while slow and time.monotonic() < end:
+        for s in list(slow):
+            try:
+                s.sendall(b'a')
+            except OSError:
+                slow.remove(s)
+        time.sleep(1)
+    for s in slow:
+        s.close()
+    if slow:
+        return [f'{len(slow)} are still served']
+    return [] if p.ask('/')[0] == 200 else ['no answer']
+
+
 def event(stream):
     """The next event of a stream: its kind and data."""
     kind = 'message'

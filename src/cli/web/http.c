@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/web/web.h"
@@ -17,6 +18,16 @@ enum {
 	SECONDS		= 15,		/* that a client may be silent */
 	HEADERS		= 32 * 1024,	/* of memory for a request, without its body */
 	BODY		= 64 * 1024,
+};
+
+/*
+ * A connection. Until it has sent a request with the token it has an end: those that send a byte
+ * now and then would keep all others out.
+ */
+struct web_guest {
+	struct web_guest *next, **link;
+	int		fd;
+	time_t		end;		/* 0: it may stay, or was shut down */
 };
 
 /* The body of a request, which comes in parts. */
@@ -148,6 +159,75 @@ static const char *why_not(const struct web *w, struct MHD_Connection *c, unsign
 		return "The token is missing or wrong: `tracefuse web` has printed the address "
 		       "with it.";
 	return NULL;
+}
+
+/* ---- guests ---- */
+
+static time_t now_seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec;
+}
+
+static void remove_guest(struct web_guest *g)
+{
+	if (!g)
+		return;
+	*g->link = g->next;
+	if (g->next)
+		g->next->link = g->link;
+	free(g);
+}
+
+static void add_guest(struct web *w, struct MHD_Connection *c, void **context)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct web_guest *g = info ? calloc(1, sizeof(*g)) : NULL;
+
+	*context = g;
+	if (!g)
+		return;
+	*g = (struct web_guest){ .next = w->guests, .link = &w->guests, .fd = info->connect_fd,
+				 .end = now_seconds() + SECONDS };
+	if (g->next)
+		g->next->link = &g->next;
+	w->guests = g;
+}
+
+static void connected(void *arg, struct MHD_Connection *c, void **context,
+		      enum MHD_ConnectionNotificationCode what)
+{
+	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+		add_guest(arg, c, context);
+		return;
+	}
+	remove_guest(*context);
+	*context = NULL;
+}
+
+/* The connection has the token. */
+static void let_stay(struct MHD_Connection *c)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	struct web_guest *g = info ? info->socket_context : NULL;
+
+	if (g)
+		g->end = 0;
+}
+
+void web_guests_end(struct web *w)
+{
+	const time_t now = now_seconds();
+
+	for (struct web_guest *g = w->guests; g; g = g->next)
+		if (g->end && now >= g->end) {
+			shutdown(g->fd, SHUT_RDWR);
+			g->end = 0;
+		}
 }
 
 /* ---- what is asked ---- */
@@ -378,6 +458,7 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *u
 		why = why_not(w, c, &status);
 		if (why)
 			return http_refuse(c, status, why);
+		let_stay(c);
 		*state = r = calloc(1, sizeof(*r));
 		return r ? MHD_YES : MHD_NO;
 	}
@@ -453,6 +534,7 @@ struct MHD_Daemon *web_listen(struct web *w, const char *address, uint16_t port)
 	d = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handle, w,
 			     MHD_OPTION_LISTEN_SOCKET, fd,
 			     MHD_OPTION_NOTIFY_COMPLETED, completed, NULL,
+			     MHD_OPTION_NOTIFY_CONNECTION, connected, w,
 			     MHD_OPTION_CONNECTION_LIMIT, (unsigned int)CONNECTIONS,
 			     MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)SECONDS,
 			     MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS,

@@ -141,6 +141,8 @@ static void web_serve(struct web *w)
 			next = web_now_ms() + SAMPLE_MS;
 		}
 		MHD_run(w->daemon);
+		/* What they have sent by now is read. */
+		web_guests_end(w);
 	}
 	web_streams_end(w);
 	MHD_run(w->daemon);

@@ -32,6 +32,7 @@
 enum { WEB_TOKEN = 32 };	/* characters: 128 bits in hexadecimal */
 
 struct web_stream;
+struct web_guest;
 struct web_sample;
 
 struct web {
@@ -41,6 +42,7 @@ struct web {
 	bool		lost;		/* the session's end was said */
 	char		token[WEB_TOKEN + 1];
 	struct MHD_Daemon *daemon;
+	struct web_guest *guests;
 	struct web_stream *streams;
 	unsigned int	nr_streams;
 	struct web_sample *sample;	/* the newest; NULL: none yet */
@@ -66,6 +68,9 @@ int web_each_hist(struct web *w, int (*fn)(void *arg, const char *path, size_t n
 
 /* Listens at an address and a port (0: any). Prints what is wrong. NULL: it cannot. */
 struct MHD_Daemon *web_listen(struct web *w, const char *address, uint16_t port);
+
+/* Closes connections that have been open for a while without a request with the token. */
+void web_guests_end(struct web *w);
 
 /* Adds the headers that each answer has. */
 void web_headers(struct MHD_Response *r, const char *type);
