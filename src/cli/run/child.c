@@ -159,12 +159,17 @@ static bool look_at_child(struct run *r)
 	return false;
 }
 
-static bool serve_signals(struct run *r, int fd)
+void run_child_signals(const struct run *r)
 {
 	struct signalfd_siginfo info;
 
-	while (read(fd, &info, sizeof(info)) == sizeof(info))
+	while (r->signal_fd && read(r->signal_fd, &info, sizeof(info)) == sizeof(info))
 		run_child_pass_on(r, &info);
+}
+
+static bool serve_signals(struct run *r)
+{
+	run_child_signals(r);
 	return look_at_child(r);
 }
 
@@ -187,11 +192,11 @@ static void run_child_look(struct run *r, unsigned int turn)
 		run_watch_ask(r);
 }
 
-static void wait_for_end(struct run *r, int fd)
+static void wait_for_end(struct run *r)
 {
 	for (unsigned int turn = 1;; turn++) {
 		struct pollfd p[] = {
-			{ .fd = fd, .events = POLLIN },
+			{ .fd = r->signal_fd, .events = POLLIN },
 			{ .fd = r->barrier ? access_fd(r->barrier) : -1, .events = POLLIN },
 			{ .fd = run_watch_fd(r), .events = POLLIN },
 		};
@@ -201,7 +206,8 @@ static void wait_for_end(struct run *r, int fd)
 			continue;
 		if (!n)
 			run_child_look(r, turn);
-		if (p[0].revents && serve_signals(r, fd))
+		/* A look passes signals on, too, and then nothing tells of the child's end. */
+		if ((p[0].revents || !n) && serve_signals(r))
 			return;
 		if (p[1].revents && r->barrier)
 			run_setup_waits(r);
@@ -271,7 +277,9 @@ int run_child(struct run *r)
 	if (!ret) {
 		if (r->preload)
 			run_watch_begin(r);
-		wait_for_end(r, s.fd);
+		r->signal_fd = s.fd;
+		wait_for_end(r);
+		r->signal_fd = 0;
 		run_watch_end(r);
 		r->failed = read(tell[0], &byte, 1) == 1;
 	}

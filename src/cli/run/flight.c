@@ -18,7 +18,7 @@
 
 /*
  * RECORD_TURNS: how often to look for a record that a thread is about to make. LIVE_TURNS: how
- * often to look into the live rings at once. Meanwhile no signal is passed on.
+ * often to look into the live rings at once.
  */
 enum { LOOK_EACH_MS = 20, RECORD_TURNS = 100, LIVE_TURNS = 4 };
 
@@ -393,8 +393,10 @@ static void flight_limit(struct flight *f)
 static void flight_save_all(struct run *r, struct look *l, uint64_t split, uint64_t had)
 {
 	qsort(l->found, l->nr, sizeof(l->found[0]), by_length);
-	for (unsigned int i = 0; i < l->nr && !r->flight.failed; i++)
+	for (unsigned int i = 0; i < l->nr && !r->flight.failed; i++) {
+		run_child_signals(r);
 		flight_save(r, l, &l->found[i], split, had);
+	}
 	flight_limit(&r->flight);
 }
 

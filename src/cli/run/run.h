@@ -107,6 +107,7 @@ struct run {
 
 	/* The program. */
 	pid_t		pid;
+	int		signal_fd;	/* while it runs: signals for it; 0: none */
 	int		status;		/* as from waitpid() */
 	bool		failed;		/* it could not be executed, which was printed */
 };
@@ -216,6 +217,8 @@ void run_functions_free(struct run *r);
 
 /* Starts the program and waits for its end; sets r->status. Returns an exit status. */
 int run_child(struct run *r);
+/* While the program runs: passes signals on that have come. To be called in what takes long. */
+void run_child_signals(const struct run *r);
 /*
  * If the setup was refused and --keep-going was not given: kills the program, which waits before
  * its constructors, and sets r->not_started.
