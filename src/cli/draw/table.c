@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/draw/rows.h"
 #include "cli/draw/table.h"
 #include "model/demangle.h"
 #include "model/text_memory.h"
@@ -137,22 +138,31 @@ static void print_readable(struct demangler *d, const char *text, FILE *out)
 	free(name);
 }
 
-static char *readable_text(struct demangler *d, const char *text)
+/* It may be a name that a program has chosen: a terminal gets no control characters of it. */
+static char *shown_text(const char *text)
 {
 	char *made = NULL;
+	size_t size;
+	FILE *out = text_memory_open(&made, &size);
+
+	if (out)
+		rows_print_text(text, out);
+	return out && !fclose(out) ? made : NULL;
+}
+
+static char *readable_text(struct demangler *d, const char *text)
+{
+	char *made = NULL, *shown = NULL;
 	size_t size;
 	FILE *out = text_memory_open(&made, &size);
 
 	if (!out)
 		return NULL;
 	print_readable(d, text, out);
-	if (fclose(out))
-		return NULL;
-	/* It may be a name that a program has chosen. */
-	for (char *c = made; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?';
-	return made;
+	if (!fclose(out))
+		shown = shown_text(made);
+	free(made);
+	return shown;
 }
 
 /* ---- printing ---- */
@@ -231,6 +241,14 @@ static void set_widths(struct printing *p, size_t lines)
 			p->width[i] = left;
 }
 
+/* As many of the first bytes as are whole characters. */
+static int table_cut(const char *text, size_t n)
+{
+	while (n && ((unsigned char)text[n] & 0xc0) == 0x80)
+		n--;
+	return (int)n;
+}
+
 static void table_print_text(const struct printing *p, unsigned int i, const char *text)
 {
 	const bool last = i + 1 == p->table->nr_columns;
@@ -239,7 +257,7 @@ static void table_print_text(const struct printing *p, unsigned int i, const cha
 
 	fprintf(p->out, "%*s", TEXT_GAP, "");
 	if (cut)
-		fprintf(p->out, "%.*s...", (int)width - 3, text);
+		fprintf(p->out, "%.*s...", table_cut(text, width - 3), text);
 	else
 		fputs(text, p->out);
 	if (!last && n < width)
