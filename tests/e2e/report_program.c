@@ -7,12 +7,16 @@
  *     report_program syscalls      7 getppid, 3 close of which 2 fail; 4 getppid in a thread
  *     report_program heap          see make_heap()
  *     report_program locks         2 threads wait for the mutex that main has, at wait_here()
+ *     report_program locked        the same, and it ends while they wait
  */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "await_sleep.h"
 
 static volatile int seen;
 
@@ -121,10 +125,13 @@ void wait_here(void)
 	pthread_mutex_unlock(&mutex);
 }
 
+static int waiters[2];
+
+/* The name has a byte that controls terminals. */
 static void *wait_in_thread(void *arg)
 {
-	pthread_setname_np(pthread_self(), "waiter");
-	__atomic_fetch_add(&waiting, 1, __ATOMIC_SEQ_CST);
+	pthread_setname_np(pthread_self(), arg ? "w\302\233" : "waiter");
+	waiters[__atomic_fetch_add(&waiting, 1, __ATOMIC_SEQ_CST)] = gettid();
 	wait_here();
 	return arg;
 }
@@ -145,6 +152,33 @@ void hold_here(void)
 		pthread_join(threads[i], NULL);
 }
 
+static void *give_up(void *arg)
+{
+	const struct timespec past = { .tv_sec = 1 };
+
+	pthread_mutex_timedlock(&mutex, &past);
+	return arg;
+}
+
+/* One wait fails, and has ended. The other threads sleep only where they wait for the lock. */
+static void end_locked(void)
+{
+	pthread_t thread;
+
+	pthread_mutex_lock(&mutex);
+	pthread_create(&thread, NULL, give_up, NULL);
+	pthread_join(thread, NULL);
+	for (int i = 0; i < 2; i++)
+		pthread_create(&thread, NULL, wait_in_thread, waiters);
+	for (int i = 0; i < 2; i++) {
+		int tid;
+
+		while (!(tid = __atomic_load_n(&waiters[i], __ATOMIC_SEQ_CST)))
+			usleep(1000);
+		await_sleep(tid);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 2 && !strcmp(argv[1], "wait")) {
@@ -162,6 +196,8 @@ int main(int argc, char **argv)
 		make_heap();
 	} else if (argc > 1 && !strcmp(argv[1], "locks")) {
 		hold_here();
+	} else if (argc > 1 && !strcmp(argv[1], "locked")) {
+		end_locked();
 	}
 	return argc > 1 ? 0 : 3;
 }

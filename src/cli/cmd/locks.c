@@ -7,6 +7,9 @@
  *     lock_wait         -> variables by thread and lock: since when
  *     acquired          -> synthetic lock_waited: where, how long -> histograms -> two tables
  *     contention_end    -> a wait that failed is forgotten
+ *
+ * A thread waits still for a lock if of its waits for it (lock_wait) one has neither ended with
+ * `acquired` nor failed: those of a deadlock.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,10 +39,23 @@ static const struct table_column thread_columns[THREAD_COLUMNS] = {
 	{ "lock", TABLE_TEXT },
 };
 
+/* The third one: waits that have not ended. */
+enum { STILL_WAITER, STILL_HOLDER, STILL_LOCK, STILL_COLUMNS };
+
+static const struct table_column still_columns[STILL_COLUMNS] = {
+	{ "waits still", TABLE_TEXT }, { "for", TABLE_TEXT }, { "lock", TABLE_TEXT },
+};
+
 /* The histograms of lock_waited. */
 enum { BY_PLACE, PLACE_TIMES, BY_THREAD };
+/* Those of lock_wait: variables, and as BY_THREAD. */
+enum { BEGUN_VARIABLES, BEGUN_BY_THREAD };
+/* Those of contention_end */
+enum { FAILED_WAITS };
 
 static const char hist_file[] = "events/synthetic/lock_waited/hist";
+static const char begun_file[] = "events/synthetic/lock_wait/hist";
+static const char failed_file[] = "events/lock/contention_end/hist";
 
 static const struct option long_options[] = {
 	ANSWER_TABLE_OPTIONS,
@@ -103,6 +119,7 @@ static long long raw_key(const struct tally_row *r, unsigned int i)
 	return (long long)json_number_value(json_object_get(json_array_get(r->keys, i), "raw"));
 }
 
+/* Of rows with the keys thread, holder, lock */
 static char *lock_text(const struct tally_row *r)
 {
 	char *text;
@@ -147,6 +164,119 @@ static int print_threads(const struct answer *a, const json_t *hists, const char
 	return message_error("out of memory");
 }
 
+/* ---- waits that have not ended ---- */
+
+struct waits {
+	struct tally	begun, ended, failed;
+};
+
+/* Of the waits of a row of `begun`, how many have not ended with the lock. */
+static double not_acquired(const struct waits *w, const struct tally_row *r)
+{
+	for (size_t i = 0; i < w->ended.nr; i++)
+		if (!strcmp(w->ended.v[i].text, r->text))
+			return r->hits - w->ended.v[i].hits;
+	return r->hits;
+}
+
+static bool same_wait(const struct tally_row *begun, const struct tally_row *r, unsigned int lock)
+{
+	return raw_key(begun, 0) == raw_key(r, 0) && raw_key(begun, 2) == raw_key(r, lock);
+}
+
+/*
+ * Whether the thread of row `at` waits for its lock, and whether only one holder may be meant. A
+ * thread and a lock whose holders differ have several rows: the first one of them speaks for all.
+ */
+static bool waits_still(const struct waits *w, size_t at, bool *one_holder)
+{
+	const struct tally_row *r = &w->begun.v[at];
+	double left = 0;
+	unsigned int holders = 0;
+
+	for (size_t i = 0; i < w->begun.nr; i++) {
+		const double open = same_wait(&w->begun.v[i], r, 2) ?
+				    not_acquired(w, &w->begun.v[i]) : 0;
+
+		if (open > 0 && i < at)
+			return false;
+		left += open;
+		holders += open > 0;
+	}
+	for (size_t i = 0; i < w->failed.nr; i++)
+		if (same_wait(r, &w->failed.v[i], 1))
+			left -= w->failed.v[i].hits;
+	*one_holder = holders == 1;
+	return left > 0 && not_acquired(w, r) > 0;
+}
+
+static int add_still(struct table *t, const struct tally_row *r, bool one_holder,
+		     const char *cmdlines)
+{
+	struct table_row *to = table_add(t);
+
+	if (!to)
+		return -1;
+	to->cell[STILL_WAITER].text = thread_text(cmdlines, raw_key(r, 0));
+	to->cell[STILL_HOLDER].text = one_holder ? thread_text(cmdlines, raw_key(r, 1))
+						 : strdup("?");
+	to->cell[STILL_LOCK].text = lock_text(r);
+	return to->cell[STILL_WAITER].text && to->cell[STILL_HOLDER].text &&
+	       to->cell[STILL_LOCK].text ? 0 : -1;
+}
+
+static int make_still(struct table *t, const struct waits *w, const char *cmdlines)
+{
+	bool one_holder;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < w->begun.nr; i++)
+		if (waits_still(w, i, &one_holder))
+			err = add_still(t, &w->begun.v[i], one_holder, cmdlines);
+	return err;
+}
+
+/* Where waits found no room it is not known which ones have ended. */
+static int print_still(const struct answer *a, const json_t *begun, const json_t *ended,
+		       const json_t *failed, const char *cmdlines)
+{
+	struct table t = { .columns = still_columns, .nr_columns = STILL_COLUMNS };
+	struct answer as = *a;
+	struct waits w = { 0 };
+	int err = tally_read_one(begun, BEGUN_BY_THREAD, &w.begun), status = COMMAND_DONE;
+
+	err = err ? err : tally_read_one(ended, BY_THREAD, &w.ended);
+	err = err ? err : tally_read_one(failed, FAILED_WAITS, &w.failed);
+	if (w.begun.dropped || w.ended.dropped || w.failed.dropped)
+		message_error("some waits found no room: it is not known which threads wait still");
+	else
+		err = err ? err : make_still(&t, &w, cmdlines);
+	tally_free(&w.begun);
+	tally_free(&w.ended);
+	tally_free(&w.failed);
+	as.sort = NULL;
+	if (err)
+		status = message_error("out of memory");
+	else if (t.nr)
+		status = message_print("\n", 1);
+	if (!status && t.nr)
+		return answer_table_print(&as, &t, "waits still");
+	table_free(&t);
+	return status;
+}
+
+static int locks_print_still(const struct answer *a, struct access *access, const json_t *ended,
+			     const char *cmdlines)
+{
+	json_t *begun = tally_open(access, begun_file);
+	json_t *failed = begun ? tally_open(access, failed_file) : NULL;
+	const int status = failed ? print_still(a, begun, ended, failed, cmdlines) : COMMAND_FAILED;
+
+	json_decref(begun);
+	json_decref(failed);
+	return status;
+}
+
 static int locks_print(const struct answer *a, struct access *access)
 {
 	json_t *hists = tally_open(access, hist_file);
@@ -164,6 +294,8 @@ static int locks_print(const struct answer *a, struct access *access)
 		status = message_print("\n", 1);
 	if (!status)
 		status = print_threads(a, hists, cmdlines);
+	if (!status)
+		status = locks_print_still(a, access, hists, cmdlines);
 	free(cmdlines);
 	json_decref(hists);
 	return status;
@@ -189,6 +321,8 @@ static int add_waits(struct answer *a)
 				     "wait_begin=common_timestamp,wait_holder=holder,"
 				     "wait_locked_at=locked_at:size=16384");
 	if (!err)
+		err = answer_trigger(a, &wait, "hist:keys=common_pid,holder,lock:size=16384");
+	if (!err)
 		err = answer_trigger(a, &acquired, "hist:keys=common_pid,lock_addr:"
 				     "wait_ns=common_timestamp-$wait_begin:size=16384:"
 				     "onmatch(synthetic.lock_wait).lock_waited(lock_addr,call_site,"
@@ -206,7 +340,7 @@ static int locks_lines(struct answer *a)
 		[PLACE_TIMES] = "hist:keys=at.sym-offset,locked_at.sym-offset,ns.exp=3:size=16384:"
 				"pct=99.0",
 		[BY_THREAD] = "hist:keys=common_pid,holder,lock:vals=ns:longest=ns:"
-			      "onmax($longest).save(at)",
+			      "size=16384:onmax($longest).save(at)",
 	};
 	int err = answer_line_undone(a, "synthetic_events",
 				     "lock_wait u64 lock; pid_t holder; u64 locked_at",
@@ -219,6 +353,10 @@ static int locks_lines(struct answer *a)
 		err = add_waits(a);
 	for (size_t i = 0; !err && i < sizeof(triggers) / sizeof(*triggers); i++)
 		err = answer_trigger(a, &waited, triggers[i]);
+	if (!err)
+		err = words_add(&a->more, begun_file);
+	if (!err)
+		err = words_add(&a->more, failed_file);
 	a->file = strdup(hist_file);
 	return err || !a->file ? message_error("out of memory") : COMMAND_DONE;
 }
@@ -265,13 +403,14 @@ const struct command command_locks = {
 "has it; how often, how long together, on average, at most for 99 % (p99, exact to 9 %),\n"
 "and the longest. By thread: which one waits for which, and for which lock. A wait for a\n"
 "lock that nobody has taken since the counting began is not there, nor one that failed.\n"
-"In a session it counts until Ctrl-C.\n"
+"Threads that wait still at the end, as in a deadlock, are in a third table. In a session\n"
+"it counts until Ctrl-C.\n"
 "\n"
 "      --sort COLUMN       the order: total (default), waits, avg, p99, max ...\n"
 "      --lines N           only the first N lines of each table\n"
 "      --show              print the lines of ftrace that this stands for, and nothing\n"
 "                          else\n"
-"      --plain             the file hist as it is\n"
+"      --plain             the files hist as they are\n"
 "  -s, --session NAME      count in a session that is there\n"
 "      --for SECONDS       with -s: how long\n"
 "  -q, --quiet             no summary of the program's session\n",
