@@ -87,18 +87,49 @@ static void connect_again(const struct answer *a, struct setup_params *params)
 	params->access = client_connect_to(a->command, a->session);
 }
 
-/* Says which probes were not planted, and which processes have none: they count nothing. */
-static void answer_session_probes(struct access *access)
+/* Whether system calls are counted. */
+static bool counts_syscalls(const struct answer *a)
 {
-	char *info, line[512];
+	for (unsigned int i = 0; i < a->lines.nr; i++)
+		if (strstr(a->lines.v[i], "events/syscalls/"))
+			return true;
+	return false;
+}
 
-	if (access_request(access, WIRE_INFO, "", -1, &info) < 0)
+/* The sentences of `tracefuse run` about system calls that are not seen. */
+static void answer_session_syscalls(const struct answer *a, const char *info)
+{
+	static const char about[] = "syscalls: ";
+	char line[512];
+
+	if (!counts_syscalls(a))
 		return;
+	for (unsigned int i = 0; client_info(info, "note", i, line, sizeof(line)); i++)
+		if (!strncmp(line, about, strlen(about)))
+			message_error("%s", line);
+}
+
+/* Says which probes were not planted, and which processes have none: they count nothing. */
+static void answer_session_probes(const char *info)
+{
+	char line[512];
+
 	for (unsigned int i = 0; client_info(info, "probe-refused", i, line, sizeof(line)); i++)
 		message_error("a probe is not there: %s", line);
 	for (unsigned int i = 0; client_info(info, "probes-none", i, line, sizeof(line)); i++)
 		message_error("process %d has no probes: it began before the session's first one "
 			      "was defined", atoi(line));
+}
+
+/* What is not counted. The lines are still there. */
+static void answer_session_say(const struct answer *a, struct access *access)
+{
+	char *info;
+
+	if (access_request(access, WIRE_INFO, "", -1, &info) < 0)
+		return;
+	answer_session_probes(info);
+	answer_session_syscalls(a, info);
 	free(info);
 }
 
@@ -203,7 +234,7 @@ int answer_in_session(struct answer *a)
 	}
 	status = COMMAND_FAILED;
 	if (params.access) {
-		answer_session_probes(params.access);
+		answer_session_say(a, params.access);
 		dropped = answer_session_dropped(params.access);
 		if (dropped > before)
 			message_error("%llu dropped by histograms, which had no room for their "
