@@ -6,6 +6,7 @@
  *     report_program wait FILE     the same again and again, until the file is there
  *     report_program syscalls      7 getppid, 3 close of which 2 fail; 4 getppid in a thread
  *     report_program heap          see make_heap()
+ *     report_program forks         2 blocks; each is freed by main and by a child
  *     report_program locks         2 threads wait for the mutex that main has, at wait_here()
  *     report_program locked        the same, and it ends while they wait
  */
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -110,6 +112,22 @@ static void make_heap(void)
 	keep_none();
 }
 
+/* The child leaves one block of its own. */
+static void fork_heap(void)
+{
+	kept[0] = malloc(1000);
+	kept[1] = malloc(1000);
+	if (!fork()) {
+		free(kept[0]);
+		free(kept[1]);
+		kept[2] = strdup("left");
+		_exit(0);
+	}
+	wait(NULL);
+	free(kept[0]);
+	free(kept[1]);
+}
+
 /* ---- locks ---- */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -194,6 +212,8 @@ int main(int argc, char **argv)
 		make_calls();
 	} else if (argc > 1 && !strcmp(argv[1], "heap")) {
 		make_heap();
+	} else if (argc > 1 && !strcmp(argv[1], "forks")) {
+		fork_heap();
 	} else if (argc > 1 && !strcmp(argv[1], "locks")) {
 		hold_here();
 	} else if (argc > 1 && !strcmp(argv[1], "locked")) {

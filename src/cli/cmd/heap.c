@@ -65,16 +65,36 @@ static int add_place(struct table *t, const struct tally_row *got, const struct 
 	return 0;
 }
 
+/* Adds up a column. What is below 0 counts as 0. -> how much that is */
+static double heap_sum(const struct table *t, unsigned int column, double *sum)
+{
+	double below = 0;
+
+	*sum = 0;
+	for (size_t r = 0; r < t->nr; r++) {
+		const double v = t->rows[r].cell[column].number;
+
+		*sum += v > 0 ? v : 0;
+		below += v < 0 ? -v : 0;
+	}
+	return below;
+}
+
 /* "4 of 18 blocks live still, 4000 of 33280 bytes" */
 static int print_sum(const struct table *t)
 {
-	double sums[COLUMNS] = { 0 };
+	double sums[COLUMNS], twice;
 	char *text;
 	int n, status;
 
-	for (size_t r = 0; r < t->nr; r++)
-		for (unsigned int i = 0; i < COLUMN_FROM; i++)
-			sums[i] += t->rows[r].cell[i].number;
+	heap_sum(t, COLUMN_CALLS, &sums[COLUMN_CALLS]);
+	heap_sum(t, COLUMN_BYTES, &sums[COLUMN_BYTES]);
+	heap_sum(t, COLUMN_LEFT, &sums[COLUMN_LEFT]);
+	twice = heap_sum(t, COLUMN_LIVE, &sums[COLUMN_LIVE]);
+	if (twice)
+		message_error("%.0f blocks were freed again: parent and child of a fork() both "
+			      "free what was allocated before it. What lives still is not exact",
+			      twice);
 	n = asprintf(&text, "%.0f of %.0f blocks live still, %.0f of %.0f bytes\n\n",
 		     sums[COLUMN_LIVE], sums[COLUMN_CALLS], sums[COLUMN_LEFT], sums[COLUMN_BYTES]);
 	if (n < 0)
