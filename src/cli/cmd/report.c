@@ -14,8 +14,10 @@
 #include <string.h>
 
 #include "access/access.h"
+#include "access/wire.h"
 #include "cli/answer/answer.h"
 #include "cli/answer/calls.h"
+#include "cli/client.h"
 #include "cli/draw/table.h"
 
 enum { COLUMN_CALLS, COLUMN_TOTAL, COLUMN_SELF, COLUMN_AVG, COLUMN_P50, COLUMN_P99, COLUMN_MAX,
@@ -73,6 +75,34 @@ static int read_functions(struct table *t, char *text, unsigned long long *dropp
 	return err;
 }
 
+/* "NUMBER DSO[; NUMBER REASON]...": how many functions of it cannot be traced, and why. */
+static void say_sites(const char *value)
+{
+	const char *name = strchr(value, ' '), *why = strchr(value, ';');
+	unsigned long nr = 0;
+
+	if (!name || !why)
+		return;
+	for (const char *at = why; at; at = strchr(at + 1, ';'))
+		nr += strtoul(at + 1, NULL, 10);
+	message_error("%lu %s of %.*s cannot be traced, and %s not in the table:%s", nr,
+		      nr == 1 ? "function" : "functions", (int)(why - name - 1), name + 1,
+		      nr == 1 ? "is" : "are", why + 1);
+}
+
+/* Which functions are not in the table, though all were asked for. */
+static void report_say_refused(const struct answer *a, struct access *access)
+{
+	char *info, value[1024];
+
+	if (a->words.nr || a->quiet || a->every > 0 ||
+	    access_request(access, WIRE_INFO, "", -1, &info) < 0)
+		return;
+	for (unsigned int i = 0; client_info(info, "sites", i, value, sizeof(value)); i++)
+		say_sites(value);
+	free(info);
+}
+
 static int report_print(const struct answer *a, struct access *access)
 {
 	struct table t = { .columns = columns, .nr_columns = COLUMNS };
@@ -95,6 +125,7 @@ static int report_print(const struct answer *a, struct access *access)
 	if (!t.nr)
 		message_error("no function was called that can be traced (see `tracefuse list "
 			      "PROGRAM`)");
+	report_say_refused(a, access);
 	return answer_table_print(a, &t, "total");
 }
 
@@ -276,8 +307,9 @@ const struct command command_report = {
 "median (p50), the time that 99 % of the calls do not exceed (p99), and the longest one.\n"
 "It counts all functions of the program, or those that match: 'parse_*', 'ns::Table::*',\n"
 "'*:mod:libz.so*'. A percentile is exact to 9 %. The calls of a function that calls\n"
-"itself are in its total more than once. In a session it counts until Ctrl-C. Of a\n"
-"recording it takes the calls of function_graph.\n"
+"itself are in its total more than once. How many functions cannot be traced is said.\n"
+"In a session it counts until Ctrl-C. Of a recording it takes the calls of\n"
+"function_graph.\n"
 "\n"
 "      --sort COLUMN       the order: total (default), self, calls, avg, p99, max ...\n"
 "      --lines N           only the first N functions\n"
