@@ -140,10 +140,21 @@ static ssize_t far_read(struct access_file *file, char *buf, size_t size, off_t 
 	return ret ? torn(file->access, ret) : answer.result;
 }
 
+/* How much one request takes: of a longer text whole lines, as each request is parsed by itself. */
+static uint32_t far_part(const char *buf, size_t size)
+{
+	const char *end;
+
+	if (size <= WIRE_MAX)
+		return (uint32_t)size;
+	end = memrchr(buf, '\n', WIRE_MAX);
+	return end ? (uint32_t)(end - buf) + 1 : WIRE_MAX;
+}
+
 static ssize_t far_write(struct access_file *file, const char *buf, size_t size)
 {
 	struct wire_request rq = {
-		.size = size < WIRE_MAX ? (uint32_t)size : WIRE_MAX,
+		.size = far_part(buf, size),
 		.op = WIRE_WRITE, .handle = ((struct far_file *)file)->handle,
 	};
 	struct wire_answer answer;
