@@ -26,6 +26,7 @@ struct limited {
 	bool		write;
 	size_t		taken;		/* bytes read so far */
 	bool		cut;
+	bool		refused;	/* for want of --write */
 };
 
 struct limited_file {
@@ -43,6 +44,12 @@ static struct access_file *to_of(struct access_file *f)
 	return ((struct limited_file *)f)->to;
 }
 
+static int refuse_write(struct limited *l)
+{
+	l->refused = true;
+	return -EROFS;
+}
+
 /* To read a pipe, or the raw snapshot, takes its records away. */
 static bool is_refused(const struct limited *l, const char *path, int flags)
 {
@@ -57,7 +64,7 @@ static int limited_open(struct access *a, const char *path, int flags, struct ac
 	int ret;
 
 	if (is_refused(l, path, flags))
-		return -EROFS;
+		return refuse_write(l);
 	f = calloc(1, sizeof(*f));
 	ret = f ? l->to->ops->open(l->to, path, flags | O_NONBLOCK, &f->to) : -ENOMEM;
 	if (ret < 0) {
@@ -116,14 +123,14 @@ static int limited_mkdir(struct access *a, const char *path)
 {
 	struct limited *l = limited_of(a);
 
-	return l->write ? l->to->ops->mkdir(l->to, path) : -EROFS;
+	return l->write ? l->to->ops->mkdir(l->to, path) : refuse_write(l);
 }
 
 static int limited_rmdir(struct access *a, const char *path)
 {
 	struct limited *l = limited_of(a);
 
-	return l->write ? l->to->ops->rmdir(l->to, path) : -EROFS;
+	return l->write ? l->to->ops->rmdir(l->to, path) : refuse_write(l);
 }
 
 static int limited_pend(struct access *a, const char *path, bool truncates, const char *text,
@@ -131,7 +138,7 @@ static int limited_pend(struct access *a, const char *path, bool truncates, cons
 {
 	struct limited *l = limited_of(a);
 
-	return l->write ? access_pend(l->to, path, truncates, text, len) : -EROFS;
+	return l->write ? access_pend(l->to, path, truncates, text, len) : refuse_write(l);
 }
 
 static const struct access_ops limited_ops = {
@@ -171,7 +178,7 @@ static int command_run(struct limited *l, const char *text, size_t len, struct p
 	/* Nothing was run: the lines have an error, or need a real shell. */
 	if (failed < 0 && failed != -ENOMEM)
 		failed = 1;
-	if (failed && !l->write)
+	if (l->refused)
 		fputs("The page may only read: start `tracefuse web --write` to change "
 		      "settings.\n", err->file);
 	return failed;
