@@ -15,11 +15,11 @@ static bool is_absent(const struct instance *inst, const struct event *e)
 
 static int print_enabled(struct tree_file *f, FILE *out)
 {
-	fprintf(out, "%u\n", f->tree->model->ftrace->profile);
+	fprintf(out, "%d\n", f->tree->model->ftrace->profile != FTRACE_PROFILE_OFF);
 	return 0;
 }
 
-/* Any number but 0 is on, as in the kernel. Of these, 2 is on with details. */
+/* Any number but 0 is on, and read as 1, as in the kernel. Of these, 2 is on with details. */
 static ssize_t write_enabled(struct tree_file *f, const char *buf, size_t size)
 {
 	uint64_t v;

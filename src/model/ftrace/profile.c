@@ -570,7 +570,7 @@ static const struct profile_spread *spread_find(const struct profile_spreads *s,
 		else
 			high = at;
 	}
-	return s->v + low;
+	return s->nr ? s->v + low : NULL;
 }
 
 /* The end of the range that this part of the calls does not exceed. */
@@ -578,7 +578,7 @@ static uint64_t percentile(const struct profile_spreads *s, const struct profile
 			   unsigned int percent)
 {
 	const struct profile_spread *first = spread_find(s, t->func), *at;
-	const struct profile_spread *end = s->v + s->nr;
+	const struct profile_spread *end = s->nr ? s->v + s->nr : NULL;
 	uint64_t all = 0, seen = 0, low, high = 0;
 
 	for (at = first; at < end && at->func == t->func; at++)
