@@ -13,6 +13,7 @@
 #   make install    below PREFIX (/usr/local), DESTDIR before it
 #   make uninstall
 #   make deb        Debian packages, in build/deb
+#   make deb-check  makes, installs, uses and removes them in an overlay of this machine (as root)
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -85,8 +86,12 @@ clean:
 
 FORCE:
 
-.PHONY: deb all demo check bench stress soak judges servers fuzz install uninstall clean FORCE
+.PHONY: deb deb-check all demo check bench stress soak judges servers fuzz install uninstall clean \
+	FORCE
 
 # The sources are copied, so that nothing but build/ changes.
 deb:
 	@tools/make-deb
+
+deb-check:
+	@tools/check-deb

@@ -21,6 +21,7 @@ MANY = os.path.join(HERE, 'probe_many')
 TRACEFS = '/sys/kernel/tracing'
 ROUNDS = 3
 MANY_NR = 10000
+SINGLE_NR = 300
 DEFINED = f"echo 'p:probed {PROGRAM}:probed n=%di:s64' > uprobe_events\n"
 RETURN = f"echo 'r:probed {PROGRAM}:probed v=$retval:s64' > uprobe_events\n"
 ENABLE = 'echo 1 > events/uprobes/probed/enable\n'
@@ -88,8 +89,15 @@ def kernel(plain):
         write(events, f'-:{group}/probed\n')
 
 
+def server_time(pid):
+    """How long it has run, in ms."""
+    with open(f'/proc/{pid}/schedstat') as f:
+        return int(f.read().split()[0]) / 1e6
+
+
 def many_in(mount):
-    """Until 10,000 probes are on: defined and enabled; enabled again. In ms."""
+    """Until 10,000 probes are on: defined and enabled; enabled again. In ms. And what one write
+    costs the server that enables one probe beside the others."""
     lines = ''.join(f'p:many/p{i} {MANY}:many_{i}\n' for i in range(MANY_NR))
     again = []
     write(f'{mount}/uprobe_events', f'p:one/p {MANY}:many_0\n')
@@ -102,10 +110,18 @@ def many_in(mount):
                                   check=True).stdout
             program = re.search(r'process (\d+) \(probe_many\)', text)
             time.sleep(0.01)
+        server = re.search(r'^many: server (\d+)', text, re.M)[1]
         begin = time.monotonic()
         write(f'{mount}/uprobe_events', lines)
         write(f'{mount}/events/many/enable', '1')
         first = time.monotonic() - begin
+        # The last of so many: one write for each probe.
+        for i in range(SINGLE_NR):
+            write(f'{mount}/events/many/p{i}/enable', '0')
+        begin = server_time(server)
+        for i in range(SINGLE_NR):
+            write(f'{mount}/events/many/p{i}/enable', '1')
+        single = (server_time(server) - begin) / SINGLE_NR
         for _ in range(2 * ROUNDS):
             write(f'{mount}/events/many/enable', '0')
             begin = time.monotonic()
@@ -117,7 +133,7 @@ def many_in(mount):
         else:
             run.kill()
         run.wait()
-    return first * 1e3, min(again) * 1e3
+    return first * 1e3, min(again) * 1e3, single
 
 
 def many():
@@ -125,9 +141,10 @@ def many():
     if made.returncode:
         return
     try:
-        first, again = many_in(made.stdout.split()[-1])
+        first, again, single = many_in(made.stdout.split()[-1])
         print(f'10,000 probes: on the first time, ms\t{first:.1f}')
         print(f'10,000 probes: on again, ms\t{again:.1f}')
+        print(f'10,000 probes: one write for each, server time, ms\t{single:.3f}')
     finally:
         subprocess.run([TRACEFUSE, 'sessions', '--end', 'many'], capture_output=True)
 

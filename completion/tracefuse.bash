@@ -57,9 +57,11 @@ _tracefuse() {
 	sessions) options="--clean --end" ;;
 	list) options="--verbose --summary --session" ;;
 	cat) options="--session --json --draw" ;;
-	hist) options="--session --for --if --values --sort --show --plain --quiet" ;;
+	hist) options="--session --for --every --if --values --sort --show --plain --quiet" ;;
 	top) options="--session --for --every --sort --lines --show --plain --quiet" ;;
-	report | syscalls | heap | locks)
+	report) options="--session --for --sort --lines --graph --depth --min --buffer-size --show --plain \
+		--quiet" ;;
+	syscalls | heap | locks)
 		options="--session --for --sort --lines --show --plain --quiet" ;;
 	latency) options="--session --for --if --by --over --output --before --keep --event \
 		--buffer-size --show --plain --quiet" ;;

@@ -520,6 +520,8 @@ AGENT_API bool agent_filtered(void);
  * Whether the agent may ask for the thread's scheduling and user: a sandbox may kill it for that.
  */
 AGENT_API bool agent_may_ask(void);
+/* Whether the kernel may be asked to copy memory of the program that may not be there. */
+AGENT_API bool agent_may_read(void);
 
 /*
  * The alternate stack that handlers of this thread run on now; size 0: none. signal.c sets it. It

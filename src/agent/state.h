@@ -99,6 +99,7 @@ struct agent {
 	_Atomic bool	filtered;
 	/* A filter from before the program's start does not permit what agent_may_ask() is for. */
 	bool		asks_not;
+	bool		reads_not;	/* nor process_vm_readv() */
 	bool		starting;	/* attach_start() runs: the program does not yet */
 	bool		late;		/* attached by tf_attach(): the program has run before */
 	bool		all_said;	/* HELLO is all: there are no static events and no sites */

@@ -29,14 +29,14 @@ static bool stays(const struct event *e)
 	return !e->dynamic && !e->late;
 }
 
+/*
+ * Only the oldest event is looked at: there may be thousands of probes. If a command made it, the
+ * kernel looks the system up each time, also where another event stays.
+ */
 static bool system_stays(const struct system *sys)
 {
-	struct event *e;
-
-	list_each(e, &sys->events, node)
-		if (stays(e))
-			return true;
-	return false;
+	return !list_empty(&sys->events) &&
+	       stays(list_entry(sys->events.next, struct event, node));
 }
 
 /* The part of the path below an instance; the path itself at the top. */

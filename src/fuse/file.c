@@ -19,9 +19,11 @@
 
 #include "fuse/state.h"
 #include "model/model.h"
+#include "session/session.h"
 #include "tracefs/tree.h"
 
 enum { FOLLOW_AHEAD = 1 << 30 };	/* more than `tail -f` reads at a time */
+enum { AHEAD_MS = 10 };		/* P3 of raw.c */
 
 static struct open_file *fuse_file_of(const struct fuse_file_info *fi)
 {
@@ -99,14 +101,6 @@ static void wait_for_events(struct mount_point *m, const struct read_wait *read)
 	fuse_req_interrupt_func(req, wait_interrupted, w);
 }
 
-static void reply_read(fuse_req_t req, const char *buf, ssize_t ret)
-{
-	if (ret < 0)
-		fuse_reply_err(req, (int)-ret);
-	else
-		fuse_reply_buf(req, buf, (size_t)ret);
-}
-
 /*
  * A reader that seeks back to the start sees the file as it is now, as with the kernel's seq files.
  * `tail -f trace` depends on that.
@@ -122,12 +116,33 @@ static void read_from_start(struct mount_point *m, struct open_file *f, fuse_ino
 	f->file = fresh;
 }
 
-static ssize_t read_file(const struct read_wait *r, char *buf)
+/* -EAGAIN, -EINPROGRESS: there is no answer yet, and none was sent. */
+static int read_text(const struct read_wait *r)
 {
-	if (!r->file->pages)
-		return tree_read(r->file->file, buf, r->size, r->off);
-	return r->page_cache ? raw_read_whole(r->file, buf, r->size, r->off)
-			     : raw_read(r->file, buf, r->size, r->off);
+	char *buf = malloc(r->size);
+	const ssize_t ret = buf ? tree_read(r->file->file, buf, r->size, r->off) : -ENOMEM;
+
+	r->file->end = ret == 0 ? r->off : -1;
+	if (ret >= 0)
+		fuse_reply_buf(r->req, buf, (size_t)ret);
+	free(buf);
+	return ret < 0 ? (int)ret : 0;
+}
+
+static int read_pages(const struct read_wait *r)
+{
+	struct raw_answer answer;
+	const int ret = r->page_cache ? raw_read_whole(r->file, &answer, r->size, r->off)
+				      : raw_read(r->file, &answer, r->size, r->off);
+
+	if (!ret)
+		fuse_reply_iov(r->req, answer.parts, answer.nr);
+	return ret;
+}
+
+static int read_answer(const struct read_wait *r)
+{
+	return r->file->pages ? read_pages(r) : read_text(r);
 }
 
 static void fuse_on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
@@ -135,40 +150,35 @@ static void fuse_on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 {
 	struct open_file *f = fuse_file_of(fi);
 	/* Only the page cache reads without a lock owner. */
-	const struct read_wait read = { .req = req, .file = f, .size = size, .off = off,
-					.page_cache = f->pages && !fi->lock_owner };
-	char *buf = malloc(size);
-	ssize_t ret;
+	struct read_wait read = { .req = req, .file = f, .size = size, .off = off,
+				  .page_cache = f->pages && !fi->lock_owner };
+	int ret;
 
 	if (off == 0 && f->was_read && !f->pages)
 		read_from_start(mount_of(req), f, ino);
 	f->was_read = true;
-	ret = buf ? read_file(&read, buf) : -ENOMEM;
-	f->end = ret == 0 ? off : -1;
+	ret = read_answer(&read);
 	/* Each read brings the flags of that moment, so fcntl(F_SETFL) has an effect. */
-	if (ret == -EINPROGRESS ||
-	    (ret == -EAGAIN && !(fi->flags & O_NONBLOCK) && !(read.page_cache && size > RAW_PAGE)))
+	if (ret == -EINPROGRESS || (ret == -EAGAIN && !(fi->flags & O_NONBLOCK))) {
+		if (read.page_cache && size > RAW_PAGE)
+			read.until = session_now_ms() + AHEAD_MS;
 		wait_for_events(mount_of(req), &read);
-	else
-		reply_read(req, buf, ret);
-	free(buf);
+	} else if (ret) {
+		fuse_reply_err(req, -ret);
+	}
 }
 
 bool read_wait_retry(struct read_wait *w)
 {
-	char *buf = malloc(w->size);
-	ssize_t ret = buf ? read_file(w, buf) : -ENOMEM;
+	int ret = read_answer(w);
 
 	if ((ret == -EAGAIN || ret == -EINPROGRESS) && w->interrupted)
 		ret = -EINTR;
-	if (ret == -EAGAIN || ret == -EINPROGRESS) {
-		free(buf);
+	if (ret == -EINPROGRESS ||
+	    (ret == -EAGAIN && (!w->until || session_now_ms() < w->until)))
 		return false;
-	}
-	w->file->end = ret == 0 ? w->off : -1;
-	fuse_req_interrupt_func(w->req, NULL, NULL);
-	reply_read(w->req, buf, ret);
-	free(buf);
+	if (ret)
+		fuse_reply_err(w->req, -ret);
 	list_del(&w->node);
 	free(w);
 	return true;

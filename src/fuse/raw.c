@@ -11,8 +11,9 @@
  *   P2  A page cache belongs to a node. So each lookup makes a node: what one reader took is not
  *       in the cache of the next one, whose offsets begin at 0 as well.
  *   P3  A short answer would set the file's size. So an answer to the page cache is whole. A
- *       request of several pages is the kernel's read-ahead, which may fail: it does not wait.
- *       Then each page is asked for alone.
+ *       request of several pages is the kernel's read-ahead. It waits a few milliseconds for all of
+ *       them, and fails then. After that each page is asked for alone, which costs as much as
+ *       the read-ahead. Without the wait, a reader that keeps up would get single pages only.
  *   P4  Offsets count the bytes that this reader took. The kernel may drop a page before splice has
  *       used it, and ask for it again: the last pages are kept.
  */
@@ -27,7 +28,8 @@ enum { KEPT = 64 };
 
 struct raw_page {
 	char		*bytes;
-	size_t		size;
+	size_t		room;
+	size_t		size;		/* of it in use */
 	off_t		at;		/* the offset of its first byte */
 };
 
@@ -56,17 +58,24 @@ static int take_page(struct open_file *f)
 	struct raw_pages *p = f->pages;
 	struct raw_page *page = &p->kept[p->nr % KEPT];
 	const size_t size = tree_raw_size(f->file);
-	char *bytes = realloc(page->bytes, size);
+	char *bytes = page->bytes;
 	ssize_t n;
 
-	if (!bytes)
-		return -ENOMEM;
-	page->bytes = bytes;
 	page->size = 0;
+	if (page->room < size) {
+		/* The kernel's copy takes fewer of its pages if they begin where these do. */
+		bytes = aligned_alloc(RAW_PAGE, size);
+		if (!bytes)
+			return -ENOMEM;
+		free(page->bytes);
+		page->bytes = bytes;
+		page->room = size;
+	}
 	n = tree_read(f->file, bytes, size, 0);
 	if (n <= 0)
 		return (int)n;
-	*page = (struct raw_page){ .bytes = bytes, .size = (size_t)n, .at = p->end };
+	page->size = (size_t)n;
+	page->at = p->end;
 	p->nr++;
 	p->end += n;
 	return 1;
@@ -84,32 +93,31 @@ static const struct raw_page *page_of(const struct raw_pages *p, off_t off)
 	return NULL;
 }
 
-/* The bytes at `off` that one page has, at most `size`; 0: none. */
-static size_t copy_from(const struct raw_pages *p, char *buf, size_t size, off_t off)
+/* The bytes at `off` that one page has, at most `size`. Its length is 0: none. */
+static struct iovec raw_bytes(const struct raw_pages *p, size_t size, off_t off)
 {
 	const struct raw_page *page = page_of(p, off);
 	size_t n;
 
 	if (!page)
-		return 0;
+		return (struct iovec){ 0 };
 	n = (size_t)(page->at + (off_t)page->size - off);
-	if (n > size)
-		n = size;
-	memcpy(buf, page->bytes + (off - page->at), n);
-	return n;
+	return (struct iovec){ page->bytes + (off - page->at), n < size ? n : size };
 }
 
-ssize_t raw_read(struct open_file *f, char *buf, size_t size, off_t off)
+int raw_read(struct open_file *f, struct raw_answer *out, size_t size, off_t off)
 {
 	int rc;
 
 	f->pages->ahead &= off < f->pages->end;
 	if (off == f->pages->end) {
 		rc = take_page(f);
-		if (rc <= 0)
+		if (rc < 0)
 			return rc;
 	}
-	return (ssize_t)copy_from(f->pages, buf, size, off);
+	out->parts[0] = raw_bytes(f->pages, size, off);
+	out->nr = out->parts[0].iov_len ? 1 : 0;
+	return 0;
 }
 
 /* Whether the bytes are there or full sub-buffers of them. */
@@ -121,28 +129,33 @@ static bool has_whole(const struct open_file *f, size_t size, off_t off)
 	       (missing <= 0 || tree_raw_unread(f->file) >= (uint64_t)missing);
 }
 
-ssize_t raw_read_whole(struct open_file *f, char *buf, size_t size, off_t off)
+int raw_read_whole(struct open_file *f, struct raw_answer *out, size_t size, off_t off)
 {
 	size_t n = 0;
 	int rc;
 
 	f->pages->ahead &= off < f->pages->end;
+	out->nr = 0;
 	if (!has_whole(f, size, off))
 		return -EAGAIN;		/* P1, P3 */
-	while (n < size) {
-		size_t some = copy_from(f->pages, buf + n, size - n, off + (off_t)n);
+	while (n < size && out->nr < RAW_PARTS) {
+		const struct iovec some = raw_bytes(f->pages, size - n, off + (off_t)n);
 
-		n += some;
-		if (some)
+		if (some.iov_len) {
+			out->parts[out->nr++] = some;
+			n += some.iov_len;
 			continue;
+		}
 		if (off + (off_t)n != f->pages->end)
 			return -EAGAIN;		/* it is not kept */
 		rc = take_page(f);
 		if (rc <= 0)
 			return rc ? rc : -EAGAIN;
 	}
+	if (n < size)
+		return -EAGAIN;
 	f->pages->ahead = size > RAW_PAGE;
-	return (ssize_t)n;
+	return 0;
 }
 
 bool raw_ahead(const struct raw_pages *p)

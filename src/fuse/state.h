@@ -16,6 +16,7 @@
 
 #define FUSE_USE_VERSION 314
 #include <fuse3/fuse_lowlevel.h>
+#include <sys/uio.h>
 
 #include "server/state.h"
 
@@ -42,8 +43,19 @@ struct raw_pages;
 
 /* The size of an open trace_pipe_raw (P1). */
 #define RAW_SIZE ((off_t)1 << 62)
-/* The kernel's page, and how many bytes it may ask for before splice wants them. */
-enum { RAW_PAGE = 4096, RAW_AHEAD = 16 * RAW_PAGE };
+/*
+ * The kernel's page, and how many bytes it may ask for before splice wants them: as many as the
+ * kernel's read-ahead allows.
+ */
+enum { RAW_PAGE = 4096, RAW_AHEAD = 32 * RAW_PAGE };
+/* An answer has parts of at most so many pages; the first one may be cut. */
+enum { RAW_PARTS = RAW_AHEAD / RAW_PAGE + 1 };
+
+/* What a READ gets, in the memory of struct raw_pages. */
+struct raw_answer {
+	struct iovec	parts[RAW_PARTS];
+	int		nr;		/* 0: the end */
+};
 
 struct open_file {
 	struct list_head node;		/* in mount_point.files */
@@ -65,6 +77,8 @@ struct read_wait {
 	size_t		size;
 	off_t		off;
 	bool		page_cache;	/* for splice(2): trace_pipe_raw only */
+	/* P3: when a read-ahead fails, in ms of the monotonic clock; 0: it waits for its answer */
+	int64_t		until;
 	/* Set inside libfuse's dispatch; the loop then answers the read */
 	bool		interrupted;
 };
@@ -104,10 +118,13 @@ void fuse_on_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t 
 /* raw.c */
 struct raw_pages *raw_pages_create(void);
 void raw_pages_destroy(struct raw_pages *p);
-/* What a read(2) gets: the rest of a sub-buffer; -EAGAIN: there is none yet. */
-ssize_t raw_read(struct open_file *f, char *buf, size_t size, off_t off);
+/*
+ * What a read(2) gets: the rest of a sub-buffer; -EAGAIN: there is none yet. 0: *out is valid until
+ * the next call.
+ */
+int raw_read(struct open_file *f, struct raw_answer *out, size_t size, off_t off);
 /* What the page cache gets: all `size` bytes, or -EAGAIN. */
-ssize_t raw_read_whole(struct open_file *f, char *buf, size_t size, off_t off);
+int raw_read_whole(struct open_file *f, struct raw_answer *out, size_t size, off_t off);
 /* Whether a splice may succeed without a READ. `p` may be NULL. */
 bool raw_ahead(const struct raw_pages *p);
 

@@ -176,3 +176,25 @@ void terminal_control(const char *text)
 	fflush(stderr);
 	terminal_write_all(STDERR_FILENO, text, strlen(text));
 }
+
+bool terminal_print_colours(const char *text, size_t n)
+{
+	const char *end = text + n;
+
+	while (text < end) {
+		const char *colour = memchr(text, '\033', (size_t)(end - text));
+		const char *next = colour ? memchr(colour, 'm', (size_t)(end - colour)) : NULL;
+		const size_t plain = (size_t)((next ? colour : end) - text);
+
+		if (fwrite(text, 1, plain, stdout) != plain)
+			return false;
+		if (!next)
+			break;
+		next++;
+		if (fflush(stdout) ||
+		    !terminal_write_all(STDOUT_FILENO, colour, (size_t)(next - colour)))
+			return false;
+		text = next;
+	}
+	return true;
+}

@@ -9,6 +9,7 @@
 #ifndef TRACEFUSE_HOST_TERMINAL_H
 #define TRACEFUSE_HOST_TERMINAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Call it once, before anything is printed. */
@@ -16,6 +17,12 @@ void terminal_guard(void);
 
 /* Writes a control sequence of tracefuse itself to stderr. */
 void terminal_control(const char *text);
+
+/*
+ * Prints to stdout a text with colours, "\033[...m", which are all tracefuse's own: what comes from
+ * elsewhere has no control characters any more. False: it cannot be written.
+ */
+bool terminal_print_colours(const char *text, size_t n);
 
 /* The state of a text that is written piece by piece. */
 struct terminal_text {

@@ -245,6 +245,11 @@ struct config_header {
 	 */
 	_Atomic uint32_t probes;
 	/*
+	 * 0: the records of sys_enter_X are those of Linux 6.12. Otherwise 1 + the most bytes that
+	 * they have of each text of the program's memory (syscall_user_buf_size). Never 0 again.
+	 */
+	_Atomic uint32_t call_texts;
+	/*
 	 * The hits of probes that programs plant: an event is number id % LAYOUT_HITS_ROW of part
 	 * id / LAYOUT_HITS_ROW. A part has a row for each CPU, and one for threads that know no
 	 * CPU. It is made with its first probe and stays. 0: there is none.
@@ -679,8 +684,9 @@ enum probe_point_flags {
 };
 
 /*
- * A process finds a file among its own by its identity and size, or without an identity by device
- * and inode. The points are sorted by `at`; those of one place are in the order of definition.
+ * Some of the points of a file: a file with many has several of these. A process finds the file
+ * among its own by its identity and size, or without an identity by device and inode. The points
+ * are sorted by `at`; those of one place are together, in the order of definition.
  */
 struct probe_file {
 	uint64_t	device, inode;	/* as stat() of the server has them; inode 0: not known */
@@ -688,10 +694,11 @@ struct probe_file {
 	uint8_t		id[24];		/* the build-id */
 	uint32_t	id_len;		/* 0: none */
 	uint32_t	nr;
+	uint32_t	number;		/* of the file, while it has points: for site_refused */
+	uint32_t	pad;
 	struct probe_point points[];
 };
 
-/* A file keeps its number while it has points; 0 in between: none has this number. */
 struct probe_table {
 	uint32_t	nr;
 	uint32_t	pad;
@@ -756,7 +763,7 @@ struct site_answer {
 	uint32_t	nr_probes_refused;	/* points in its files that cannot be planted */
 	struct site_refused {
 		uint64_t	at;
-		uint32_t	file;		/* number in the probe_table */
+		uint32_t	file;		/* probe_file.number */
 		uint32_t	why;		/* enum code_why */
 	} probe_refused[PROBE_REFUSALS];	/* the first ones */
 	/* The DSOs with sites that the process has now: a bit each, by number */

@@ -73,6 +73,7 @@ int model_create(struct session *s, struct model **out)
 static void event_free(struct event *e)
 {
 	fields_free(e->fields, e->nr_fields);
+	fields_free(e->old_fields, e->nr_old_fields);
 	free(e->name);
 	free(e->format);
 	free(e);
@@ -230,6 +231,16 @@ struct event *model_event_by_id(struct model *m, unsigned int id)
 	return id < LAYOUT_MAX_EVENTS ? m->by_id[id] : NULL;
 }
 
+void model_probes_stale(struct event *e)
+{
+	struct model *m = e->model;
+
+	if (m->nr_stale_events == MODEL_STALE_EVENTS)
+		m->probes_stale = true;
+	else
+		m->stale_events[m->nr_stale_events++] = e->id;
+}
+
 static struct system *system_make(struct model *m, const char *name)
 {
 	struct system *sys = model_find_system(m, name);
@@ -376,6 +387,8 @@ static int model_add_new_event(struct model *m, const char *system, const char *
 		m->first_dynamic = e->id + 1u;
 	if (e->id > m->last_boot_id && !strcmp(system, "maple_tree"))
 		m->last_boot_id = e->id;
+	if (!strcmp(e->name, "sys_enter_openat") && strstr(e->format, " __filename_val;"))
+		m->calls_have_texts = true;
 	*out = e;
 	return 0;
 }

@@ -72,6 +72,9 @@ struct event {
 	/* Parsed from the format at the first use: event_fields() */
 	unsigned int		nr_fields;
 	struct field		*fields;	/* the common fields first */
+	/* Those of the format before, which filters and triggers may refer to; NULL: none */
+	struct field		*old_fields;
+	unsigned int		nr_old_fields;
 	char			*format;	/* text of the file `format` */
 	/* Of system ftrace: it has no enable, filter and trigger (but ftrace:print has trigger) */
 	bool			internal;
@@ -234,6 +237,8 @@ struct restored {
 };
 
 enum { MODEL_BUFFER = 1408 * 1024 };	/* bytes for each CPU, as in the kernel */
+/* Events whose probes changed since programs were told; after more, all are looked at. */
+enum { MODEL_STALE_EVENTS = 64 };
 enum { MODEL_MERGE_DELAY_MS = 100 };	/* R28, if nothing else is asked */
 
 struct model {
@@ -294,6 +299,10 @@ struct model {
 	 * have other probes to plant
 	 */
 	bool			probes_stale;
+	/* The same of these events alone: model_probes_stale() */
+	uint16_t		stale_events[MODEL_STALE_EVENTS];
+	unsigned int		nr_stale_events;
+	uint64_t		nr_places_made;		/* probe_place.order */
 	/*
 	 * Called at the end of a command. Returns when running programs have carried it out, or
 	 * after a limit. NULL: there are no programs
@@ -303,7 +312,15 @@ struct model {
 	void			(*step)(void *arg);
 	/* The parameters of a program's function; NULL: not known. NULL itself: no programs */
 	const struct parameters	*(*parameters)(void *arg, uint64_t func);
-	void			*catch_up_arg;		/* the argument of all four */
+	/*
+	 * Writes syscall_user_buf_size: the records of sys_enter_X get that many bytes of each
+	 * text. Their formats are those of Linux 6.19 from then on. 0, -ENOMEM. NULL: no programs
+	 */
+	int			(*set_call_texts)(void *arg, uint32_t bytes);
+	uint32_t		call_texts;	/* what was written last; 0: no texts */
+	/* sys_enter_openat has a text, so system calls are printed as Linux does since 6.19 */
+	bool			calls_have_texts;
+	void			*catch_up_arg;		/* the argument of all five */
 	const struct kernel_hooks *kernel;	/* NULL: no event is of the running kernel */
 	/* The running kernel is a source, or will be again when the session is restored */
 	bool			has_kernel;
@@ -312,6 +329,9 @@ struct model {
 	 * A source's thread reads it
 	 */
 	_Atomic uint32_t	staging;
+	uint64_t		staging_saved;	/* R4 */
+	/* What the next server has to know of the kernel's events (sources/live/book.c). 0: none */
+	config_ref		live_book;
 	unsigned int		merge_delay_ms;	/* merged triggers run at most so much later */
 	/* `run --function`: the functions of the running kernel are not the session's */
 	bool			without_kernel_functions;
@@ -404,6 +424,8 @@ void system_put(struct system *sys);
 struct system *model_find_system(struct model *m, const char *name);
 struct event *model_find_event(struct model *m, const char *system, const char *name);
 struct event *model_event_by_id(struct model *m, unsigned int id);
+/* Running programs may have other probes of this event to plant. */
+void model_probes_stale(struct event *e);
 /* A command makes the event, or has made it its own; off: no longer. */
 void event_set_dynamic(struct event *e, bool on);
 
@@ -486,10 +508,15 @@ struct instance *instance_find(struct model *m, const char *name);
  * it. 0, -ENOMEM, -ENOSPC
  */
 int instance_make_staging(struct model *m);
+/* R4: the staged hits of a server that died. 0, or -errno: there are none to take over */
+int instance_restore_staging(struct model *m, const struct restored *r);
+/* The running kernel is no source any more. */
+void instance_drop_staging(struct model *m);
 /* What merged triggers make has rings of its own: only so are its times in order. 0, -ENOMEM */
 int model_merged_rings(struct model *m);
 /* Bytes of its ring, for each CPU and each of programs and the kernel */
 enum { STAGING_BYTES = 4 << 20 };
+#define STAGING_SAVED "#staging"
 
 /* Saves the text last written to a file of the instance, for the next server (R4). */
 int instance_save(struct instance *inst, enum setting what, const char *path, const char *text);

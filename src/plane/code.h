@@ -208,6 +208,7 @@ enum op_kind {
 			  the key's load op and field offset; imm, arg, flags: as in OP_REF_TAKE;
 			  on_true: the other hist's variable, on_false: our own; len: 1: OP_USECS */
 	/* From here on to OP_HIST_KEY1 the ops are fold_act()'s: see op_is_act(). */
+	OP_RAISE,	   /* pop; sum[off] is at least that ^ imm: a minimum or a maximum */
 	/* Variables that are a text or a stack */
 	OP_VAR_SET_STRING, /* len: the number of its block */
 	OP_VAR_SET_STACK,  /* len: the number of its block; size: enum stack_kind */
@@ -346,7 +347,7 @@ void hist_fold_keys(const struct plane *p, const struct code *code, struct slot 
 /* Of code that is not one op: whether fold_act() runs it. */
 static inline bool op_is_act(const struct op *op)
 {
-	return op->kind >= OP_VAR_SET_STRING;
+	return op->kind >= OP_RAISE;
 }
 
 static inline bool code_is_keys(const struct code *code)

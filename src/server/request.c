@@ -149,6 +149,8 @@ static void print_info(struct server *srv, FILE *out)
 		programs_print(srv->programs, out);
 	if (srv->live)
 		live_print(srv->live, out);
+	else
+		live_print_gone(srv->model, out);
 	if (srv->model->ftrace && ftrace_profile_dropped(srv->model->ftrace))
 		fprintf(out, "profile-dropped %llu\n",
 			(unsigned long long)ftrace_profile_dropped(srv->model->ftrace));
@@ -189,7 +191,7 @@ static int keep_kernel(struct server *srv, const char *asked)
 		m->merge_delay_ms = (unsigned int)strtoul(asked, NULL, 10);
 	snprintf(text, sizeof(text), "%u%s", m->merge_delay_ms,
 		 m->without_kernel_functions ? WIRE_KERNEL_PROGRAMS : "");
-	return saved_replace(m, m->top, SERVER_LIVE, text, NULL, 0, &srv->live_saved);
+	return saved_replace(m, m->top, SERVER_LIVE, text, &m->live_book, 1, &srv->live_saved);
 }
 
 /* Once for a session. A recording's has its own order of time. */

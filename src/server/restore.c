@@ -15,6 +15,7 @@
 #include "server/server.h"
 #include "model/model.h"
 #include "session/session.h"
+#include "sources/live/live.h"
 #include "sources/program/programs.h"
 #include "sources/recording/source.h"
 #include "tracefs/tree.h"
@@ -54,8 +55,11 @@ static int restore_boot(struct restoring *r, const char *text)
 
 static int restore_live(struct restoring *r, const char *text)
 {
+	const struct restored o = model_restored(r->model, NULL, SERVER_LIVE, NULL);
+
 	r->live = true;
 	r->live_saved = r->model->restored.id;
+	live_book_restore(r->model, restored_ref(&o, 0));
 	r->model->has_kernel = true;
 	r->model->merge_delay_ms = (unsigned int)strtoul(text, NULL, 10);
 	r->model->without_kernel_functions = strstr(text, WIRE_KERNEL_PROGRAMS);

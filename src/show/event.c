@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "model/dynamic/eprobe.h"
+#include "model/dynamic/events.h"
 #include "model/dynamic/place.h"
 #include "show/state.h"
 
@@ -54,6 +55,11 @@ static void enter_text(struct show *s, const struct show_event *e, const struct 
 	const struct field *f;
 	unsigned int nr, i;
 	bool first = true;
+
+	if (s->model->calls_have_texts) {
+		show_call(s, e, r);
+		return;
+	}
 
 	syscall_name(s, e, strlen("sys_enter_"));
 	text_putc(&s->text, '(');
@@ -206,9 +212,20 @@ static void synthetic_text(struct show *s, const struct show_event *e, const str
 
 /* ---- probes: at[] is __probe_ip, or __probe_ret_ip and __probe_func, or __probe_type ---- */
 
-static void probe_ip(struct show *s, uint64_t ip, bool offset)
+/* Whether the addresses are printed as symbols: a kprobe's, also where programs are the kernel. */
+static bool probe_is_kernels(const struct show_event *e, uint64_t ip)
 {
-	if (ip >> 63) {
+	const struct dynamic_event *made = e->event->made;
+
+	if (made)
+		return made->kind == &kprobe_kind;
+	/* Recorded: only the name of the system tells what the probe of a program was. */
+	return ip >> 63 || !strcmp(e->event->system->name, "kprobes");
+}
+
+static void probe_ip(struct show *s, const struct show_event *e, uint64_t ip, bool offset)
+{
+	if (probe_is_kernels(e, ip)) {
 		show_ip(s, ip, offset);
 		return;
 	}
@@ -233,7 +250,7 @@ static void probe_text(struct show *s, const struct show_event *e, const struct 
 {
 	named(s, e);
 	text_putc(&s->text, '(');
-	probe_ip(s, record_load(r, e->at[0], 8), true);
+	probe_ip(s, e, record_load(r, e->at[0], 8), true);
 	probe_end(s, e, r);
 }
 
@@ -242,9 +259,9 @@ static void return_probe_text(struct show *s, const struct show_event *e,
 {
 	named(s, e);
 	text_putc(&s->text, '(');
-	probe_ip(s, record_load(r, e->at[0], 8), true);
+	probe_ip(s, e, record_load(r, e->at[0], 8), true);
 	text_put(&s->text, " <- ", 4);
-	probe_ip(s, record_load(r, e->at[1], 8), false);
+	probe_ip(s, e, record_load(r, e->at[1], 8), false);
 	probe_end(s, e, r);
 }
 

@@ -121,6 +121,10 @@ void show_events_trim(struct show *s);
 /* Prints as with option fields. */
 void show_fields(struct show *s, const struct show_event *e, const struct show_record *r);
 
+/* ---- call.c ---- */
+/* Prints a record of sys_enter_X as Linux does since 6.19. */
+void show_call(struct show *s, const struct show_event *e, const struct show_record *r);
+
 /* ---- eprobe.c ---- */
 /* Prints a record of an event probe of this session. */
 void show_eprobe(struct show *s, const struct show_event *e, const struct show_record *r);

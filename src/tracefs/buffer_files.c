@@ -295,6 +295,10 @@ static ssize_t read_raw_of(struct tree_file *f, int snapshot, char *buf, size_t 
 	uint32_t subbuf = f->at.inst->subbuf_size;
 	int rc;
 
+	if (f->pending_off >= f->pending_len && size >= subbuf) {
+		rc = buffer ? ring_consume_page(f->consumer, buffer, buf, subbuf) : 0;
+		return rc > 0 ? (ssize_t)subbuf : rc ? rc : snapshot ? 0 : -EAGAIN;
+	}
 	if (f->pending_off >= f->pending_len) {
 		/* buffer_subbuf_size_kb may have changed since. */
 		char *page = realloc(f->pending, subbuf);

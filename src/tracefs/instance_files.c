@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/providers/table.h"
 #include "model/cmdlines.h"
 #include "model/errlog.h"
 #include "model/event/set.h"
@@ -219,6 +220,32 @@ static ssize_t write_percent(struct tree_file *f, const char *buf, size_t size)
 		snprintf(text, sizeof(text), "%u", (unsigned int)v);
 		err = instance_save(f->at.inst, SETTING_BUFFER_PERCENT, "buffer_percent", text);
 	}
+	return taken(err, size);
+}
+
+/* ---- syscall_user_buf_size: one value for all instances ---- */
+
+static bool no_call_texts(const struct instance *inst, const struct event *e)
+{
+	return !inst->model->set_call_texts;
+}
+
+static int print_call_texts(struct tree_file *f, FILE *out)
+{
+	fprintf(out, "%u\n", f->tree->model->call_texts);
+	return 0;
+}
+
+/* As in the kernel, a larger number is its limit. */
+static ssize_t write_call_texts(struct tree_file *f, const char *buf, size_t size)
+{
+	struct model *m = f->tree->model;
+	uint64_t v;
+	int err = text_to_u64_len(buf, size, 10, &v);
+
+	if (!err)
+		err = m->set_call_texts(m->catch_up_arg, v < PROVIDER_TEXT_MAX
+							 ? (uint32_t)v : PROVIDER_TEXT_MAX);
 	return taken(err, size);
 }
 
@@ -537,6 +564,9 @@ const struct file_kind instance_kinds[] = {
 	  .open = open_event_pid,
 	  .print = print_event_pid,
 	  .write = write_event_pid },
+	/* Of Linux 6.19: not listed, as 6.12 has no such file. */
+	{ .name = "syscall_user_buf_size", .mode = 0640, .absent = no_call_texts,
+	  .print = print_call_texts, .write = write_call_texts, .hidden = true },
 	{ .name = "timestamp_mode", .mode = 0440, .print = print_timestamp_mode },
 	{ .name = "trace_clock",
 	  .mode = 0640,

@@ -398,6 +398,8 @@ static void make_synth(struct source *s)
 
 static void make_code(struct source *s)
 {
+	struct op *op;
+
 	for (unsigned int n = 1 + next(s, 4); n; n--)
 		make_key(s);
 	for (unsigned int n = next(s, 4); n; n--)
@@ -405,6 +407,12 @@ static void make_code(struct source *s)
 	emit(s, OP_FIND);
 	if (next(s, 2))
 		emit(s, OP_ELT_COMM)->off = NR_VARS;
+	if (next(s, 4) == 0) {
+		make_value(s);
+		op = emit(s, OP_RAISE);
+		op->off = 1;
+		op->imm = next(s, 2) ? ~0ull : 0;
+	}
 	for (unsigned int n = next(s, 10); n && s->code->nr_ops < OPS_MAX - 60; n--)
 		make_variable(s);
 	for (unsigned int n = next(s, 8); n; n--)

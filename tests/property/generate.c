@@ -82,8 +82,10 @@ static void random_vals(struct random *r, struct rule *t)
 	for (unsigned int n = random_below(r, VALS_MAX); n; n--) {
 		enum operand f = number_field(r);
 
-		if (!has_field(t, f))
-			t->vals[t->nr_vals++] = f;
+		if (has_field(t, f))
+			continue;
+		t->kept[t->nr_vals] = one_in(r, 2) ? KEPT_SUM : random_below(r, KEPT_AVG + 1);
+		t->vals[t->nr_vals++] = f;
 	}
 }
 

@@ -357,6 +357,41 @@ static void act(struct expected *w, const struct rule *t, struct entry *e, const
 	}
 }
 
+static bool signed_field(const struct script *s, enum operand f)
+{
+	if (f >= F_SYN && f < F_HITCOUNT)
+		return !strcmp(argument_type(s, &s->syn[f - F_SYN]), "int");
+	return f == F_X || f == F_OWN || f == F_PID;
+}
+
+static int three_way(uint64_t a, uint64_t b, bool is_signed)
+{
+	if (is_signed)
+		return (int64_t)a < (int64_t)b ? -1 : (int64_t)a > (int64_t)b;
+	return a < b ? -1 : a > b;
+}
+
+/* `e->hits` counts this hit already. */
+static void keep(const struct script *s, const struct rule *t, struct entry *e, unsigned int val,
+		 uint64_t v)
+{
+	const int order = three_way(v, e->sums[val], signed_field(s, t->vals[val]));
+
+	if (t->kept[val] == KEPT_SUM || t->kept[val] == KEPT_AVG)
+		e->sums[val] += v;
+	else if (e->hits == 1 || (t->kept[val] == KEPT_MIN ? order < 0 : order > 0))
+		e->sums[val] = v;
+}
+
+static uint64_t kept_value(const struct script *s, const struct rule *t, const struct entry *e,
+			   unsigned int val)
+{
+	if (t->kept[val] != KEPT_AVG)
+		return e->sums[val];
+	return signed_field(s, t->vals[val]) ? (uint64_t)((int64_t)e->sums[val] / (int64_t)e->hits)
+					     : e->sums[val] / e->hits;
+}
+
 static void hit_trigger(struct expected *w, int index, const struct moment *m)
 {
 	const struct rule *t = &w->s->triggers[index];
@@ -375,7 +410,7 @@ static void hit_trigger(struct expected *w, int index, const struct moment *m)
 		return;
 	e->hits++;
 	for (unsigned int i = 0; i < t->nr_vals; i++)
-		e->sums[i] += number_of(m, t->vals[i]);
+		keep(w->s, t, e, i, number_of(m, t->vals[i]));
 	for (unsigned int i = 0; i < t->nr_vars; i++) {
 		const struct var *v = &t->vars[i];
 
@@ -415,20 +450,6 @@ struct sorting {
 	const struct rule *t;
 };
 
-static int three_way(uint64_t a, uint64_t b, bool is_signed)
-{
-	if (is_signed)
-		return (int64_t)a < (int64_t)b ? -1 : (int64_t)a > (int64_t)b;
-	return a < b ? -1 : a > b;
-}
-
-static bool signed_field(const struct script *s, enum operand f)
-{
-	if (f >= F_SYN && f < F_HITCOUNT)
-		return !strcmp(argument_type(s, &s->syn[f - F_SYN]), "int");
-	return f == F_X || f == F_OWN || f == F_PID;
-}
-
 static int compare_entries(const void *a, const void *b, void *arg)
 {
 	const struct entry *x = a, *y = b;
@@ -442,7 +463,10 @@ static int compare_entries(const void *a, const void *b, void *arg)
 		if (s->hitcount)
 			c = three_way(x->hits, y->hits, false);
 		else if (!s->is_key)
-			c = three_way(x->sums[s->index], y->sums[s->index], false);
+			c = three_way(kept_value(how->s, how->t, x, s->index),
+				      kept_value(how->s, how->t, y, s->index),
+				      how->t->kept[s->index] != KEPT_SUM &&
+				      signed_field(how->s, how->t->vals[s->index]));
 		else if (is_text(how->s, how->t->keys[s->index].field))
 			c = strcmp(x->keys[s->index].text, y->keys[s->index].text);
 		else
@@ -498,6 +522,19 @@ static void print_tracked(const struct script *s, const struct rule *t, const st
 	}
 }
 
+static void print_kept(const struct script *s, const struct rule *t, const struct entry *e,
+		       unsigned int val, FILE *out)
+{
+	static const char *const words[] = { "", " (min)", " (max)", " (avg)" };
+	const uint64_t v = kept_value(s, t, e, val);
+
+	fprintf(out, "  %s%s: ", field_name(s, t->event, t->vals[val]), words[t->kept[val]]);
+	if (t->kept[val] != KEPT_SUM && signed_field(s, t->vals[val]))
+		fprintf(out, "%10" PRId64, (int64_t)v);
+	else
+		fprintf(out, "%10" PRIu64, v);
+}
+
 static void print_entry(const struct script *s, const struct rule *t, const struct entry *e,
 			FILE *out)
 {
@@ -506,7 +543,7 @@ static void print_entry(const struct script *s, const struct rule *t, const stru
 		print_key_value(s, t, i, e, out);
 	fprintf(out, " } hitcount: %10" PRIu64, e->hits);
 	for (unsigned int i = 0; i < t->nr_vals; i++)
-		fprintf(out, "  %s: %10" PRIu64, field_name(s, t->event, t->vals[i]), e->sums[i]);
+		print_kept(s, t, e, i, out);
 	print_tracked(s, t, e, out);
 	fputc('\n', out);
 }

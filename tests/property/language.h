@@ -102,12 +102,16 @@ struct condition {
 	int64_t		other;		/* uu > other */
 };
 
+/* What a value keeps of all hits of an entry. */
+enum kept { KEPT_SUM, KEPT_MIN, KEPT_MAX, KEPT_AVG };
+
 struct rule {
 	int		event;
 	bool		hidden;		/* an action made it */
 	struct key	keys[KEYS_MAX];
 	unsigned int	nr_keys;
 	enum operand	vals[VALS_MAX];
+	enum kept	kept[VALS_MAX];
 	unsigned int	nr_vals;
 	struct var	vars[VARS_MAX];
 	unsigned int	nr_vars;

@@ -146,6 +146,14 @@ static void add_condition(struct random *r, struct event *e, char *text, size_t 
 	}
 }
 
+static void add_val(struct random *r, struct event *e, char *text, size_t size)
+{
+	static const char *const kept[] = { "", ".min", ".max", ".avg" };
+	const struct field *f = random_field(r, e);
+
+	add(text, size, ":vals=", f->name, f->kind == FIELD_OTHER ? kept[random_below(r, 4)] : "");
+}
+
 static void random_hist(struct random *r, struct event *e, char *text, size_t size)
 {
 	static const char *const sizes[] = { ":size=128", ":size=256", ":size=512", ":size=4096" };
@@ -155,7 +163,7 @@ static void random_hist(struct random *r, struct event *e, char *text, size_t si
 	for (unsigned int i = 0; i < keys; i++)
 		add_key(r, e, text, size, i ? "," : "");
 	if (one_in(r, 2))
-		add(text, size, ":vals=", random_field(r, e)->name, "");
+		add_val(r, e, text, size);
 	if (one_in(r, 12))
 		add(text, size, ":ts=common_timestamp", "", "");
 	if (one_in(r, 3))

@@ -100,6 +100,13 @@ static void print_var(const struct script *s, const struct rule *t, const struct
 	fputs(v->expr.negated ? ")" : "", out);
 }
 
+static void print_val(const struct script *s, const struct rule *t, unsigned int val, FILE *out)
+{
+	static const char *const kept[] = { "", ".min", ".max", ".avg" };
+
+	fprintf(out, "%s%s", field_name(s, t->event, t->vals[val]), kept[t->kept[val]]);
+}
+
 static void print_sort(const struct script *s, const struct rule *t, bool canonical, FILE *out)
 {
 	if (!t->nr_sort && canonical)
@@ -111,7 +118,7 @@ static void print_sort(const struct script *s, const struct rule *t, bool canoni
 		if (sort->hitcount)
 			fputs("hitcount", out);
 		else if (!sort->is_key)
-			fputs(field_name(s, t->event, t->vals[sort->index]), out);
+			print_val(s, t, sort->index, out);
 		else if (canonical)
 			print_key(s, t, &t->keys[sort->index], out);
 		else
@@ -182,9 +189,10 @@ void print_command(const struct script *s, const struct rule *t, bool canonical,
 	}
 	if (canonical || t->nr_vals)
 		fprintf(out, ":vals=%s", canonical ? "hitcount" : "");
-	for (unsigned int i = 0; i < t->nr_vals; i++)
-		fprintf(out, "%s%s", canonical || i ? "," : "",
-			field_name(s, t->event, t->vals[i]));
+	for (unsigned int i = 0; i < t->nr_vals; i++) {
+		fputs(canonical || i ? "," : "", out);
+		print_val(s, t, i, out);
+	}
 	for (unsigned int i = 0; i < t->nr_vars; i++)
 		print_var(s, t, &t->vars[i], canonical && i, out);
 	print_sort(s, t, canonical, out);

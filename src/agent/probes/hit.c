@@ -39,7 +39,7 @@ static uint32_t copy_asked(void *to, uint64_t from, uint32_t size)
 	const struct iovec here = { to, size }, there = { (void *)from, size };
 	long n;
 
-	if (sites_quiet())
+	if (!agent_may_read())
 		return 0;
 	n = agent_syscall(SYS_process_vm_readv, agent_syscall(SYS_getpid), &here, 1, &there, 1, 0);
 	return is_error(n) ? 0 : (uint32_t)n;

@@ -600,7 +600,7 @@ static enum code_why place_want(struct probe_object *o, const struct probe_point
 	return CODE_GOOD;
 }
 
-static void file_want(struct probe_object *o, const struct probe_file *f, uint32_t number)
+static void file_want(struct probe_object *o, const struct probe_file *f)
 {
 	for (uint32_t i = 0, nr; i < f->nr; i += nr) {
 		enum code_why why;
@@ -609,7 +609,7 @@ static void file_want(struct probe_object *o, const struct probe_file *f, uint32
 		why = place_want(o, &f->points[i], nr);
 		for (uint32_t k = 0; k < nr; k++) {
 			if (why || !counter_want(o, f->points[i + k].counter))
-				point_refuse(f->points[i + k].at, number,
+				point_refuse(f->points[i + k].at, f->number,
 					     why ? why : CODE_TOO_FAR);
 		}
 	}
@@ -634,7 +634,7 @@ static void table_want(const struct probe_table *table)
 
 		for (unsigned int k = 0; f && k < probes.nr_objects; k++)
 			if (object_is(&probes.objects[k], f))
-				file_want(&probes.objects[k], f, i);
+				file_want(&probes.objects[k], f);
 	}
 }
 

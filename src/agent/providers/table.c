@@ -210,14 +210,14 @@ unsigned int provider_count(void)
 	return provider_kernel() + KERNEL_EVENTS;
 }
 
-void provider_event(unsigned int nr, struct provider_event *e)
+void provider_event(unsigned int nr, bool texts, struct provider_event *e)
 {
 	if (nr < PROVIDER_SIGNAL_GENERATE)
 		*e = own[nr];
 	else if (nr < PROVIDER_SYSCALLS)
 		*e = provider_signal[nr - PROVIDER_SIGNAL_GENERATE];
 	else if (nr < provider_kernel())
-		syscall_provider_event(nr - PROVIDER_SYSCALLS, e);
+		syscall_provider_event(nr - PROVIDER_SYSCALLS, texts, e);
 	else
 		*e = kernel[nr - provider_kernel()];
 }
@@ -262,7 +262,7 @@ static void text_field(struct text *t, const struct provider_field *f)
 	text_add(t, ";\n");
 }
 
-unsigned int provider_body(unsigned int nr, char *out, unsigned int size)
+unsigned int provider_body(unsigned int nr, bool texts, char *out, unsigned int size)
 {
 	static const struct provider_field common[] = {
 		FIELD(record_common, type, "unsigned short common_type", 0),
@@ -273,7 +273,7 @@ unsigned int provider_body(unsigned int nr, char *out, unsigned int size)
 	struct text t = { out, size, 0 };
 	struct provider_event e;
 
-	provider_event(nr, &e);
+	provider_event(nr, texts, &e);
 	for (unsigned int i = 0; i < 4; i++)
 		text_field(&t, &common[i]);
 	text_add(&t, "\n");
@@ -303,21 +303,26 @@ static uint64_t hash_text(uint64_t h, const char *s)
 	return hash_bytes(h, s, strlen(s) + 1);
 }
 
+static uint64_t hash_event(uint64_t h, unsigned int nr, bool texts)
+{
+	struct provider_event e;
+
+	provider_event(nr, texts, &e);
+	h = hash_text(h, e.system);
+	h = hash_text(h, e.name);
+	h = hash_text(h, e.print);
+	for (unsigned int i = 0; i < PROVIDER_FIELDS && e.fields[i].decl; i++) {
+		h = hash_text(h, e.fields[i].decl);
+		h = hash_bytes(h, &e.fields[i].offset, 3);
+	}
+	return h;
+}
+
 uint64_t provider_table_version(void)
 {
 	uint64_t h = 0xcbf29ce484222325ull;
 
-	for (unsigned int nr = 0; nr < provider_count(); nr++) {
-		struct provider_event e;
-
-		provider_event(nr, &e);
-		h = hash_text(h, e.system);
-		h = hash_text(h, e.name);
-		h = hash_text(h, e.print);
-		for (unsigned int i = 0; i < PROVIDER_FIELDS && e.fields[i].decl; i++) {
-			h = hash_text(h, e.fields[i].decl);
-			h = hash_bytes(h, &e.fields[i].offset, 3);
-		}
-	}
+	for (unsigned int nr = 0; nr < provider_count(); nr++)
+		h = hash_event(hash_event(h, nr, false), nr, true);
 	return h ? h : 1;	/* 0 means "no providers" */
 }

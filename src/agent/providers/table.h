@@ -11,9 +11,13 @@
 #ifndef TRACEFUSE_AGENT_PROVIDERS_TABLE_H
 #define TRACEFUSE_AGENT_PROVIDERS_TABLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-enum { PROVIDER_FIELDS = 8 };
+enum {
+	PROVIDER_FIELDS	= 10,
+	PROVIDER_TEXT_MAX = 165,	/* bytes of a text of a system call: the kernel's limit */
+};
 
 /*
  * Numbers in the table. System calls: PROVIDER_SYSCALLS + 2 * n and the next
@@ -60,7 +64,7 @@ extern const char *const provider_names[];
 /* The parts of the table in other files: signal/table.c, syscalls/table.c. */
 extern const struct provider_event provider_signal[PROVIDER_SYSCALLS - PROVIDER_SIGNAL_GENERATE];
 unsigned int syscall_provider_count(void);
-void syscall_provider_event(unsigned int nr, struct provider_event *e);
+void syscall_provider_event(unsigned int nr, bool texts, struct provider_event *e);
 
 /* Number of the first event that has one of the kernel's names. */
 static inline unsigned int provider_kernel(void)
@@ -70,13 +74,16 @@ static inline unsigned int provider_kernel(void)
 
 /* Number of events; the last two systems (--kernel-names) come last. */
 unsigned int provider_count(void);
-/* Fills in *e. If its texts were made (syscalls), they are valid until the next call. */
-void provider_event(unsigned int nr, struct provider_event *e);
+/*
+ * Fills in *e. If its texts were made (syscalls), they are valid until the next call. texts: as
+ * since Linux 6.19, sys_enter_X has the texts that arguments point to (syscall_user_buf_size).
+ */
+void provider_event(unsigned int nr, bool texts, struct provider_event *e);
 /*
  * The text of the format file behind the line "format:", for struct attach_definition. -> bytes
  * without the 0
  */
-unsigned int provider_body(unsigned int nr, char *out, unsigned int size);
+unsigned int provider_body(unsigned int nr, bool texts, char *out, unsigned int size);
 uint64_t provider_table_version(void);
 
 #endif

@@ -253,6 +253,11 @@ bool agent_may_ask(void)
 	return !agent_restricted() && !agent_filtered() && !agent.asks_not;
 }
 
+bool agent_may_read(void)
+{
+	return !agent_restricted() && !agent_filtered() && !agent.reads_not;
+}
+
 bool agent_may_look(void)
 {
 	/* Relaxed: as above. */
@@ -279,8 +284,10 @@ int32_t agent_own_tid(void)
 
 /* ---- A filter that was there before the program ---- */
 
-/* ask: also the calls that agent_may_ask() permits. */
-static _Noreturn void try_calls(bool ask)
+/* What a child tries: the calls that each program needs, those behind agent_may_ask(), all. */
+enum tried { TRY_NEEDED, TRY_ASKING, TRY_READING };
+
+static _Noreturn void try_calls(enum tried tried)
 {
 	uint64_t all = 0;
 	char room[512];
@@ -312,7 +319,9 @@ static _Noreturn void try_calls(bool ask)
 	agent_syscall(SYS_nanosleep, 0, 0);
 	agent_syscall(SYS_tgkill, -1, -1, 0);
 	agent_syscall(SYS_readlinkat, -1, "", room, 0);
-	if (ask) {
+	if (tried == TRY_READING)
+		agent_syscall(SYS_process_vm_readv, agent_syscall(SYS_getpid), 0, 0, 0, 0, 0);
+	if (tried >= TRY_ASKING) {
 		agent_syscall(SYS_pread64, -1, room, 0, 0);
 		agent_syscall(SYS_fgetxattr, -1, "", 0, 0);
 		agent_syscall(SYS_faccessat, -1, "", 0);
@@ -327,7 +336,7 @@ static _Noreturn void try_calls(bool ask)
 		agent_syscall(SYS_exit_group, 0);
 }
 
-static bool survives(bool ask)
+static bool survives(enum tried tried)
 {
 	int status = 0;
 	long pid, n;
@@ -335,7 +344,7 @@ static bool survives(bool ask)
 	/* Without a signal at its end: the program does not know of the child. */
 	pid = agent_syscall(SYS_clone, 0, 0, 0, 0, 0);
 	if (!pid)
-		try_calls(ask);
+		try_calls(tried);
 	do
 		n = pid < 0 ? pid : agent_syscall(SYS_wait4, pid, &status, __WALL, 0);
 	while (n == -EINTR);
@@ -344,8 +353,12 @@ static bool survives(bool ask)
 
 bool sandbox_permits(void)
 {
-	if (agent_syscall(SYS_prctl, PR_GET_SECCOMP) != SECCOMP_MODE_FILTER || survives(true))
+	if (agent_syscall(SYS_prctl, PR_GET_SECCOMP) != SECCOMP_MODE_FILTER ||
+	    survives(TRY_READING))
+		return true;
+	agent.reads_not = true;
+	if (survives(TRY_ASKING))
 		return true;
 	agent.asks_not = true;
-	return survives(false);
+	return survives(TRY_NEEDED);
 }

@@ -29,6 +29,25 @@ static int read_lines(struct answer *a)
 	return COMMAND_DONE;
 }
 
+int answer_time(const struct answer *a, const char *option, const char *text, uint64_t *out)
+{
+	static const struct {
+		const char	*name;
+		double		ns;
+	} units[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
+	char *end;
+	const double v = strtod(text, &end);
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+		if (end > text && !strcmp(end, units[i].name) && v * units[i].ns >= 1 &&
+		    v * units[i].ns < 1e18) {
+			*out = (uint64_t)(v * units[i].ns);
+			return COMMAND_DONE;
+		}
+	return command_usage(a->command, "%s %s: a time is written 2ms, 500us or 1.5s", option,
+			     text);
+}
+
 int answer_option(struct answer *a, int opt, char **argv)
 {
 	switch (opt) {
@@ -264,7 +283,8 @@ int answer_table_print(const struct answer *a, struct table *t, const char *sort
 	FILE *out = text_memory_open(&text, &size);
 	int err = out ? 0 : -ENOMEM, status;
 
-	table_sort(t, (unsigned int)table_column(t, a->sort ? a->sort : sort));
+	if (a->sort || sort)
+		table_sort(t, (unsigned int)table_column(t, a->sort ? a->sort : sort));
 	if (out) {
 		err = table_print(t, a->nr_lines, out);
 		err = fclose(out) ? -ENOMEM : err;

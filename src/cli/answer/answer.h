@@ -14,6 +14,7 @@
 #define TRACEFUSE_CLI_ANSWER_ANSWER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "cli/asked.h"
 #include "cli/command.h"
@@ -40,6 +41,8 @@ struct answer {
 	struct words	run_options;	/* for `tracefuse run`, besides */
 	/* Prints the answer from the files. An exit status. NULL: the histogram is drawn */
 	int		(*print)(const struct answer *a, struct access *access);
+	/* With -s and `every`: prints what came since the last call. NULL: print, in its place */
+	int		(*print_next)(const struct answer *a, struct access *access);
 	/* With -s: whether the lines may be set up there. An exit status. NULL: they may */
 	int		(*may)(const struct answer *a, struct access *access);
 	/* Of a table (--sort, --lines) */
@@ -47,6 +50,7 @@ struct answer {
 	unsigned int	nr_lines;	/* 0: all */
 	const struct flight_asked *flight; /* NULL: no flight recorder */
 	double		every;		/* seconds from print to print; 0: once, at the end */
+	const void	*own;		/* what only the command knows */
 };
 
 /* The options that all such commands have. */
@@ -76,6 +80,8 @@ enum {
 
 /* Notes the program behind "--". -> the number of arguments before it, for getopt_long() */
 int answer_begin(struct answer *a, int argc, char **argv);
+/* The argument of an option: "2ms", in ns. An exit status. */
+int answer_time(const struct answer *a, const char *option, const char *text, uint64_t *out);
 /*
  * Handles an option; then the arguments: words, and recordings (files that exist). These return an
  * exit status.
@@ -103,7 +109,10 @@ int answer_trigger(struct answer *a, const struct answer_event *e, const char *t
 
 /* Whether --sort names one of the columns. An exit status. */
 int answer_table_check(const struct answer *a, const struct table *t);
-/* Sorts by --sort or by the column `sort`, prints and frees the table. An exit status. */
+/*
+ * Sorts by --sort or by the column `sort`, prints and frees the table. Both NULL: it has its order.
+ * An exit status.
+ */
 int answer_table_print(const struct answer *a, struct table *t, const char *sort);
 
 /* Shows or runs all of it. An exit status; for a program, this may not return. */

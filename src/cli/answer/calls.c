@@ -45,34 +45,36 @@ static struct thread *thread_get(struct calls *c, long pid)
 	return t;
 }
 
-static int call_begins(struct thread *t)
+static int call_begins(void *arg, long pid, const char *name)
 {
-	if (array_room(&t->below, t->depth + 1, sizeof(*t->below)))
+	struct thread *t = thread_get(arg, pid);
+
+	(void)name;
+	if (!t || array_room(&t->below, t->depth + 1, sizeof(*t->below)))
 		return -ENOMEM;
 	t->below[++t->depth] = 0;
 	return 0;
 }
 
-/* `below`: of the calls that it has made. */
-static int call_add(struct calls *c, struct thread *t, const char *name, double ns, double below)
+/* The begin of the outermost one may not be in the recording: then all before was below it. */
+static int call_ends(void *arg, long pid, const char *name, double ns)
 {
-	if (array_room(&c->v, c->nr, sizeof(*c->v)))
+	struct calls *c = arg;
+	struct thread *t = thread_get(c, pid);
+	double below;
+
+	if (!t || array_room(&c->v, c->nr, sizeof(*c->v)))
 		return -ENOMEM;
+	below = t->below[t->depth];
+	t->below[t->depth] = 0;
+	if (t->depth)
+		t->depth--;
 	c->v[c->nr++] = (struct call){ name, ns, below < ns ? ns - below : 0 };
 	t->below[t->depth] += ns;
 	return 0;
 }
 
-/* The begin of the outermost one may not be in the recording: then all before was below it. */
-static int call_ends(struct calls *c, struct thread *t, const char *name, double ns)
-{
-	const double below = t->below[t->depth];
-
-	t->below[t->depth] = 0;
-	if (t->depth)
-		t->depth--;
-	return call_add(c, t, name, ns, below);
-}
+/* ---- the text ---- */
 
 /* Ends the text at the last part of that kind. NULL: there is none. */
 static char *cut_last(char *text, const char *end)
@@ -87,23 +89,27 @@ static char *cut_last(char *text, const char *end)
 }
 
 /* What is behind the second bar. A comment is no call. */
-static int read_function(struct calls *c, struct thread *t, char *text, double ns)
+static int read_function(const struct calls_reader *r, long pid, char *text, double ns)
 {
+	int ret;
+
 	text += strspn(text, " ");
 	if (!strncmp(text, "} /* ", 5))
-		return cut_last(text + 5, " */") ? call_ends(c, t, text + 5, ns) : 0;
+		return cut_last(text + 5, " */") ? r->ends(r->arg, pid, text + 5, ns) : 0;
 	if (!strncmp(text, "/*", 2))
 		return 0;
 	if (cut_last(text, "() {"))
-		return call_begins(t);
-	return cut_last(text, "();") ? call_add(c, t, text, ns, 0) : 0;
+		return r->begins(r->arg, pid, text);
+	if (!cut_last(text, "();"))
+		return 0;
+	ret = r->begins(r->arg, pid, text);
+	return ret ? ret : r->ends(r->arg, pid, text, ns);
 }
 
 /* "comm-pid | duration us | function" */
-static int read_call(struct calls *c, char *line)
+static int read_call(const struct calls_reader *r, char *line)
 {
 	char *time = strchr(line, '|'), *function = time ? strchr(time + 1, '|') : NULL, *pid;
-	struct thread *t;
 
 	if (!function || *line == '#')
 		return 0;
@@ -111,9 +117,21 @@ static int read_call(struct calls *c, char *line)
 	pid = strrchr(line, '-');
 	if (!pid)
 		return 0;
-	t = thread_get(c, strtol(pid + 1, NULL, 10));
-	return t ? read_function(c, t, function + 1, strtod(time + 1, NULL) * 1000) : -ENOMEM;
+	return read_function(r, strtol(pid + 1, NULL, 10), function + 1,
+			     strtod(time + 1, NULL) * 1000);
 }
+
+int calls_read(char *text, const struct calls_reader *r)
+{
+	char *line;
+	int ret = 0;
+
+	while (!ret && (line = strsep(&text, "\n")))
+		ret = read_call(r, line);
+	return ret;
+}
+
+/* ---- the sums ---- */
 
 static int compare_calls(const void *a, const void *b)
 {
@@ -156,11 +174,10 @@ static int sums_each(const struct calls *c, int (*fn)(void *arg, const struct ca
 int calls_each(char *text, int (*fn)(void *arg, const struct calls_sum *sum), void *arg)
 {
 	struct calls c = { 0 };
-	char *line;
-	int ret = 0;
+	const struct calls_reader reader = { .begins = call_begins, .ends = call_ends,
+					     .arg = &c };
+	int ret = calls_read(text, &reader);
 
-	while (!ret && (line = strsep(&text, "\n")))
-		ret = read_call(&c, line);
 	if (!ret && c.nr)
 		qsort(c.v, c.nr, sizeof(*c.v), compare_calls);
 	if (!ret)

@@ -12,6 +12,19 @@
 
 #include <stddef.h>
 
+/*
+ * What happens in the text, call by call. The begin of an outer call may be missing, and the end
+ * of any. The names are in the text. What these return, other than 0, ends the reading.
+ */
+struct calls_reader {
+	int		(*begins)(void *arg, long pid, const char *name);
+	int		(*ends)(void *arg, long pid, const char *name, double ns);
+	void		*arg;
+};
+
+/* Reads the text, which it changes. 0, or what a function of the reader returned. */
+int calls_read(char *text, const struct calls_reader *r);
+
 /* All calls of one function that have returned; times in ns. */
 struct calls_sum {
 	const char	*name;		/* in the text */

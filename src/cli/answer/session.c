@@ -187,6 +187,13 @@ static int refresh_print(const struct answer *a, const struct refresh *r, struct
 	return message_flush() ? COMMAND_FAILED : status;
 }
 
+static int answer_print_next(const struct answer *a, struct access *access)
+{
+	const int status = a->print_next(a, access);
+
+	return message_flush() ? COMMAND_FAILED : status;
+}
+
 /* Until it is to end. The last print is the caller's. An exit status. */
 static int answer_refresh(const struct answer *a, struct setup_params *params, const sigset_t *ends,
 			  const struct timespec *limit)
@@ -195,8 +202,9 @@ static int answer_refresh(const struct answer *a, struct setup_params *params, c
 	int status = refresh_begin(&r, ends, (double)limit->tv_sec + (double)limit->tv_nsec / 1e9);
 
 	while (!status && refresh_wait(&r, a->every))
-		status = refresh_print(a, &r, params->access);
-	if (!status)
+		status = a->print_next && !a->plain ? answer_print_next(a, params->access) :
+						      refresh_print(a, &r, params->access);
+	if (!status && (!a->print_next || a->plain))
 		refresh_clear(&r);
 	refresh_end(&r);
 	return status;

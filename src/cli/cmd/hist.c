@@ -1,23 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /* hist.c - `tracefuse hist`: counts an event by its fields, in one line */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "access/access.h"
 #include "cli/answer/answer.h"
+#include "cli/draw/heat.h"
+#include "host/terminal.h"
 #include "model/text_memory.h"
 
 struct hist_asked {
 	struct answer	answer;
 	const char	*values, *sort;		/* NULL: not given */
 	struct answer_event event;
+	uint64_t	every;		/* ns; 0: no heat map */
+	struct heat	heat;
 };
 
-enum { OPT_VALUES = ANSWER_OWN, OPT_SORT };
+enum { OPT_VALUES = ANSWER_OWN, OPT_SORT, OPT_EVERY };
+
+/* Entries of a histogram by time, and the least time of a row in a session. */
+enum { HEAT_SIZE = 65536, HEAT_LEAST_MS = 50 };
 
 static const struct option long_options[] = {
 	ANSWER_OPTIONS,
 	{ "values", required_argument, NULL, OPT_VALUES },
 	{ "sort", required_argument, NULL, OPT_SORT },
+	{ "every", required_argument, NULL, OPT_EVERY },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -30,6 +41,8 @@ static int hist_option(struct hist_asked *h, int opt, char **argv)
 	case OPT_SORT:
 		h->sort = optarg;
 		return COMMAND_DONE;
+	case OPT_EVERY:
+		return answer_time(&h->answer, "--every", optarg, &h->every);
 	default:
 		return answer_option(&h->answer, opt, argv);
 	}
@@ -45,7 +58,13 @@ static char *trigger_text(const struct hist_asked *h)
 
 	if (!out)
 		return NULL;
-	fprintf(out, "hist:keys=%s", a->words.nr > 1 ? a->words.v[1] : "common_pid.execname");
+	fputs("hist:keys=", out);
+	/* In a session rows are what came since the last one; else time is a key. */
+	if (h->every && !a->session)
+		fprintf(out, "common_timestamp.buckets=%llu,", (unsigned long long)h->every);
+	fputs(a->words.nr > 1 ? a->words.v[1] : "common_pid.execname", out);
+	if (h->every && !a->session)
+		fprintf(out, ":size=%d", HEAT_SIZE);
 	if (h->values)
 		fprintf(out, ":vals=%s", h->values);
 	if (h->sort)
@@ -67,6 +86,75 @@ static int hist_lines(struct hist_asked *h)
 	return COMMAND_DONE;
 }
 
+/* ---- --every ---- */
+
+/* The histogram that this command has added: the last one of the event. */
+static int heat_file(const struct answer *a, struct access *access,
+		     int (*print)(struct heat *h, const json_t *hist, FILE *out))
+{
+	struct hist_asked *h = (struct hist_asked *)a->own;
+	char *path = NULL, *json = NULL, *text = NULL;
+	size_t len = 0, size = 0;
+	int err = asprintf(&path, "%s.json", a->file) < 0 ? -ENOMEM : 0, status;
+	json_t *all = NULL;
+	FILE *out = NULL;
+
+	if (!err)
+		err = access_read_all(access, path, &json, &len);
+	if (!err) {
+		all = json_loadb(json, len, JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, NULL);
+		out = text_memory_open(&text, &size);
+		err = !out ? -ENOMEM : !json_array_size(all) ? -EPROTO :
+		      print(&h->heat, json_array_get(all, json_array_size(all) - 1), out);
+	}
+	if (out && fclose(out) && !err)
+		err = -ENOMEM;
+	if (err == -EDOM)
+		status = message_error("hist: --every needs a key that is a number, and %s is none",
+				       a->words.nr > 1 ? a->words.v[1] : "the task's name");
+	else if (err)
+		status = message_error("%s: %s", a->file, strerror(-err));
+	else
+		status = terminal_print_colours(text, size) ? message_flush() :
+			 message_error("cannot print: %s", strerror(errno));
+	json_decref(all);
+	free(path);
+	free(json);
+	free(text);
+	return status;
+}
+
+static int heat_rows(const struct answer *a, struct access *access)
+{
+	return heat_file(a, access, a->session ? heat_print_next : heat_print);
+}
+
+static int heat_row(const struct answer *a, struct access *access)
+{
+	return heat_file(a, access, heat_print_next);
+}
+
+static int heat_check(struct hist_asked *h)
+{
+	struct answer *a = &h->answer;
+
+	if (!h->every)
+		return COMMAND_DONE;
+	if (h->values || h->sort)
+		return command_usage(a->command, "--every counts hits: --values and --sort have no "
+						 "place in it");
+	if (a->words.nr < 2 || strchr(a->words.v[1], ','))
+		return command_usage(a->command, "--every needs one key, a number: bytes_req.log2");
+	if (a->session && h->every < HEAT_LEAST_MS * 1000000ull)
+		return command_usage(a->command, "--every in a session is at least %d ms",
+				     HEAT_LEAST_MS);
+	a->own = h;
+	a->print = heat_rows;
+	a->print_next = heat_row;
+	a->every = (double)h->every / 1e9;
+	return COMMAND_DONE;
+}
+
 static int hist_parse(struct hist_asked *h, int argc, char **argv)
 {
 	int opt, status = COMMAND_DONE;
@@ -83,6 +171,9 @@ static int hist_parse(struct hist_asked *h, int argc, char **argv)
 	if (h->answer.words.nr > 2)
 		return command_usage(&command_hist, "%s: there is no such file",
 				     h->answer.words.v[2]);
+	status = heat_check(h);
+	if (status)
+		return status;
 	return answer_event_read(&h->answer, h->answer.words.v[0], &h->event);
 }
 
@@ -91,10 +182,12 @@ static int hist_run(int argc, char **argv)
 	struct hist_asked h = { .answer.command = &command_hist };
 	int status = hist_parse(&h, argc, argv);
 
+	heat_begin(&h.heat, h.every);
 	if (!status)
 		status = hist_lines(&h);
 	if (!status)
 		status = answer_run(&h.answer);
+	heat_free(&h.heat);
 	answer_event_free(&h.event);
 	answer_free(&h.answer);
 	return status;
@@ -116,6 +209,10 @@ const struct command command_hist = {
 "\n"
 "      --values FIELD,...  also sum these fields up\n"
 "      --sort FIELD,...    the order of the entries, with --plain\n"
+"      --every TIME        a heat map: a row for each TIME (1s, 100ms), the key's values\n"
+"                          across, shades for the hits. KEYS is one number. In a\n"
+"                          session a row is printed when its time is over, else all\n"
+"                          at the end\n"
 "      --if FILTER         count only these: 'size > 4096 && comm == \"git\"'\n"
 "      --show              print the lines of ftrace that this stands for, and nothing\n"
 "                          else\n"

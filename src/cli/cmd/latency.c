@@ -296,26 +296,6 @@ static int latency_points(struct latency_asked *l)
 	return latency_make_name(l);
 }
 
-/* "2ms" in ns. */
-static int time_read(const char *option, const char *text, uint64_t *out)
-{
-	static const struct {
-		const char	*name;
-		double		ns;
-	} units[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
-	char *end;
-	const double v = strtod(text, &end);
-
-	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
-		if (end > text && !strcmp(end, units[i].name) && v * units[i].ns >= 1 &&
-		    v * units[i].ns < 1e18) {
-			*out = (uint64_t)(v * units[i].ns);
-			return COMMAND_DONE;
-		}
-	return command_usage(&command_latency, "%s %s: a time is written 2ms, 500us or 1.5s",
-			     option, text);
-}
-
 static int number_read(const char *option, const char *text, unsigned long most,
 		       unsigned long *out)
 {
@@ -347,9 +327,9 @@ static int latency_option(struct latency_asked *l, int opt, char **argv)
 		l->by = optarg;
 		break;
 	case OPT_OVER:
-		return time_read("--over", optarg, &l->flight.over);
+		return answer_time(&l->answer, "--over", optarg, &l->flight.over);
 	case OPT_BEFORE:
-		return time_read("--before", optarg, &l->flight.before);
+		return answer_time(&l->answer, "--before", optarg, &l->flight.before);
 	case OPT_KEEP:
 		status = number_read("--keep", optarg, FLIGHT_KEEP_MOST, &nr);
 		l->flight.keep = (unsigned int)nr;

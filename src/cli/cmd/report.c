@@ -5,8 +5,10 @@
  *
  *     program, session   function_profile_enabled 2 -> trace_stat/functions -> a table
  *     recording          function_graph -> trace -> a table
+ *     any with --graph   function_graph -> trace -> a tree (answer/graph.h)
  *
- * The counts of a program are made while it runs: nothing is recorded, so nothing is lost.
+ * The counts of a program are made while it runs: nothing is recorded, so nothing is lost. The tree
+ * needs records.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,6 +19,7 @@
 #include "access/wire.h"
 #include "cli/answer/answer.h"
 #include "cli/answer/calls.h"
+#include "cli/answer/graph.h"
 #include "cli/client.h"
 #include "cli/draw/table.h"
 
@@ -31,8 +34,14 @@ static const struct table_column columns[COLUMNS] = {
 
 static const char profile_file[] = "trace_stat/functions";
 
+enum { OPT_EVERY = ANSWER_OWN, OPT_GRAPH, OPT_DEPTH, OPT_MIN, OPT_BUFFER_SIZE };
+
 static const struct option long_options[] = {
 	ANSWER_TABLE_OPTIONS,
+	{ "graph", no_argument, NULL, OPT_GRAPH },
+	{ "depth", required_argument, NULL, OPT_DEPTH },
+	{ "min", required_argument, NULL, OPT_MIN },
+	{ "buffer-size", required_argument, NULL, OPT_BUFFER_SIZE },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -167,49 +176,46 @@ static int recorded_print(const struct answer *a, struct access *access)
 	return message_error("out of memory");
 }
 
-static int recorded_lines(struct answer *a)
-{
-	static const char *const lines[] = {
-		"echo 0 > options/funcgraph-cpu\n", "echo 0 > options/funcgraph-overhead\n",
-		"echo 1 > options/funcgraph-proc\n", "echo 1 > options/funcgraph-tail\n",
-		"echo function_graph > current_tracer\n",
-	};
-	int err = 0;
-
-	a->print = recorded_print;
-	for (size_t i = 0; !err && i < sizeof(lines) / sizeof(*lines); i++)
-		err = answer_text(a, lines[i], "");
-	return err;
-}
-
 /* ---- the lines ---- */
 
 /* The filter, as `run --function` writes it: what is a demangled name is quoted for ftrace. */
-static int add_pattern(struct answer *a, const char *pattern)
+static int add_pattern(struct answer *a, bool graph, const char *pattern)
 {
 	const bool quote = *pattern != '"' && (strstr(pattern, "::") || strpbrk(pattern, " (<"));
-	char *text;
+	const char *name = "set_ftrace_filter";
+	char *file = graph ? graph_file(a, name) : strdup(name), *text;
 	int err = asprintf(&text, "%s%s%s", quote ? "\"" : "", pattern, quote ? "\"" : "") < 0;
 
 	if (err)
-		return -1;
-	err = answer_line(a, "set_ftrace_filter", text);
+		text = NULL;
+	err = err || !file ? -1 : answer_line(a, file, text);
+	free(file);
 	free(text);
 	return err;
 }
 
-static int report_lines(struct answer *a)
+/* Of a recording, it is the calls that are counted. */
+static int report_lines(struct answer *a, const struct graph_asked *g)
 {
+	const bool graph = g->on || a->recordings.nr;
 	int err = 0;
 
+	a->own = g;
+	if (g->on) {
+		a->print = graph_print;
+		a->may = graph_may;
+		err = graph_begin(a);
+	} else if (graph) {
+		a->print = recorded_print;
+	}
 	for (unsigned int i = 0; !err && i < a->words.nr; i++)
-		err = add_pattern(a, a->words.v[i]);
-	if (!err && a->recordings.nr)
-		err = recorded_lines(a);
+		err = add_pattern(a, graph, a->words.v[i]);
+	if (!err && graph)
+		err = graph_lines(a);
 	else if (!err)
 		err = answer_text(a, "echo 2 > function_profile_enabled\n",
 				  "echo 0 > function_profile_enabled\n");
-	a->file = strdup(a->recordings.nr ? "trace" : profile_file);
+	a->file = graph ? graph_file(a, "trace") : strdup(profile_file);
 	return err || !a->file ? message_error("out of memory") : COMMAND_DONE;
 }
 
@@ -233,8 +239,6 @@ static int report_may(const struct answer *a, struct access *access)
 				  a->session, profile_file) : COMMAND_DONE;
 }
 
-enum { OPT_EVERY = ANSWER_OWN };
-
 static const struct option top_options[] = {
 	ANSWER_TABLE_OPTIONS,
 	{ "every", required_argument, NULL, OPT_EVERY },
@@ -251,23 +255,48 @@ static int read_every(struct answer *a)
 			     optarg) : COMMAND_DONE;
 }
 
-static int report_parse(struct answer *a, const struct option *options, int argc, char **argv)
+static int report_option(struct answer *a, struct graph_asked *g, int opt, char **argv)
+{
+	switch (opt) {
+	case OPT_EVERY:
+		return read_every(a);
+	case OPT_GRAPH:
+		g->on = true;
+		return COMMAND_DONE;
+	case OPT_DEPTH:
+		g->depth_text = optarg;
+		return COMMAND_DONE;
+	case OPT_MIN:
+		g->min_text = optarg;
+		return COMMAND_DONE;
+	case OPT_BUFFER_SIZE:
+		g->buffer_size = optarg;
+		return COMMAND_DONE;
+	default:
+		return answer_option(a, opt, argv);
+	}
+}
+
+static int report_parse(struct answer *a, struct graph_asked *g, const struct option *options,
+			int argc, char **argv)
 {
 	const struct table t = { .columns = columns, .nr_columns = COLUMNS };
 	int opt, status = COMMAND_DONE;
 
 	argc = answer_begin(a, argc, argv);
 	while (!status && (opt = getopt_long(argc, argv, ANSWER_SHORT, options, NULL)) != -1)
-		status = opt == OPT_EVERY ? read_every(a) : answer_option(a, opt, argv);
+		status = report_option(a, g, opt, argv);
 	if (!status)
 		status = answer_arguments(a, argc, argv);
-	return status ? status : answer_table_check(a, &t);
+	if (!status)
+		status = graph_check(a, g);
+	return status || g->on ? status : answer_table_check(a, &t);
 }
 
-static int report_answer(struct answer *a, int status)
+static int report_answer(struct answer *a, const struct graph_asked *g, int status)
 {
 	if (!status)
-		status = report_lines(a);
+		status = report_lines(a, g);
 	if (!status)
 		status = answer_run(a);
 	answer_free(a);
@@ -278,19 +307,21 @@ static int report_run(int argc, char **argv)
 {
 	struct answer a = { .command = &command_report, .print = report_print,
 			    .may = report_may };
+	struct graph_asked g = { .on = false };
 
-	return report_answer(&a, report_parse(&a, long_options, argc, argv));
+	return report_answer(&a, &g, report_parse(&a, &g, long_options, argc, argv));
 }
 
 static int top_run(int argc, char **argv)
 {
 	struct answer a = { .command = &command_top, .print = report_print, .may = report_may,
 			    .every = 2 };
-	int status = report_parse(&a, top_options, argc, argv);
+	struct graph_asked g = { .on = false };
+	int status = report_parse(&a, &g, top_options, argc, argv);
 
 	if (!status && !a.session && !a.show)
 		status = command_usage(&command_top, "of which session? Give -s SESSION");
-	return report_answer(&a, status);
+	return report_answer(&a, &g, status);
 }
 
 const struct command command_report = {
@@ -311,12 +342,18 @@ const struct command command_report = {
 "In a session it counts until Ctrl-C. Of a recording it takes the calls of\n"
 "function_graph.\n"
 "\n"
+"      --graph             the tree of calls: under each function those that it has\n"
+"                          called, each with its part (%) of all the time. The calls\n"
+"                          are recorded; what found no room is said\n"
+"      --depth N           with --graph: only so deep\n"
+"      --min PERCENT       with --graph: only what has at least that part: 0.5\n"
+"      --buffer-size SIZE  with --graph: the buffer of each CPU: 64M\n"
 "      --sort COLUMN       the order: total (default), self, calls, avg, p99, max ...\n"
 "      --lines N           only the first N functions\n"
 "      --show              print the lines of ftrace that this stands for, and nothing\n"
 "                          else\n"
 "      --plain             the file trace_stat/functions as it is, in ns; of a\n"
-"                          recording, trace\n"
+"                          recording and with --graph, trace\n"
 "  -s, --session NAME      count in a session that is there\n"
 "      --for SECONDS       with -s: how long\n"
 "  -q, --quiet             no summary of the program's session\n",

@@ -224,6 +224,7 @@ static void reset_settings(struct access *a, const char *dir)
 	a->ops->list(a, path, reset_option, &p);
 	reset_cpumask(&p);
 	reset_put(a, dir, "trace_clock", "local\n");
+	reset_put(a, dir, "syscall_user_buf_size", "0\n");
 }
 
 static void reset_instance(struct access *a, const char *dir)

@@ -20,11 +20,6 @@ enum {
 	PARTS		= 8,	/* of a character of a bar */
 };
 
-struct draw_shape {
-	unsigned int	columns;	/* of a line */
-	bool		utf8;		/* bars of U+2588 and its parts, else of # */
-};
-
 /* ---- the terminal ---- */
 
 static bool locale_is_utf8(void)
@@ -41,8 +36,7 @@ static bool locale_is_utf8(void)
 	return false;
 }
 
-/* The terminal's width; UTF-8 by the locale's variables. */
-static struct draw_shape draw_shape(void)
+struct draw_shape draw_shape(void)
 {
 	struct draw_shape shape = { .columns = COLUMNS, .utf8 = locale_is_utf8() };
 	struct winsize size;

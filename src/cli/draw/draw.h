@@ -14,6 +14,14 @@
 
 struct access;
 
+struct draw_shape {
+	unsigned int	columns;	/* of a line */
+	bool		utf8;		/* bars of U+2588 and its parts, else of # */
+};
+
+/* The terminal's width, 80 columns without one; UTF-8 by the locale's variables. */
+struct draw_shape draw_shape(void);
+
 /* Whether the file is a histogram: "events/SYSTEM/EVENT/hist". */
 bool draw_is_hist(const char *file);
 /*

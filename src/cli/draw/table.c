@@ -112,7 +112,7 @@ static void format_number(enum table_kind kind, double v, char *out, size_t size
 	else if (kind == TABLE_BYTES)
 		format_unit(v, 1024, bytes, sizeof(bytes) / sizeof(*bytes), out, size);
 	else
-		snprintf(out, size, "%.0f", v);
+		snprintf(out, size, "%.*f", kind == TABLE_PERCENT ? 1 : 0, v);
 }
 
 /* Rust's old form ends with a hash: "::h0123456789abcdef". */
@@ -127,12 +127,13 @@ static size_t length_without_hash(const char *name)
 /* The text as a programmer writes it; a mangled name may have "+0x1c" or " [lib.so]" behind it. */
 static void print_readable(struct demangler *d, const char *text, FILE *out)
 {
-	const size_t n = strcspn(text, "+ ");
-	char *name = !strncmp(text, "_Z", 2) ? strndup(text, n) : NULL;
+	const size_t blanks = strspn(text, " "), n = strcspn(text + blanks, "+ ");
+	char *name = !strncmp(text + blanks, "_Z", 2) ? strndup(text + blanks, n) : NULL;
 	const char *readable = name ? demangle(d, name) : NULL;
 
 	if (readable)
-		fprintf(out, "%.*s%s", (int)length_without_hash(readable), readable, text + n);
+		fprintf(out, "%*s%.*s%s", (int)blanks, "", (int)length_without_hash(readable),
+			readable, text + blanks + n);
 	else
 		fputs(text, out);
 	free(name);

@@ -5,7 +5,8 @@
  *       calls     total       avg  function
  *        1000   1.45 ms   1.45 us  parse_line
  *
- * Texts come last. Names of C++ and Rust functions are printed as their programmers write them.
+ * Texts come last, and may be indented. Names of C++ and Rust functions are printed as their
+ * programmers write them.
  */
 #ifndef TRACEFUSE_CLI_DRAW_TABLE_H
 #define TRACEFUSE_CLI_DRAW_TABLE_H
@@ -14,7 +15,9 @@
 #include <stddef.h>
 #include <stdio.h>
 
-enum table_kind { TABLE_COUNT, TABLE_TIME, TABLE_BYTES, TABLE_TEXT };
+enum table_kind {
+	TABLE_COUNT, TABLE_TIME, TABLE_BYTES, TABLE_PERCENT, TABLE_TEXT,
+};
 
 struct table_column {
 	const char	*head;

@@ -144,6 +144,14 @@ static void say_keys(struct explain *e, const struct hist_parts *h)
 	free(keys);
 }
 
+/* FIELD.min, .max or .avg */
+static bool is_no_sum(const char *value)
+{
+	const char *dot = strrchr(value, '.');
+
+	return dot && hist_field_no_sum(dot + 1);
+}
+
 static void say_vals(struct explain *e, const struct hist_parts *h)
 {
 	explain_say(e, "values",
@@ -152,7 +160,9 @@ static void say_vals(struct explain *e, const struct hist_parts *h)
 	for (unsigned int i = 0; i < h->vals.nr; i++) {
 		char *value = explain_value(h->vals.v[i]);
 
-		if (strncmp(h->vals.v[i], "hitcount", 8))
+		if (is_no_sum(h->vals.v[i]))
+			explain_say(e, "", "%s", value ? value : h->vals.v[i]);
+		else if (strncmp(h->vals.v[i], "hitcount", 8))
 			explain_say(e, "", "the sum of %s", value ? value : h->vals.v[i]);
 		else if (h->vals.v[i][8])
 			explain_say(e, "", "%s", value ? value : h->vals.v[i]);

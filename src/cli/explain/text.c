@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/explain/explain.h"
+#include "model/hist/hist.h"
 #include "model/text_memory.h"
 #include "session/array.h"
 
@@ -211,6 +212,15 @@ static void print_modifier(FILE *out, const char *modifier)
 		fprintf(out, words ? " %s" : " (.%s)", words ? words : modifier);
 }
 
+static void print_no_sum(FILE *out, const char *modifier)
+{
+	const unsigned int flag = hist_field_no_sum(modifier);
+
+	if (flag)
+		fputs(flag == HIST_AVG ? "the average of " :
+		      flag == HIST_MIN ? "the smallest " : "the largest ", out);
+}
+
 static void print_operand(FILE *out, const char *operand)
 {
 	/* The field's spelling of 2017 looks like a variable. */
@@ -225,8 +235,10 @@ static void print_operand(FILE *out, const char *operand)
 		char *name = strndup(plain, (size_t)(dot - plain));
 
 		words = name ? find_words(name, false) : NULL;
+		print_no_sum(out, dot + 1);
 		fputs(words ? words : name ? name : "", out);
-		print_modifier(out, dot + 1);
+		if (!hist_field_no_sum(dot + 1))
+			print_modifier(out, dot + 1);
 		free(name);
 	}
 }

@@ -263,7 +263,7 @@ void list_provided(struct list *l)
 	for (unsigned int nr = 0; nr < provider_kernel(); nr++) {
 		struct provider_event e;
 
-		provider_event(nr, &e);
+		provider_event(nr, false, &e);
 		if (event_line(l, e.system, e.name))
 			for (unsigned int i = 0; i < PROVIDER_FIELDS && e.fields[i].decl; i++)
 				printf("    %s\n", e.fields[i].decl);

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/web/metrics.h"
 #include "cli/web/web.h"
 #include "host/message.h"
 #include "model/text_memory.h"
@@ -292,16 +293,14 @@ static int ask_command(const struct question *q)
 	return web_command_print(q->web, q->request->body, q->request->len, q->out);
 }
 
-static bool wants_openmetrics(struct MHD_Connection *c)
+static const struct metrics_form *metrics_form(struct MHD_Connection *c)
 {
-	const char *accept = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Accept");
-
-	return accept && strstr(accept, "application/openmetrics-text");
+	return web_metrics_form(MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Accept"));
 }
 
 static int ask_metrics(const struct question *q)
 {
-	return web_metrics_print(q->web, wants_openmetrics(q->connection), q->out);
+	return web_metrics_print(q->web, metrics_form(q->connection), q->out);
 }
 
 struct route {
@@ -340,13 +339,6 @@ static enum MHD_Result refuse_error(const struct web *w, struct MHD_Connection *
 	return http_refuse(c, MHD_HTTP_INTERNAL_SERVER_ERROR, strerror(-err));
 }
 
-static const char *metrics_type(struct MHD_Connection *c)
-{
-	return wants_openmetrics(c) ?
-		       "application/openmetrics-text; version=1.0.0; charset=utf-8" :
-		       "text/plain; version=0.0.4; charset=utf-8";
-}
-
 static enum MHD_Result answer_route(struct web *w, struct MHD_Connection *c,
 				    const struct route *r, const struct request *request)
 {
@@ -369,7 +361,8 @@ static enum MHD_Result answer_route(struct web *w, struct MHD_Connection *c,
 	if (fclose(q.out))
 		err = -ENOMEM;
 	if (!err)
-		return send_text(c, MHD_HTTP_OK, r->type ? r->type : metrics_type(c), text, len);
+		return send_text(c, MHD_HTTP_OK, r->type ? r->type : metrics_form(c)->type,
+				 text, len);
 	free(text);
 	return refuse_error(w, c, err);
 }

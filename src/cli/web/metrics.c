@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * metrics.c - a session's numbers in the text forms of Prometheus; see web.h
+ * metrics.c - a session's numbers for Prometheus; see web.h and metrics.h
  *
  * A histogram with a key that is a number is a histogram metric with classic buckets:
  *
@@ -9,6 +9,8 @@
  * The key is the axis of `tracefuse cat --draw`. A histogram without such a key is a counter of
  * each entry, tracefuse_SYSTEM_EVENT_hits_total. The session's own counters follow.
  *
+ * A key with .exp=SCALE makes it a native histogram besides, in the form that has such.
+ *
  * A bound that no hit has reached is not there, but where values between two buckets did not
  * occur, a bucket that ends before the gap is added. So a quantile lies between the true bounds.
  */
@@ -16,7 +18,6 @@
 #include <errno.h>
 #include <float.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,25 +25,16 @@
 #include "access/wire.h"
 #include "cli/client.h"
 #include "cli/draw/rows.h"
+#include "cli/web/metrics.h"
 #include "cli/web/web.h"
 #include "model/text_memory.h"
 
 enum { GROUPS = 100 };		/* of one histogram; the others are counted */
 
-/* The lines of a metric, whichever session file they are from. */
-struct family {
-	struct family	*next;
-	char		*name;
-	const char	*kind, *help;
-	char		*text;		/* when it is closed */
-	size_t		len;
-	FILE		*out;
-};
-
 struct metrics {
 	struct web	*web;
-	bool		openmetrics;
-	struct family	*first, **last;	/* where the next one goes */
+	const struct metrics_form *form;
+	struct metrics_family *first, **last;	/* where the next one goes */
 };
 
 /* ---- names and labels ---- */
@@ -61,18 +53,23 @@ static void print_value_of_label(const char *text, size_t len, FILE *out)
 		const unsigned char *s = (const unsigned char *)text;
 		size_t n = *s < 0x80 ? 1 : rows_shown_length(s, len);
 
-		if (!n)
-			fprintf(out, "\\\\x%02x", *s);
-		else if (*s == '\n')
-			fputs("\\n", out);
-		else if (*s == '"' || *s == '\\')
-			fprintf(out, "\\%c", *s);
-		else
+		if (n)
 			fwrite(text, 1, n, out);
+		else
+			fprintf(out, "\\x%02x", *s);
 		n = n ? n : 1;
 		text += n;
 		len -= n;
 	}
+}
+
+/* A label whose value is known; see metrics_series.labels. */
+static void metrics_print_label(const char *name, const char *value, FILE *out)
+{
+	fputs(name, out);
+	fputc('\0', out);
+	print_value_of_label(value, strlen(value), out);
+	fputc('\0', out);
 }
 
 /* A text of a histogram's JSON, or a list of them. */
@@ -105,22 +102,23 @@ static void print_instance(const char *path, FILE *out)
 
 static void metrics_print_place(const struct metrics *m, const char *path, FILE *out)
 {
-	fputs("session=\"", out);
-	print_value_of_label(m->web->session, strlen(m->web->session), out);
-	fputs("\",instance=\"", out);
+	metrics_print_label("session", m->web->session, out);
+	fputs("instance", out);
+	fputc('\0', out);
 	print_instance(path, out);
-	fputc('"', out);
+	fputc('\0', out);
 }
 
 /* ---- families ---- */
 
 /* Takes the name over. NULL: no memory. */
-static struct family *family_of(struct metrics *m, char *name, const char *kind, const char *help)
+static struct metrics_family *family_of(struct metrics *m, char *name, enum metrics_kind kind,
+					bool native, const char *help)
 {
-	struct family *f;
+	struct metrics_family *f;
 
 	for (f = m->first; name && f; f = f->next)
-		if (!strcmp(f->name, name)) {
+		if (!strcmp(f->name, name) && f->native == native) {
 			free(name);
 			return f;
 		}
@@ -134,29 +132,39 @@ static struct family *family_of(struct metrics *m, char *name, const char *kind,
 	}
 	f->name = name;
 	f->kind = kind;
+	f->native = native;
 	f->help = help;
 	*m->last = f;
 	m->last = &f->next;
 	return f;
 }
 
-static FILE *family_named(struct metrics *m, const char *name, const char *kind, const char *help)
+/* Adds a number whose labels are in a memory stream, which it closes. */
+static int metrics_add_number(struct metrics *m, const char *name, enum metrics_kind kind,
+			      const char *help, unsigned long long value, FILE *labels,
+			      char **text)
 {
-	struct family *f = family_of(m, strdup(name), kind, help);
+	struct metrics_family *f = family_of(m, strdup(name), kind, false, help);
+	struct metrics_series s = { .value = value };
+	int err = fclose(labels) || !f ? -ENOMEM : 0;
 
-	return f ? f->out : NULL;
+	s.labels = *text;
+	if (!err)
+		err = m->form->add(f, &s);
+	free(*text);
+	return err;
 }
 
 /* A histogram by a field of that name is another metric than the counter of hits. */
-static bool is_counters_name(const char *what, const char *kind)
+static bool is_counters_name(const char *what, enum metrics_kind kind)
 {
-	return strcmp(kind, "counter") != 0 && (!strcmp(what, "hits") ||
-						!strcmp(what, "hits_total"));
+	return kind != METRICS_COUNTER && (!strcmp(what, "hits") || !strcmp(what, "hits_total"));
 }
 
 /* tracefuse_SYSTEM_EVENT_WHAT */
-static struct family *family_of_event(struct metrics *m, const json_t *hist, const char *what,
-				      const char *kind, const char *help)
+static struct metrics_family *family_of_event(struct metrics *m, const json_t *hist,
+					      const char *what, enum metrics_kind kind,
+					      bool native, const char *help)
 {
 	char *name = NULL;
 	size_t len;
@@ -170,31 +178,27 @@ static struct family *family_of_event(struct metrics *m, const json_t *hist, con
 	metrics_print_name(what, out);
 	if (fclose(out))
 		return NULL;
-	return family_of(m, name, kind, help);
+	return family_of(m, name, kind, native, help);
 }
 
 static int families_print(struct metrics *m, FILE *out)
 {
 	int err = 0;
 
-	for (struct family *f = m->first; f; f = f->next) {
-		const bool total = !m->openmetrics && !strcmp(f->kind, "counter");
-
-		if (fclose(f->out)) {
+	for (struct metrics_family *f = m->first; f; f = f->next) {
+		if (fclose(f->out))
 			err = -ENOMEM;
-			continue;
-		}
-		fprintf(out, "# HELP %s%s %s\n# TYPE %s%s %s\n", f->name, total ? "_total" : "",
-			f->help, f->name, total ? "_total" : "", f->kind);
-		fwrite(f->text, 1, f->len, out);
+		else if (!err)
+			err = m->form->print(f, out);
 		free(f->text);
 	}
+	fputs(m->form->end, out);
 	return err;
 }
 
 static void families_free(struct metrics *m)
 {
-	struct family *f;
+	struct metrics_family *f;
 
 	while ((f = m->first)) {
 		m->first = f->next;
@@ -212,8 +216,8 @@ struct hist_metric {
 	const json_t	*hist;
 	const char	*axis, *modifier;	/* NULL: none */
 	size_t		axis_key;	/* which one of the keys the axis is */
-	const char	*family;		/* the name, behind which is _bucket */
-	FILE		*out;
+	bool		native;			/* the axis has .exp=SCALE, and the form such */
+	struct metrics_family *family;
 };
 
 /* A key whose field has the name of a label that is there already gets one of its own. */
@@ -251,30 +255,22 @@ static int print_labels(const struct hist_metric *h, const json_t *entry, FILE *
 	int err = 0;
 
 	metrics_print_place(h->metrics, h->path, out);
-	fprintf(out, ",hist=\"%zu\"", h->nr);
+	fprintf(out, "hist%c%zu%c", '\0', h->nr, '\0');
 	for (size_t i = 0; !err && i < json_array_size(keys); i++) {
 		const json_t *key = json_array_get(keys, i);
 
 		if (h->axis && i == h->axis_key)
 			continue;
-		fprintf(out, ",%s", label_prefix(key_field(key)));
+		fputs(label_prefix(key_field(key)), out);
 		metrics_print_name(key_field(key), out);
 		/* One field may be two keys, with two modifiers. */
 		if (is_earlier_field(keys, i))
 			fprintf(out, "_%zu", i);
-		fputs("=\"", out);
+		fputc('\0', out);
 		err = print_label_text(json_object_get(key, "text"), out);
-		fputc('"', out);
+		fputc('\0', out);
 	}
 	return err;
-}
-
-static void print_float(double v, FILE *out)
-{
-	double whole;
-
-	/* modf() is in libc itself, and trunc() is not. */
-	fprintf(out, modf(v, &whole) == 0 && fabs(v) < 1e15 ? "%.1f" : "%.17g", v);
 }
 
 /* The greatest value of a row: a row n of .log2 ends at 2^n. */
@@ -293,12 +289,31 @@ static double bound_before(const struct hist_metric *h, const struct row *r)
 	return r->low - (large > 1 ? large : 1);
 }
 
-static void print_bucket(const struct hist_metric *h, const char *labels, double le,
-			 unsigned long long below)
+static void add_bucket(struct metrics_series *s, double bound)
 {
-	fprintf(h->out, "%s_bucket{%s,le=\"", h->family, labels);
-	print_float(le, h->out);
-	fprintf(h->out, "\"} %llu\n", below);
+	s->buckets[s->nr_buckets++] = (struct metrics_bucket){ bound, s->value };
+}
+
+/* A row of .exp=SCALE; see plane/exponential.h. Rows of one number can follow one another. */
+static void add_range(struct metrics_series *s, const struct row *r)
+{
+	const int index = (int)r->value - 1;
+
+	if (index < 0)
+		s->zeros += r->hits;
+	else if (s->nr_ranges && s->ranges[s->nr_ranges - 1].index == index)
+		s->ranges[s->nr_ranges - 1].hits += r->hits;
+	else
+		s->ranges[s->nr_ranges++] = (struct metrics_range){ index, r->hits };
+}
+
+/* A value may also be the smallest, the largest or the average. */
+static bool is_no_sum(const json_t *value)
+{
+	const char *modifier = json_string_value(json_object_get(value, "modifier"));
+
+	return modifier && (!strcmp(modifier, "min") || !strcmp(modifier, "max") ||
+			    !strcmp(modifier, "avg"));
 }
 
 /* The sum of the values: what the histogram sums up of that field, else what its rows say. */
@@ -309,7 +324,7 @@ static bool metrics_sum_of(const struct hist_metric *h, const struct row *r, dou
 	for (size_t i = 1; i < json_array_size(values); i++) {
 		const json_t *value = json_array_get(values, i);
 
-		if (!strcmp(key_field(value), h->axis)) {
+		if (!strcmp(key_field(value), h->axis) && !is_no_sum(value)) {
 			*sum += json_number_value(json_object_get(value, "value"));
 			return true;
 		}
@@ -318,36 +333,50 @@ static bool metrics_sum_of(const struct hist_metric *h, const struct row *r, dou
 	return !*h->modifier;
 }
 
-/* One series: the rows of a group. */
-static void print_series(const struct hist_metric *h, const char *labels, const struct row *rows,
-			 size_t nr)
+/* One series: the rows of a group. The buckets have room for two of each row. */
+static void add_rows(const struct hist_metric *h, const struct row *rows, size_t nr,
+		     struct metrics_series *s)
 {
-	unsigned long long below = 0;
-	double end = 0, sum = 0;
-	bool exact = true;
+	double end = 0;
 
+	s->exact = true;
 	for (size_t i = 0; i < nr; i++) {
 		if (bound_before(h, &rows[i]) > end)
-			print_bucket(h, labels, bound_before(h, &rows[i]), below);
-		below += rows[i].hits;
+			add_bucket(s, bound_before(h, &rows[i]));
+		s->value += rows[i].hits;
 		end = upper(h, &rows[i]);
 		/* Two rows of one number differ in what is not shown. */
 		if (i + 1 == nr || upper(h, &rows[i + 1]) > end)
-			print_bucket(h, labels, end, below);
+			add_bucket(s, end);
 		/* With values below 0 it would be no counter. */
-		exact &= metrics_sum_of(h, &rows[i], &sum) && rows[i].low >= 0;
+		s->exact &= metrics_sum_of(h, &rows[i], &s->sum) && rows[i].low >= 0;
+		if (h->native)
+			add_range(s, &rows[i]);
 	}
-	fprintf(h->out, "%s_bucket{%s,le=\"+Inf\"} %llu\n", h->family, labels, below);
-	if (exact) {
-		fprintf(h->out, "%s_sum{%s} ", h->family, labels);
-		print_float(sum, h->out);
-		fputc('\n', h->out);
-	}
-	fprintf(h->out, "%s_count{%s} %llu\n", h->family, labels, below);
 }
 
-static int metrics_print_group(const struct hist_metric *h, const struct row *rows, size_t nr)
+static int metrics_add_histogram(const struct hist_metric *h, const struct row *rows, size_t nr,
+				 struct metrics_series *s)
 {
+	const json_t *axis = json_array_get(json_object_get(rows->entry, "keys"), h->axis_key);
+	int err = -ENOMEM;
+
+	s->native = h->native;
+	s->scale = (int)json_number_value(json_object_get(axis, "scale"));
+	s->buckets = calloc(2 * nr, sizeof(*s->buckets));
+	s->ranges = calloc(nr, sizeof(*s->ranges));
+	if (s->buckets && s->ranges) {
+		add_rows(h, rows, nr, s);
+		err = h->metrics->form->add(h->family, s);
+	}
+	free(s->buckets);
+	free(s->ranges);
+	return err;
+}
+
+static int metrics_add_group(const struct hist_metric *h, const struct row *rows, size_t nr)
+{
+	struct metrics_series s = { .value = 0 };
 	char *labels = NULL;
 	size_t len;
 	FILE *f = text_memory_open(&labels, &len);
@@ -355,16 +384,19 @@ static int metrics_print_group(const struct hist_metric *h, const struct row *ro
 
 	if (!f || fclose(f))
 		return -ENOMEM;
-	if (!err && h->axis)
-		print_series(h, labels, rows, nr);
-	else if (!err)
-		fprintf(h->out, "%s_total{%s} %llu\n", h->family, labels, rows->hits);
+	s.labels = labels;
+	if (!err && h->axis) {
+		err = metrics_add_histogram(h, rows, nr, &s);
+	} else if (!err) {
+		s.value = rows->hits;
+		err = h->metrics->form->add(h->family, &s);
+	}
 	free(labels);
 	return err;
 }
 
 /* -> the number of groups that were left out; -errno */
-static long print_groups(const struct hist_metric *h, const struct rows *rows)
+static long add_groups(const struct hist_metric *h, const struct rows *rows)
 {
 	size_t first = 0, nr = 0;
 	int err = 0;
@@ -374,7 +406,7 @@ static long print_groups(const struct hist_metric *h, const struct rows *rows)
 		    !strcmp(rows->v[i + 1].group, rows->v[first].group))
 			continue;
 		if (nr++ < GROUPS)
-			err = metrics_print_group(h, &rows->v[first], i + 1 - first);
+			err = metrics_add_group(h, &rows->v[first], i + 1 - first);
 		first = i + 1;
 	}
 	return err ? err : nr > GROUPS ? (long)(nr - GROUPS) : 0;
@@ -382,62 +414,61 @@ static long print_groups(const struct hist_metric *h, const struct rows *rows)
 
 /* A number of each histogram, which is there also while it has no entries. */
 static int metrics_count(struct metrics *m, const char *path, size_t nr, const json_t *hist,
-			 const char *name, const char *kind, const char *help, double value)
+			 const char *name, enum metrics_kind kind, const char *help,
+			 unsigned long long value)
 {
-	FILE *out = family_named(m, name, kind, help);
 	const char *event = json_string_value(json_object_get(hist, "event"));
+	char *text = NULL;
+	size_t len;
+	FILE *labels = text_memory_open(&text, &len);
 
-	if (!out)
+	if (!labels)
 		return -ENOMEM;
-	fprintf(out, "%s%s{", name, strcmp(kind, "counter") ? "" : "_total");
-	metrics_print_place(m, path, out);
-	fputs(",event=\"", out);
-	print_value_of_label(event ? event : "", event ? strlen(event) : 0, out);
-	fprintf(out, "\",hist=\"%zu\"} %.0f\n", nr, value);
-	return 0;
+	metrics_print_place(m, path, labels);
+	metrics_print_label("event", event ? event : "", labels);
+	fprintf(labels, "hist%c%zu%c", '\0', nr, '\0');
+	return metrics_add_number(m, name, kind, help, value, labels, &text);
 }
 
-static double total(const json_t *hist, const char *key)
+static unsigned long long total(const json_t *hist, const char *key)
 {
-	return json_number_value(json_object_get(json_object_get(hist, "totals"), key));
+	return (unsigned long long)json_number_value(
+		json_object_get(json_object_get(hist, "totals"), key));
 }
 
 static int print_counts(struct metrics *m, const char *path, size_t nr, const json_t *hist,
 			long left_out)
 {
-	int err = metrics_count(m, path, nr, hist, "tracefuse_hist_hits", "counter",
+	int err = metrics_count(m, path, nr, hist, "tracefuse_hist_hits", METRICS_COUNTER,
 				"Hits that a histogram counted.", total(hist, "hits"));
 
 	if (!err)
-		err = metrics_count(m, path, nr, hist, "tracefuse_hist_dropped", "counter",
+		err = metrics_count(m, path, nr, hist, "tracefuse_hist_dropped", METRICS_COUNTER,
 				    "Hits that found no room in a histogram.",
 				    total(hist, "dropped"));
 	if (!err)
-		err = metrics_count(m, path, nr, hist, "tracefuse_hist_left_out", "gauge",
+		err = metrics_count(m, path, nr, hist, "tracefuse_hist_left_out", METRICS_GAUGE,
 				    "Groups of a histogram's keys that are not in these metrics "
-				    "because it has too many.", (double)left_out);
+				    "because it has too many.", (unsigned long long)left_out);
 	return err;
 }
 
 static int metrics_print_rows(struct metrics *m, struct hist_metric *h, const struct rows *rows,
 			      long *left_out)
 {
-	struct family *f;
-
 	h->axis = rows->axis;
 	h->modifier = rows->modifier;
 	h->axis_key = rows->axis_key;
 	if (!rows->nr)
 		return 0;
-	f = h->axis ? family_of_event(m, h->hist, h->axis, "histogram",
-				      "Hits of an event by a field.")
-		    : family_of_event(m, h->hist, "hits", "counter",
-				      "Hits of an event by its keys.");
-	if (!f)
+	h->native = m->form->native && h->axis && !strcmp(h->modifier, "exp");
+	h->family = h->axis ? family_of_event(m, h->hist, h->axis, METRICS_HISTOGRAM, h->native,
+					      "Hits of an event by a field.")
+			    : family_of_event(m, h->hist, "hits", METRICS_COUNTER, false,
+					      "Hits of an event by its keys.");
+	if (!h->family)
 		return -ENOMEM;
-	h->family = f->name;
-	h->out = f->out;
-	*left_out = print_groups(h, rows);
+	*left_out = add_groups(h, rows);
 	return *left_out < 0 ? (int)*left_out : 0;
 }
 
@@ -457,17 +488,17 @@ static int metrics_print_hist(void *arg, const char *path, size_t nr, const json
 
 /* ---- the session ---- */
 
-static int print_one(struct metrics *m, const char *path, const char *name, const char *kind,
-		     const char *help, unsigned long long value)
+static int print_one(struct metrics *m, const char *path, const char *name,
+		     enum metrics_kind kind, const char *help, unsigned long long value)
 {
-	FILE *out = family_named(m, name, kind, help);
+	char *text = NULL;
+	size_t len;
+	FILE *labels = text_memory_open(&text, &len);
 
-	if (!out)
+	if (!labels)
 		return -ENOMEM;
-	fprintf(out, "%s%s{", name, strcmp(kind, "counter") ? "" : "_total");
-	metrics_print_place(m, path, out);
-	fprintf(out, "} %llu\n", value);
-	return 0;
+	metrics_print_place(m, path, labels);
+	return metrics_add_number(m, name, kind, help, value, labels, &text);
 }
 
 struct buffer_sums {
@@ -501,11 +532,11 @@ static int print_buffer(struct metrics *m, const char *below)
 
 	snprintf(path, sizeof(path), "%sper_cpu", below);
 	s.access->ops->list(s.access, path, metrics_add_cpu, &s);
-	err = print_one(m, below, "tracefuse_events_recorded", "counter",
+	err = print_one(m, below, "tracefuse_events_recorded", METRICS_COUNTER,
 			"Events that were written to the buffer.", s.recorded);
-	err = err ? err : print_one(m, below, "tracefuse_events_overwritten", "counter",
+	err = err ? err : print_one(m, below, "tracefuse_events_overwritten", METRICS_COUNTER,
 				    "Events that newer ones overwrote, unread.", s.overwritten);
-	return err ? err : print_one(m, below, "tracefuse_events_dropped", "counter",
+	return err ? err : print_one(m, below, "tracefuse_events_dropped", METRICS_COUNTER,
 				     "Events that found the buffer full.", s.dropped);
 }
 
@@ -520,12 +551,15 @@ static int print_buffer_of(void *arg, const char *name, bool is_dir)
 static int metrics_print_losses(struct metrics *m)
 {
 	static const struct {
-		const char *key, *name, *kind, *help;
+		const char	*key, *name;
+		enum metrics_kind kind;
+		const char	*help;
 	} words[] = {
-		{ "missed", "tracefuse_hits_missed", "counter",
+		{ "missed", "tracefuse_hits_missed", METRICS_COUNTER,
 		  "Hits that were lost because their thread had no room in the session." },
-		{ "processes", "tracefuse_processes", "gauge", "Processes that were traced." },
-		{ "threads", "tracefuse_threads", "gauge", "Threads that were traced." },
+		{ "processes", "tracefuse_processes", METRICS_GAUGE,
+		  "Processes that were traced." },
+		{ "threads", "tracefuse_threads", METRICS_GAUGE, "Threads that were traced." },
 	};
 	char *info, value[64];
 	int err = access_request(m->web->access, WIRE_INFO, "", -1, &info);
@@ -542,9 +576,9 @@ static int metrics_print_losses(struct metrics *m)
 	return err;
 }
 
-int web_metrics_print(struct web *w, bool openmetrics, FILE *out)
+int web_metrics_print(struct web *w, const struct metrics_form *form, FILE *out)
 {
-	struct metrics m = { .web = w, .openmetrics = openmetrics, .last = &m.first };
+	struct metrics m = { .web = w, .form = form, .last = &m.first };
 	int err = web_each_hist(w, metrics_print_hist, &m), ret;
 
 	if (!err)
@@ -555,7 +589,5 @@ int web_metrics_print(struct web *w, bool openmetrics, FILE *out)
 		err = metrics_print_losses(&m);
 	ret = families_print(&m, out);
 	families_free(&m);
-	if (openmetrics)
-		fputs("# EOF\n", out);
 	return err ? err : ret;
 }

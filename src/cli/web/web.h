@@ -10,7 +10,7 @@
  *     stacks.c       the stacks of a histogram as a tree
  *     trace.c        pages of `trace`, and the table of functions
  *     command.c      the box for commands
- *     metrics.c      /metrics
+ *     metrics.c      /metrics; the forms that it is printed in: see metrics.h
  *     json.c         texts in JSON
  *     page/          what the browser loads; embed.py makes C of it
  *
@@ -31,6 +31,7 @@
 
 enum { WEB_TOKEN = 32 };	/* characters: 128 bits in hexadecimal */
 
+struct metrics_form;
 struct web_stream;
 struct web_guest;
 struct web_sample;
@@ -96,8 +97,12 @@ int web_stacks_print(struct web *w, const char *path, size_t nr, FILE *out);
 int web_trace_print(struct web *w, const char *instance, size_t from, size_t lines, FILE *out);
 int web_functions_print(struct web *w, FILE *out);
 int web_command_print(struct web *w, const char *text, size_t len, FILE *out);
-/* `openmetrics`: in that form, else in the text form of Prometheus. */
-int web_metrics_print(struct web *w, bool openmetrics, FILE *out);
+int web_metrics_print(struct web *w, const struct metrics_form *form, FILE *out);
+
+/* ---- metrics_accept.c ---- */
+
+/* The form that the header Accept (or NULL) of a request asks for. */
+const struct metrics_form *web_metrics_form(const char *accept);
 
 /* ---- json.c ---- */
 

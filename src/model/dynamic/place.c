@@ -246,7 +246,9 @@ static int add_place(struct probe_place *p, const struct place_kind *kind)
 		lookup_add(&m->places, &p->node, kind->hash(p));
 	if (!err && m->of_programs)
 		session_probes_defined(m->session);
-	m->probes_stale |= p->probe.dyn.event->plan != 0;
+	p->order = ++m->nr_places_made;
+	if (p->probe.dyn.event->plan)
+		model_probes_stale(p->probe.dyn.event);
 	return err;
 }
 
@@ -346,10 +348,22 @@ int place_remove(struct dynamic_event *d)
 
 	if (err)
 		return err;
-	m->probes_stale |= place_of(d)->wanted;
+	m->probes_stale |= place_of(d)->point != NULL;
 	lookup_remove(&m->places, &place_of(d)->node);
 	place_free(place_of(d));
 	return 0;
+}
+
+void place_each(struct event *e, void (*fn)(void *arg, struct probe_place *p), void *arg)
+{
+	struct lookup *names = &e->model->dynamic_names;
+	struct dynamic_event *d;
+
+	if (!place_of_event(e))
+		return;
+	lookup_each(d, names, dynamic_name_hash(e->name), struct dynamic_event, named)
+		if (d->event == e)
+			fn(arg, place_of(d));
 }
 
 void place_destroy(struct dynamic_event *d)

@@ -15,6 +15,8 @@
 
 #include "model/dynamic/probe.h"
 
+struct wanted_point;
+
 struct probe_place {
 	struct probe		probe;
 	struct lookup_node	node;		/* in model->places: by place_kind.hash */
@@ -23,7 +25,9 @@ struct probe_place {
 	bool			recorded;
 	/* A program, or its file, has refused it since its event was armed: that was said */
 	bool			refused;
-	bool			wanted;		/* Running programs are to have it */
+	/* What running programs are to have of it (sources/program/points.h); NULL: nothing */
+	struct wanted_point	*point;
+	uint64_t		order;		/* of the definition */
 	/* kprobe */
 	/* [MODULE:]FUNCTION; NULL: an address. A uprobe: the function that the command named */
 	char			*symbol;
@@ -61,6 +65,8 @@ struct place_kind {
 
 /* NULL: the event is not one of a place. */
 struct probe_place *place_of_event(const struct event *e);
+/* Calls fn for each place that has the event. */
+void place_each(struct event *e, void (*fn)(void *arg, struct probe_place *p), void *arg);
 /* Whether the event's plan counts its hits. Programs that plant a probe count by themselves. */
 bool place_counts_in_plan(const struct event *e);
 /* How often the event was hit while it was armed. Places that share an event share the number. */

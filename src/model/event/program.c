@@ -211,3 +211,19 @@ int model_add_program_event(struct model *m, const char *system, const char *nam
 	*is_new = true;
 	return add_new(m, system, name, body, id, out);
 }
+
+int model_extend_program_event(struct event *e, const char *body)
+{
+	char *text = program_event_format_text(e->name, e->id, body);
+
+	if (!text)
+		return -ENOMEM;
+	free(e->format);
+	e->format = text;
+	/* Filters and triggers may refer to them. */
+	e->old_fields = e->fields;
+	e->nr_old_fields = e->nr_fields;
+	e->fields = NULL;
+	e->nr_fields = 0;
+	return 0;
+}

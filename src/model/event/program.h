@@ -23,6 +23,12 @@ enum { PROGRAM_EVENT_NAME_MAX = 100 };
 int model_add_program_event(struct model *m, const char *system, const char *name, const char *body,
 			    unsigned int id, struct event **out, bool *is_new);
 
+/*
+ * The event has another format, whose fields are the old ones and more behind them: once for each
+ * event. It is not saved. 0, -ENOMEM
+ */
+int model_extend_program_event(struct event *e, const char *body);
+
 /* After -EEXIST: the first line that differs, of the known definition and of the new one. */
 struct program_event_difference {
 	char		known[160], given[160];

@@ -501,7 +501,7 @@ int event_publish(struct event *e)
 	if (!new)
 		publish_need(e, false);
 	if (!new != !old)
-		e->model->probes_stale = true;
+		model_probes_stale(e);
 	if (old)
 		plan_retire(s, old, old_size);
 	return published_wants(e) == wanted ? 0 : publish_makers(e);
@@ -516,7 +516,7 @@ void event_drop_plan(struct event *e, config_ref old)
 	entry_publish(e, 0);
 	plan_retire(s, old, e->plan_size);
 	e->plan = 0;
-	e->model->probes_stale = true;
+	model_probes_stale(e);
 	tell_waits(e);
 	publish_need(e, false);
 }

@@ -164,7 +164,11 @@ static void emit_sum(struct compiler *c, const struct hist_field *f, unsigned in
 {
 	struct op *op;
 
-	if (is_plain(f)) {
+	if (f->flags & HIST_EXTREME) {
+		emit_value(c, f);
+		op = hist_compile_emit(c, OP_RAISE);
+		op->imm = hist_extreme_mask(f);
+	} else if (is_plain(f)) {
 		op = emit_plain(c, OP_SUM_FIELD, f);
 	} else {
 		emit_value(c, f);
@@ -374,7 +378,8 @@ static bool fits_one_op(const struct hist_data *hd)
 	if (hd->n_vals > 2 || hd->n_keys > 2 || hd->n_actions || hd->n_var_refs)
 		return false;
 	for (unsigned int i = 1; i < hd->n_fields; i++)
-		if (!is_plain(hd->fields[i]) || (hd->fields[i]->flags & (HIST_EXECNAME | HIST_VAR)))
+		if (!is_plain(hd->fields[i]) ||
+		    (hd->fields[i]->flags & (HIST_EXECNAME | HIST_VAR | HIST_EXTREME)))
 			return false;
 	return true;
 }

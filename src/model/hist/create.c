@@ -31,6 +31,8 @@ static bool unfit(const struct hist_field *f)
 {
 	if (f->flags & HIST_VAR)
 		return f->flags & (HIST_GRAPH | HIST_PERCENT | HIST_RANGES);
+	if (f->flags & HIST_NO_SUM && f->flags & (HIST_HITCOUNT | HIST_STRING))
+		return true;
 	return f->flags & (HIST_RANGES | HIST_SYM | HIST_SYM_OFFSET | HIST_SYSCALL |
 			   HIST_STACKTRACE);
 }
@@ -222,34 +224,54 @@ static int parse_direction(const struct hist_command_text *cmd, const char *s, b
 
 /*
  * The number of a field, without counting the variables before it; 0 is hitcount, -1: there is
- * none.
+ * none. `no_sum`: HIST_MIN, HIST_MAX or HIST_AVG has to be among the field's flags; 0: any field.
  */
-static int sort_index(const struct hist_data *hd, const char *name)
+static int sort_index(const struct hist_data *hd, const char *name, unsigned int no_sum)
 {
 	int idx = 0;
 
-	if (!strcmp(name, "hitcount"))
+	if (!strcmp(name, "hitcount") && !no_sum)
 		return 0;
 	for (unsigned int i = 1; i < hd->n_fields; i++) {
 		if (hd->fields[i]->flags & HIST_VAR)
 			continue;
 		idx++;
-		if (!strcmp(name, hist_field_name(hd->fields[i])))
+		if (!strcmp(name, hist_field_name(hd->fields[i])) &&
+		    (hd->fields[i]->flags & no_sum) == no_sum)
 			return idx;
 	}
 	return -1;
+}
+
+/* The .min, .max or .avg before the direction: one field may be several values. 0: none of them. */
+static unsigned int parse_no_sum(char **direction)
+{
+	char modifier[4] = "";
+	unsigned int flag;
+
+	if (!*direction || strcspn(*direction, ".") != sizeof(modifier) - 1)
+		return 0;
+	memcpy(modifier, *direction, sizeof(modifier) - 1);
+	flag = hist_field_no_sum(modifier);
+	if (flag) {
+		*direction += sizeof(modifier) - 1;
+		*direction = **direction ? *direction + 1 : NULL;
+	}
+	return flag;
 }
 
 static int add_sort_key(struct hist_data *hd, const struct hist_command_text *cmd, char *text)
 {
 	struct hist_sort_key *key = &hd->sort_keys[hd->n_sort_keys];
 	char *direction = text, *name;
+	unsigned int no_sum;
 	int idx;
 
 	name = strsep(&direction, ".");
 	if (!*name)
 		return hist_refuse(cmd, "Empty sort field", "sort=");
-	idx = sort_index(hd, name);
+	no_sum = parse_no_sum(&direction);
+	idx = sort_index(hd, name, no_sum);
 	if (idx < 0)
 		return hist_refuse(cmd, "Sort field must be a key or a val", name);
 	key->field_idx = (unsigned int)idx;

@@ -16,17 +16,33 @@ unsigned int hist_nr_sums(const struct hist_data *hd)
 	return hd->n_vals - hd->n_vars;
 }
 
+uint64_t hist_extreme_mask(const struct hist_field *f)
+{
+	const uint64_t sign = f->is_signed ? 1ull << 63 : 0;
+
+	return f->flags & HIST_MIN ? ~sign : sign;
+}
+
+/* What a value with .min, .max or .avg stands for: its word in the map, and the hits. */
+static uint64_t hist_entries_value(const struct hist_field *f, uint64_t word, uint64_t hits)
+{
+	if (f->flags & HIST_EXTREME)
+		return word ^ hist_extreme_mask(f);
+	if (!(f->flags & HIST_AVG) || !hits)
+		return word;
+	return f->is_signed ? (uint64_t)((int64_t)word / (int64_t)hits) : word / hits;
+}
+
 static int collect(void *arg, uint32_t elt, const void *key, const uint64_t *sums)
 {
 	struct hist_entries *all = arg;
-	size_t sums_size = hist_nr_sums(all->hd) * sizeof(*sums);
 	struct hist_entry *e;
 
 	if (array_room(&all->v, all->nr, sizeof(*e)))
 		return -ENOMEM;
 	e = &all->v[all->nr];
 	*e = (struct hist_entry){ .hd = all->hd, .elt = elt, .key = malloc(all->hd->key_size),
-		.sums = malloc(sums_size) };
+		.sums = calloc(hist_nr_sums(all->hd), sizeof(*sums)) };
 	if (!e->key || !e->sums) {
 		free(e->key);
 		free(e->sums);
@@ -34,7 +50,8 @@ static int collect(void *arg, uint32_t elt, const void *key, const uint64_t *sum
 	}
 	all->nr++;
 	memcpy(e->key, key, all->hd->key_size);
-	memcpy(e->sums, sums, sums_size);
+	for (unsigned int i = 0; i < hist_nr_sums(all->hd); i++)
+		e->sums[i] = hist_entries_value(all->hd->fields[i], sums[i], sums[0]);
 	return 0;
 }
 
@@ -83,12 +100,20 @@ int hist_entries_compare_key(const struct hist_field *f, const struct hist_entry
 	return compare_number(f, hist_entry_u64(a, f), hist_entry_u64(b, f));
 }
 
+/* Sums have no sign, as in the kernel. */
+static int compare_sums(const struct hist_field *f, uint64_t a, uint64_t b)
+{
+	if (f->flags & HIST_NO_SUM && f->is_signed)
+		return (int64_t)a < (int64_t)b ? -1 : (int64_t)a > (int64_t)b;
+	return a < b ? -1 : a > b;
+}
+
 /* A sort key's number means a sum or a key field. */
 static int compare_by(const struct hist_data *hd, unsigned int idx, const struct hist_entry *a,
 		      const struct hist_entry *b)
 {
 	if (idx < hist_nr_sums(hd))
-		return a->sums[idx] < b->sums[idx] ? -1 : a->sums[idx] > b->sums[idx];
+		return compare_sums(hd->fields[idx], a->sums[idx], b->sums[idx]);
 	return hist_entries_compare_key(hd->fields[idx + hd->n_vars], a, b);
 }
 

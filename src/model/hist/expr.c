@@ -95,11 +95,14 @@ static int expr_finish(struct hist_field *f)
 	return f->type && f->name ? 0 : -ENOMEM;
 }
 
-static bool refuse_string(const struct parse *p, const struct hist_field *f, const char *at)
+/* A text is no operand, and what is kept instead of a sum is not known at a hit. */
+static bool refuse_operand(const struct parse *p, const struct hist_field *f, const char *at)
 {
 	if (f->flags & HIST_STRING)
 		hist_error(p->cmd, "String type can not be an operand in expression", at);
-	return f->flags & HIST_STRING;
+	else if (f->flags & HIST_NO_SUM)
+		hist_error(p->cmd, "Invalid field modifier", at);
+	return f->flags & (HIST_STRING | HIST_NO_SUM);
 }
 
 /* The kernel has no text for these below a minus, and so refuses them without a message. */
@@ -164,7 +167,7 @@ static struct hist_field *parse_unary(struct parse *p, char *s, unsigned int fla
 	operand = s ? parse_expr(p, s, 0, err) : NULL;
 	if (!operand)
 		return NULL;
-	if (refuse_string(p, operand, s) || has_no_text(operand)) {
+	if (refuse_operand(p, operand, s) || has_no_text(operand)) {
 		*err = -EINVAL;
 		hist_field_free(operand);
 		return NULL;
@@ -287,13 +290,13 @@ static struct hist_field *parse_binary(struct parse *p, enum hist_operator opera
 	left = parse_expr(p, s, 0, err);
 	if (!left)
 		return NULL;
-	if (refuse_string(p, left, s)) {
+	if (refuse_operand(p, left, s)) {
 		*err = -EINVAL;
 		hist_field_free(left);
 		return NULL;
 	}
 	right = parse_expr(p, at, 0, err);
-	if (right && refuse_string(p, right, at)) {
+	if (right && refuse_operand(p, right, at)) {
 		*err = -EINVAL;
 		hist_field_free(right);
 		right = NULL;

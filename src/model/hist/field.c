@@ -26,6 +26,9 @@ static const struct {
 	{ "usecs",	HIST_USECS,		"usecs" },
 	{ NULL,		HIST_PERCENT,		"percent" },
 	{ NULL,		HIST_GRAPH,		"graph" },
+	{ "min",	HIST_MIN,		"min" },
+	{ "max",	HIST_MAX,		"max" },
+	{ "avg",	HIST_AVG,		"avg" },
 	{ "stacktrace",	HIST_STACKTRACE,	"stacktrace" },
 };
 
@@ -37,6 +40,14 @@ const char *hist_field_modifier(const struct hist_field *f)
 		if (f->flags & modifiers[i].flag)
 			return modifiers[i].printed;
 	return NULL;
+}
+
+unsigned int hist_field_no_sum(const char *modifier)
+{
+	for (int i = 0; i < NR_MODIFIERS; i++)
+		if (modifiers[i].flag & HIST_NO_SUM && !strcmp(modifiers[i].text, modifier))
+			return modifiers[i].flag;
+	return 0;
 }
 
 const char *hist_field_name(const struct hist_field *f)
@@ -198,6 +209,8 @@ static int parse_modifier(const struct hist_command_text *cmd, const char *name,
 		if (!modifiers[i].text || strcmp(s, modifiers[i].text))
 			continue;
 		if (modifiers[i].flag == HIST_EXECNAME && strcmp(name, "common_pid"))
+			break;
+		if (modifiers[i].flag & HIST_NO_SUM && *flags & (HIST_VAR | HIST_KEY))
 			break;
 		*flags |= modifiers[i].flag;
 		return 0;

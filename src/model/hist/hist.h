@@ -74,7 +74,14 @@ enum hist_flags {
 	HIST_CONST	= 1 << 18,
 	HIST_PERCENT	= 1 << 19,
 	HIST_GRAPH	= 1 << 20,
-	HIST_EXP	= 1 << 21,	/* not in Linux 6.12 */
+	/* These are not in Linux 6.12 */
+	HIST_EXP	= 1 << 21,
+	HIST_MIN	= 1 << 22,
+	HIST_MAX	= 1 << 23,
+	HIST_AVG	= 1 << 24,
+	/* A value that is kept instead of the sum */
+	HIST_EXTREME	= HIST_MIN | HIST_MAX,
+	HIST_NO_SUM	= HIST_EXTREME | HIST_AVG,
 	/* The value of an entry stands for several values of the event */
 	HIST_RANGES	= HIST_LOG2 | HIST_BUCKET | HIST_EXP,
 	/* For hist_field_parse(), with HIST_VAR: a reference remains a reference */
@@ -263,6 +270,13 @@ void hist_ref_free(struct hist_field *ref);
 const char *hist_field_name(const struct hist_field *f);
 /* "hex", "log2" ...; NULL: none. */
 const char *hist_field_modifier(const struct hist_field *f);
+/* HIST_MIN, HIST_MAX or HIST_AVG of that text; 0: it is none of them. */
+unsigned int hist_field_no_sum(const char *modifier);
+/*
+ * Of a value with HIST_EXTREME: the greatest v ^ mask is kept, v ^ mask is 0 for what any other
+ * value replaces.
+ */
+uint64_t hist_extreme_mask(const struct hist_field *f);
 /* Prints a field as expressions and the keys of hidden hists name it: "$x", "a.log2", "5". */
 void hist_operand_print(const struct hist_field *f, FILE *out);
 

@@ -192,7 +192,9 @@ static void print_values(const struct hist_entry *e, FILE *out)
 			continue;
 		fputs(", {", out);
 		hist_json_field(f, out);
-		fprintf(out, ", \"value\": %llu}", (unsigned long long)e->sums[sum++]);
+		fprintf(out, f->flags & HIST_NO_SUM && f->is_signed ? ", \"value\": %lld}" :
+								      ", \"value\": %llu}",
+			(unsigned long long)e->sums[sum++]);
 	}
 	fputc(']', out);
 }

@@ -113,6 +113,13 @@ static void print_bar(const char *name, uint64_t v, uint64_t max, FILE *out)
 	fprintf(out, " %s: %20s", name, bar);
 }
 
+/* A value with .min, .max or .avg has the sign of its field. */
+static void print_no_sum(const struct hist_field *f, uint64_t v, FILE *out)
+{
+	fprintf(out, f->is_signed ? "  %s (%s): %10lld" : "  %s (%s): %10llu", hist_field_name(f),
+		hist_field_modifier(f), (long long)v);
+}
+
 static void print_val(const char *name, unsigned int flags, uint64_t v, const struct val_total *t,
 		      FILE *out)
 {
@@ -231,7 +238,9 @@ static void print_entry(const struct hist_entry *e, const struct val_total *tota
 
 		if (f->flags & HIST_VAR)
 			continue;
-		if (!(f->flags & HIST_EXPR)) {
+		if (f->flags & HIST_NO_SUM) {
+			print_no_sum(f, e->sums[sum], out);
+		} else if (!(f->flags & HIST_EXPR)) {
 			fputc(' ', out);
 			print_val(hist_field_name(f), f->flags, e->sums[sum], &totals[sum], out);
 		}

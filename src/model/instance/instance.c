@@ -89,6 +89,12 @@ static int staging_fill(struct instance *inst)
 	return err;
 }
 
+/* A new server continues with the hits that are staged. */
+static int save_staging(struct model *m, uint64_t place)
+{
+	return saved_add(m, m->top, STAGING_SAVED, "", &place, 1, &m->staging_saved);
+}
+
 int instance_make_staging(struct model *m)
 {
 	/* Relaxed, here and below: only the server stores it, before plans lead there. */
@@ -108,6 +114,8 @@ int instance_make_staging(struct model *m)
 	err = staging_fill(&inst);
 	if (!err) {
 		err = model_merged_rings(m);
+		if (!err)
+			err = save_staging(m, place);
 		if (err)
 			buffer_publish(m->session, place, 0, 0);
 	}
@@ -116,6 +124,37 @@ int instance_make_staging(struct model *m)
 	else
 		atomic_store_explicit(&m->staging, place, memory_order_relaxed);
 	return err;
+}
+
+int instance_restore_staging(struct model *m, const struct restored *r)
+{
+	const uint64_t place = restored_ref(r, 0);
+	int err = place && place < LAYOUT_MAX_INSTANCES ?
+		buffer_restore(m->session, (uint32_t)place, 0) : -EPROTO;
+
+	if (!err && !buffer_published(m->session, (uint32_t)place, 0))
+		err = -ENOENT;
+	if (err)
+		return err;
+	/* Relaxed, both: as above. */
+	atomic_store_explicit(&state_of(m, (uint32_t)place)->live, 0, memory_order_relaxed);
+	atomic_store_explicit(&m->staging, (uint32_t)place, memory_order_relaxed);
+	m->staging_saved = r->id;
+	return 0;
+}
+
+void instance_drop_staging(struct model *m)
+{
+	/* Relaxed: as above. */
+	const uint32_t place = atomic_load_explicit(&m->staging, memory_order_relaxed);
+
+	if (!place)
+		return;
+	atomic_store_explicit(&m->staging, 0, memory_order_relaxed);
+	saved_remove(m, &m->staging_saved);
+	buffer_publish(m->session, place, 0, 0);
+	session_instance_use(m->session, place, false);
+	m->place_left[place] = ++m->nr_left;
 }
 
 /* ---- making an instance ---- */

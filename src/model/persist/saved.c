@@ -6,6 +6,7 @@
  *     #imported                              ""               -
  *     events/SYSTEM/EVENT/format             the format       -
  *     dynamic_events/#ID                     the command      -
+ *     #staging                               ""               its place: staged hits (R28)
  *     instances/NAME                         ""               the instance's own
  *     [instances/NAME/]events/S/E/#state     ""               event_state
  *     [instances/NAME/]events/S/E/enable     "1"              -
@@ -170,6 +171,8 @@ static int saved_restore(struct replay *r, const struct restored *o, const char 
 		r->model->imported = true;
 		return 0;
 	}
+	if (!strcmp(path, STAGING_SAVED))
+		return instance_restore_staging(r->model, o);
 	if (ftrace_restore(r->model, o, path, text, &err))
 		return err;
 	copy = strdup(path);

@@ -491,6 +491,9 @@ static const struct op *synth_more(struct fold *f, const struct op *op)
 const struct op *fold_act(struct fold *f, const struct op *op)
 {
 	switch (op->kind) {
+	case OP_RAISE:
+		map_raise(f->map, f->elt, op->off, fold_pop(f) ^ op->imm);
+		return op + 1;
 	case OP_VAR_SET_STRING:
 		block_set(f, op, text_read(f, op) / 8 + 1);
 		return op + 1;

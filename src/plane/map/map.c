@@ -96,6 +96,18 @@ void map_add_any(struct map_view m, uint32_t elt, uint32_t sum, uint64_t v)
 		__atomic_fetch_add(at, v, __ATOMIC_RELAXED);	/* M2 */
 }
 
+void map_raise(struct map_view m, uint32_t elt, uint32_t sum, uint64_t v)
+{
+	uint64_t *at = map_sum(m, m.layout->nr_columns - 1, elt, sum);
+	/* Relaxed, here and below: the word is all there is. */
+	uint64_t old = __atomic_load_n(at, __ATOMIC_RELAXED);
+
+	while (old < v)
+		if (__atomic_compare_exchange_n(at, &old, v, true, __ATOMIC_RELAXED,
+						__ATOMIC_RELAXED))
+			return;
+}
+
 void map_var_set_rare(uint64_t *var, uint64_t v)
 {
 	__atomic_store_n(&var[1], v, __ATOMIC_RELAXED);

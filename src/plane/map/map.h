@@ -118,6 +118,11 @@ uint32_t map_insert_word_any(struct map_view m, const struct slot *slot, uint64_
 uint32_t map_insert_pair_any(struct map_view m, const struct slot *slot, uint64_t first,
 			     uint64_t second);
 void map_add_any(struct map_view m, uint32_t elt, uint32_t sum, uint64_t v);
+/*
+ * A sum that nothing is added to becomes at least `v`. Any thread may call it: all of them use the
+ * last column, which most hits only read.
+ */
+void map_raise(struct map_view m, uint32_t elt, uint32_t sum, uint64_t v);
 /* The elt of `key`, or 0. */
 uint32_t map_find(struct map_view m, const void *key);
 /*

@@ -167,7 +167,7 @@ void ring_take_cpu(struct ring_consumer *c, uint32_t cpu);
  * stamp, commit word with the missed-events bits, records). The rest of the page is zeroed.
  */
 int ring_consume_page(struct ring_consumer *c, data_ref buffer, void *page, uint32_t subbuf_size);
-/* How many bytes a consuming reader would find. */
+/* How many bytes of full sub-buffers a consuming reader would find. */
 uint64_t ring_unread(struct session *s, data_ref buffer, int cpu);
 /* Whether a consuming reader would find a record; percent is buffer_percent. */
 bool ring_readable(struct session *s, data_ref buffer, int cpu, unsigned int percent);

@@ -96,7 +96,32 @@ uint64_t ring_start(const struct ring_view *v);
  * (R14).
  */
 int ring_page_copy(const struct ring_view *v, uint64_t seq, struct ring_page *out);
+/*
+ * How many records the bytes up to *end hold. *end becomes the end of the last one: the bytes are
+ * not trusted.
+ */
+uint32_t ring_page_entries(const char *page, uint32_t *end);
 /* The oldest page that may still be intact. */
 uint64_t ring_first_page(const struct ring_view *v);
+
+/* ---- read.c ---- */
+
+/* A page of a ring that goes to a consuming reader. */
+struct ring_whole {
+	const char	*page;
+	uint64_t	seq;
+	uint64_t	lost;		/* how many records were lost before it */
+	uint32_t	end;		/* 0: it has to go record by record */
+	uint32_t	entries;
+};
+
+struct ring_consumer;
+/*
+ * Right after a ring_peek() that returned 1. True: only one ring has records now, and this is its
+ * page. `end` is set if the page is complete and nothing of it was taken: then ring_take_page()
+ * takes it at once. The bytes are valid until then.
+ */
+bool ring_peek_page(struct ring_consumer *c, struct ring_whole *out);
+void ring_take_page(struct ring_consumer *c, const struct ring_whole *whole);
 
 #endif

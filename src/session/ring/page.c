@@ -101,7 +101,7 @@ static bool take_time(struct ring_cursor *c, uint32_t type, uint32_t delta)
 	return true;
 }
 
-bool ring_cursor_next(struct ring_cursor *c)
+static inline bool next_record(struct ring_cursor *c)
 {
 	c->at = c->next;
 	while (c->next + 4 <= c->end) {
@@ -132,6 +132,23 @@ bool ring_cursor_next(struct ring_cursor *c)
 		return true;
 	}
 	return false;
+}
+
+bool ring_cursor_next(struct ring_cursor *c)
+{
+	return next_record(c);
+}
+
+uint32_t ring_page_entries(const char *page, uint32_t *end)
+{
+	struct ring_cursor c;
+	uint32_t n = 0, last = RING_PAGE_HEADER;
+
+	ring_cursor_start(&c, page, *end);
+	for (; next_record(&c); n++)
+		last = c.next;
+	*end = last;
+	return n;
 }
 
 int ring_oldest(const struct ring_view *v, struct ring_point *out)

@@ -349,10 +349,15 @@ void ring_take(struct ring_consumer *c)
 	struct stream *st = c->peeked->last, *other;
 	struct ring_book *r = st->view.book;
 
+	/*
+	 * In this order: a server that dies in between leaves a record that counts as lost, and not
+	 * one that was taken twice.
+	 */
 	r->overrun += st->lost;
+	taken_to(&st->view, st->page.seq * st->view.subbuf_size + st->cursor.next);
+	atomic_signal_fence(memory_order_seq_cst);
 	r->taken_entries++;
 	r->taken_bytes += st->cursor.next - st->cursor.at;
-	taken_to(&st->view, st->page.seq * st->view.subbuf_size + st->cursor.next);
 	st->lost = 0;
 	advance(st);
 	other = oldest(c->peeked);
@@ -363,6 +368,49 @@ void ring_take(struct ring_consumer *c)
 	 */
 	if (other)
 		taken_to(&other->view, stream_pos(other));
+}
+
+/* The only stream that has records; NULL: several have. */
+static struct stream *only(const struct ring_iter *it)
+{
+	for (unsigned int i = 0; i < it->nr; i++)
+		if (it->streams[i].ready && &it->streams[i] != it->last)
+			return NULL;
+	return it->last;
+}
+
+bool ring_peek_page(struct ring_consumer *c, struct ring_whole *out)
+{
+	const struct stream *st = only(c->peeked);
+	const uint64_t size = st ? st->view.subbuf_size : 0;
+
+	if (!st)
+		return false;
+	*out = (struct ring_whole){ .page = st->page.data, .seq = st->page.seq, .lost = st->lost };
+	/* The writer has left the page, and no record of it is taken. */
+	if (st->cursor.at == RING_PAGE_HEADER && st->stop >= (st->page.seq + 1) * size) {
+		out->end = st->page.end;
+		out->entries = ring_page_entries(st->page.data, &out->end);
+	}
+	return true;
+}
+
+void ring_take_page(struct ring_consumer *c, const struct ring_whole *whole)
+{
+	struct stream *st = c->peeked->last;
+	struct ring_book *r = st->view.book;
+
+	r->overrun += st->lost;
+	r->taken_entries += whole->entries;
+	r->taken_bytes += whole->end - RING_PAGE_HEADER;
+	taken_to(&st->view, (st->page.seq + 1) * st->view.subbuf_size);
+	st->lost = 0;
+	st->expected += whole->entries - 1;	/* advance() has counted the first one */
+	st->cursor.next = st->cursor.end;
+	advance(st);
+	c->peeked->last = st->ready ? st : NULL;
+	if (st->ready)
+		taken_to(&st->view, stream_pos(st));
 }
 
 bool ring_peek_cpu(struct ring_consumer *c, uint32_t cpu, struct ring_record *out)
@@ -406,6 +454,8 @@ int ring_consume(struct ring_consumer *c, data_ref buffer, struct ring_record *o
 
 struct fill_level {
 	uint64_t	used, total;
+	uint64_t	left;		/* of the used bytes: pages that their writers have left */
+	unsigned int	rings;		/* that have unread records */
 };
 
 static void add_level(struct ring_view *v, void *arg)
@@ -417,8 +467,11 @@ static void add_level(struct ring_view *v, void *arg)
 		first = ring_start(v);
 	if (!head)
 		return;		/* this set has no writer */
-	if (head > first)
+	if (head > first) {
 		sum->used += head - first;
+		sum->left += (head / v->subbuf_size - first / v->subbuf_size) * v->subbuf_size;
+		sum->rings++;
+	}
 	sum->total += (uint64_t)(v->nr_pages - 1) * v->subbuf_size;
 }
 
@@ -427,7 +480,7 @@ uint64_t ring_unread(struct session *s, data_ref buffer, int cpu)
 	struct fill_level level = { 0 };
 
 	ring_each(s, buffer, cpu, add_level, &level);
-	return level.used;
+	return level.rings == 1 ? level.left : level.used;
 }
 
 bool ring_readable(struct session *s, data_ref buffer, int cpu, unsigned int percent)

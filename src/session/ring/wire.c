@@ -3,8 +3,9 @@
  * wire.c - records as sub-buffers in the kernel's wire format
  *
  * All rings of a CPU are merged and encoded again, so a reader sees one ring, whichever threads
- * wrote. The commit word counts the bytes of records; bit 31 says that events were missed before
- * the page, bit 30 that their number follows the records.
+ * wrote. If only one ring has records, its pages go as they are, as soon as their writer has left
+ * them: a ring's page has the same format. The commit word counts the bytes of records; bit 31 says
+ * that events were missed before the page, bit 30 that their number follows the records.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -12,6 +13,7 @@
 
 #include "plane/ring/ring.h"
 #include "layout/ring.h"
+#include "session/ring/access.h"
 
 #define MISSED_EVENTS	(1ull << 31)
 #define MISSED_STORED	(1ull << 30)
@@ -110,13 +112,37 @@ static void page_end(struct wire_page *w)
 	memset(w->page + w->used, 0, w->size - w->used);
 }
 
+/* Takes the ring's page as it is. */
+static void page_take_whole(struct ring_consumer *c, struct wire_page *w,
+			    const struct ring_whole *from)
+{
+	memcpy(w->page, from->page, from->end);
+	w->used = from->end;
+	w->lost = from->lost;
+	ring_take_page(c, from);
+}
+
 int ring_consume_page(struct ring_consumer *c, data_ref buffer, void *page, uint32_t subbuf_size)
 {
 	struct wire_page w = { .page = page, .size = subbuf_size, .used = RING_PAGE_HEADER };
+	struct ring_whole whole, first = { 0 };
 	struct ring_record r;
+	bool alone = false;
 	int rc;
 
 	while ((rc = ring_peek(c, buffer, &r)) == 1) {
+		const bool one = ring_peek_page(c, &whole);
+
+		if (page_empty(&w)) {
+			alone = one;
+			first = whole;
+			if (one && whole.end && whole.end <= subbuf_size) {
+				page_take_whole(c, &w, &whole);
+				break;
+			}
+		} else if (alone && one && whole.seq != first.seq) {
+			break;		/* what follows is a page of its own */
+		}
 		if (!page_add(&w, &r)) {
 			/* Only for the first record: the page is smaller than one of the ring */
 			rc = -EINVAL;

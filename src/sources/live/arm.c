@@ -115,6 +115,7 @@ static void arm_count(struct live *l, bool on)
 {
 	/* Relaxed: the thread is woken by the descriptor, which orders. */
 	atomic_fetch_add_explicit(&l->nr_armed, on ? 1 : -1u, memory_order_relaxed);
+	l->book->armed += on ? 1 : -1ull;
 	if (on)
 		live_run_wake(l);
 }

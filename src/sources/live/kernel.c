@@ -208,17 +208,84 @@ static void stop_left_behind(int instances, const char *name)
 	close(dir);
 }
 
-static void remove_left_behind(int instances)
+/* That instance, or the one for its calls. */
+static bool is_spared(const struct kernel *k, const char *name)
+{
+	return *k->spared && !strncmp(name, k->spared, strlen(k->spared));
+}
+
+static void remove_left_behind(const struct kernel *k, int instances)
 {
 	DIR *dir = fdopendir(dup(instances));
 	struct dirent *d;
 
 	while (dir && (d = readdir(dir)))
-		if (is_left_behind(d->d_name) &&
+		if (is_left_behind(d->d_name) && !is_spared(k, d->d_name) &&
 		    unlinkat(instances, d->d_name, AT_REMOVEDIR) && errno == EBUSY)
 			stop_left_behind(instances, d->d_name);
 	if (dir)
 		closedir(dir);
+}
+
+static int open_instance(const char *name)
+{
+	char path[KERNEL_NAME + 16];
+	const int top = kernel_find();
+	int fd;
+
+	if (top < 0)
+		return top;
+	snprintf(path, sizeof(path), "instances/%s", name);
+	fd = openat(top, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = fd < 0 ? -errno : fd;
+	close(top);
+	return fd;
+}
+
+int kernel_stop(const char *name)
+{
+	const int dir = open_instance(name);
+	int err = dir < 0 ? dir : kernel_write(dir, "tracing_on", "0");
+
+	if (dir >= 0)
+		close(dir);
+	return err;
+}
+
+/* The numbers of lines "KEY: NUMBER". */
+static uint64_t sum_of_stats(const char *text)
+{
+	static const char *const keys[] = { "\nentries: ", "\noverrun: ", "\nread events: " };
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		/* The first line has no line before it. */
+		const char *at = i ? strstr(text, keys[i]) : strstr(text, keys[i] + 1);
+
+		if (at)
+			sum += strtoull(strchr(at, ':') + 1, NULL, 10);
+	}
+	return sum;
+}
+
+int kernel_recorded(const char *name, uint32_t cpu, uint64_t *nr)
+{
+	const int dir = open_instance(name);
+	char path[64], *text;
+	size_t len;
+	int err = 0;
+
+	if (dir < 0)
+		return dir;
+	snprintf(path, sizeof(path), "per_cpu/cpu%" PRIu32 "/stats", cpu);
+	text = kernel_read(dir, path, &len);
+	if (text)
+		*nr = sum_of_stats(text);
+	else
+		err = -errno;
+	free(text);
+	close(dir);
+	return err;
 }
 
 static int make_instance(struct kernel *k)
@@ -227,7 +294,7 @@ static int make_instance(struct kernel *k)
 
 	if (instances < 0)
 		return -errno;
-	remove_left_behind(instances);
+	remove_left_behind(k, instances);
 	snprintf(k->name, sizeof(k->name), KERNEL_PREFIX "%u-%" PRIu64 "-%" PRIu64,
 		 (unsigned int)getpid(), begin_of((unsigned int)getpid()), name_space());
 	if (mkdirat(instances, k->name, 0750))
@@ -238,6 +305,18 @@ static int make_instance(struct kernel *k)
 	}
 	close(instances);
 	return err;
+}
+
+void kernel_remove_spared(struct kernel *k)
+{
+	const int instances = *k->spared && k->top >= 0 ?
+		openat(k->top, "instances", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	*k->spared = '\0';
+	if (instances < 0)
+		return;
+	remove_left_behind(k, instances);
+	close(instances);
 }
 
 /* The instance that root has lent; dir -1: none. */

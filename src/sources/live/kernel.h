@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum { KERNEL_NAME = 96 };
 
@@ -23,6 +24,7 @@ struct kernel {
 	int	calls;		/* of the instance for calls of functions; -1: none */
 	int	names;		/* of saved_cmdlines; -1: it cannot be read */
 	char	name[KERNEL_NAME];
+	char	spared[KERNEL_NAME];	/* left behind, but not to be removed yet; "": none */
 };
 
 /*
@@ -38,6 +40,8 @@ int kernel_borrow(struct kernel *k, const char *name);
 /* Makes the instance for calls, if there is none yet. 0 or -errno */
 int kernel_open_calls(struct kernel *k);
 void kernel_close_calls(struct kernel *k);
+/* Removes the instance that was spared. */
+void kernel_remove_spared(struct kernel *k);
 /* The directory in which the events are described. */
 static inline int kernel_events(const struct kernel *k)
 {
@@ -45,6 +49,13 @@ static inline int kernel_events(const struct kernel *k)
 }
 /* Closes and removes the instance. The caller has closed its files before. */
 void kernel_close(struct kernel *k);
+
+/*
+ * Of an instance that another server has left: it records no more; and how many records of a CPU
+ * there were, those included that were overwritten. 0 or -errno
+ */
+int kernel_stop(const char *name);
+int kernel_recorded(const char *name, uint32_t cpu, uint64_t *nr);
 
 /* Whole files below a directory's descriptor. 0 or -errno */
 int kernel_write(int dir, const char *file, const char *text);

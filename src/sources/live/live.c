@@ -76,6 +76,8 @@ static uint64_t hook_lost(void *arg, uint32_t cpu)
 	lost = cpu < l->nr_cpus ? l->cpus[cpu].lost : 0;
 	if (cpu < l->nr_cpus && l->nr_cursors > l->nr_cpus)
 		lost += l->cpus[l->nr_cpus + cpu].lost;
+	if (cpu < l->nr_cpus)
+		lost += live_book_lost(l, cpu);
 	pthread_mutex_unlock(&l->lock);
 	return lost;
 }
@@ -205,6 +207,17 @@ static int enter_session(struct live *l)
 	return err;
 }
 
+/* No record passes before the last server's are counted. */
+static void turn_to_kernel(struct live *l)
+{
+	pthread_mutex_lock(&l->lock);
+	live_book_staged(l);
+	live_arm_all(l);
+	live_book_turn(l);
+	pthread_mutex_unlock(&l->lock);
+	kernel_remove_spared(&l->kernel);
+}
+
 static int live_begin(struct live *l)
 {
 	int err = set_up_instance(l);
@@ -219,7 +232,7 @@ static int live_begin(struct live *l)
 		err = live_run_begin(l);
 	if (!err) {
 		set_hooks(l);
-		live_arm_all(l);
+		turn_to_kernel(l);
 		live_functions_begin(l);
 	}
 	return err;
@@ -231,6 +244,7 @@ static void without_kernel(struct model *m)
 	m->has_kernel = false;
 	if (!merge_find(m, NULL))
 		(void)merge_publish(m);
+	live_book_drop(m);
 }
 
 int live_create(struct model *m, struct live **out, char *why, size_t size)
@@ -245,8 +259,15 @@ int live_create(struct model *m, struct live **out, char *why, size_t size)
 	m->has_kernel = true;
 	l->wake = -1;
 	pthread_mutex_init(&l->lock, NULL);
-	l->kernel.calls = -1;
-	err = kernel_open(&l->kernel, why, size);
+	l->kernel.top = l->kernel.dir = l->kernel.calls = l->kernel.names = -1;
+	err = live_book_begin(l);
+	if (err)
+		snprintf(why, size, "the kernel's events: %s", strerror(-err));
+	else
+		snprintf(l->kernel.spared, sizeof(l->kernel.spared), "%s",
+			 l->book->names[LIVE_EVENTS]);
+	if (!err)
+		err = kernel_open(&l->kernel, why, size);
 	if (!err) {
 		err = live_begin(l);
 		if (err)
@@ -272,6 +293,8 @@ void live_destroy(struct live *l)
 	live_functions_end(l);
 	for (uint32_t i = 0; i < l->nr_cursors; i++)
 		live_cpu_close(&l->cpus[i]);
+	if (l->book && *l->kernel.name)
+		live_book_name(l, LIVE_EVENTS, "");
 	kernel_close(&l->kernel);
 	if (l->slot)
 		session_slot_put(l->model->session, l->slot);
@@ -313,23 +336,20 @@ static void print_merged(const struct live *l, FILE *out)
 {
 	const struct model *m = l->model;
 
-	if (m->nr_merged || l->merged)
+	if (m->nr_merged || l->book->merged)
 		fprintf(out, "kernel merged-triggers %u\nkernel merged-hits %" PRIu64 "\n"
 			"kernel merged-late %" PRIu64 "\nkernel merge-delay-ms %u\n",
-			m->nr_merged, l->merged, l->merged_late, m->merge_delay_ms);
+			m->nr_merged, l->book->merged, l->book->late, m->merge_delay_ms);
 	if (m->nr_turned)
 		fprintf(out, "kernel merged-cleared %u\nnote %u trigger%s turned merged with "
 			"another source: the variables were cleared then\n", m->nr_turned,
 			m->nr_turned, m->nr_turned == 1 ? "" : "s");
-	if (l->merged_late)
-		fprintf(out, "note %" PRIu64 " hits came too late for their place among those of "
-			"other sources\n", l->merged_late);
-	if (l->merged_lost)
-		fprintf(out, "lost %" PRIu64 " hits were overwritten before triggers ran that "
-			"merge sources\n", l->merged_lost);
-	if (l->merged_damaged)
-		fprintf(out, "lost %" PRIu64 " staged hits could not be understood\n",
-			l->merged_damaged);
+	live_book_print(l->model, out);
+}
+
+void live_print_gone(struct model *m, FILE *out)
+{
+	live_book_print(m, out);
 }
 
 void live_print(struct live *l, FILE *out)

@@ -36,6 +36,8 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "layout/layout.h"
+
 enum { LIVE_LENT = 3 };		/* descriptors that a borrowed instance needs */
 
 struct live;
@@ -66,5 +68,9 @@ int live_tick(struct live *l);
  * control lock.
  */
 void live_print(struct live *l, FILE *out);
+/* Of a session that had the kernel's events, and may have them no more. */
+void live_print_gone(struct model *m, FILE *out);
+/* R4: `book` is what the last server had in model->live_book. Before live_create(). */
+void live_book_restore(struct model *m, config_ref book);
 
 #endif

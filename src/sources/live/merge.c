@@ -83,18 +83,23 @@ static bool is_ahead(const struct live *l, uint64_t time)
 /* False: there is no memory. */
 static bool take_staged(struct live *l, data_ref buffer, struct ring_record *r, bool ahead)
 {
-	/* The same record again: what was lost before it is said once. */
+	/*
+	 * The same record again. It is taken before it runs: if the server dies, it does not run
+	 * twice.
+	 */
 	if (ring_consume(l->staged, buffer, r) != 1)
 		return false;
-	l->merged_lost += r->lost;
 	if (r->time < l->merged_to || ahead)
-		l->merged_late++;
+		l->book->late++;
 	else
 		l->merged_to = r->time;
 	if (run_staged(l, r))
-		l->merged++;
+		l->book->merged++;
 	else
-		l->merged_damaged++;
+		l->book->damaged++;
+	/* Last: live_book_staged() of the next server. */
+	atomic_signal_fence(memory_order_seq_cst);
+	l->book->done++;
 	return true;
 }
 

@@ -24,6 +24,11 @@ enum {
 
 /* ---- one record ---- */
 
+static bool is_of_calls(const struct live *l, const struct live_cpu *c)
+{
+	return c >= l->cpus + l->nr_cpus;
+}
+
 static bool has_plan(const struct live *l, uint32_t type)
 {
 	/* Relaxed: only whether there is one. hit() loads it again in its critical section. */
@@ -82,7 +87,7 @@ static void await_stack(const struct live *l, struct live_cpu *c)
 	}
 }
 
-static void pass(struct live *l, struct live_cpu *c)
+static void pass_record(struct live *l, struct live_cpu *c)
 {
 	const struct subbuf_record *r = &c->record;
 	const bool tells = task_names_rule_for(&l->names, r->type), planned = has_plan(l, r->type);
@@ -99,7 +104,7 @@ static void pass(struct live *l, struct live_cpu *c)
 	l->late += r->time < l->passed;
 	if (r->time > l->passed)
 		l->passed = r->time;
-	if (c >= l->cpus + l->nr_cpus) {
+	if (is_of_calls(l, c)) {
 		live_calls_pass(l, c);
 		return;
 	}
@@ -127,6 +132,12 @@ static void pass(struct live *l, struct live_cpu *c)
 		observe(l->model, &h, recorded);
 	if (tells)
 		live_names_follow(l, r, false);
+}
+
+static void pass(struct live *l, struct live_cpu *c)
+{
+	pass_record(l, c);
+	live_book_pass(l, c->cpu, is_of_calls(l, c) ? LIVE_CALLS : LIVE_EVENTS);
 }
 
 /* ---- the order ---- */

@@ -62,6 +62,27 @@ struct live_layout {
 	uint32_t	exit_depth, overrun, calltime, rettime;
 };
 
+/* The kernel's instances that a server has. */
+enum live_instance { LIVE_EVENTS, LIVE_CALLS, LIVE_INSTANCES };
+
+struct live_cpu_book {
+	_Atomic uint64_t passed[LIVE_INSTANCES];	/* records */
+	uint64_t	lost;		/* by servers that died */
+};
+
+/* book.c. In the config region. */
+struct live_book {
+	char		names[LIVE_INSTANCES][KERNEL_NAME];	/* "": none */
+	uint64_t	armed;		/* how many events its server records */
+	uint64_t	armed_before;	/* as many as the last server did */
+	uint64_t	unknown;	/* servers that died whose records nobody could count */
+	uint64_t	done;		/* hits of the present ring that were taken and have run */
+	uint64_t	merged, late, damaged;
+	uint64_t	cut;		/* a server died while their triggers ran */
+	uint64_t	dropped;	/* the kernel was no source any more */
+	struct live_cpu_book cpus[];
+};
+
 struct live_task;
 
 /* Calls of the kernel's functions: functions.c, calls.c. */
@@ -96,6 +117,7 @@ struct live {
 	struct model	*model;
 	struct kernel	kernel;
 	struct kernel_hooks hooks;
+	struct live_book *book;		/* book.c: what the next server has to know */
 
 	/* arm.c; under the control lock */
 	uint64_t	known[LAYOUT_OWN_IDS / 64];	/* ids of the kernel's events */
@@ -136,7 +158,6 @@ struct live {
 	/* merge.c */
 	struct ring_consumer *staged;	/* NULL: nothing was ever staged */
 	uint64_t	merged_to;	/* the latest time of a hit that has run merged */
-	uint64_t	merged, merged_late, merged_lost, merged_damaged;
 	/* totals */
 	uint64_t	records, hits, late, rounds;
 	uint64_t	busy;		/* ns of processor time, of rounds */
@@ -176,6 +197,35 @@ uint64_t live_clock_time(const struct live_clock *c, uint64_t stamp);
 uint64_t live_clock_stamp(struct live *l, uint64_t stamp);
 /* The same for a time of the session. */
 uint64_t live_clock_place(struct live *l, uint64_t time);
+
+/* ---- book.c ---- */
+
+/* l->book. 0, -ENOMEM */
+int live_book_begin(struct live *l);
+/*
+ * The new instance records all: counts what the last server has left in the old one. Before a round
+ * and before the old one is removed.
+ */
+void live_book_turn(struct live *l);
+/* A new instance of the kernel, whose buffers are empty. */
+void live_book_name(struct live *l, enum live_instance which, const char *name);
+/* The last server may have died while a staged hit ran. */
+void live_book_staged(struct live *l);
+/* How many records of a CPU servers lost that died. */
+uint64_t live_book_lost(const struct live *l, uint32_t cpu);
+/* No staged hit will run: they are counted. */
+void live_book_drop(struct model *m);
+void live_book_print(struct model *m, FILE *out);
+
+/* A record has passed. */
+static inline void live_book_pass(struct live *l, uint32_t cpu, enum live_instance which)
+{
+	_Atomic uint64_t *passed = &l->book->cpus[cpu].passed[which];
+
+	/* Relaxed: only the next server reads it, when this one is dead. */
+	atomic_store_explicit(passed, atomic_load_explicit(passed, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+}
 
 /* ---- names.c ---- */
 

@@ -62,14 +62,14 @@ const char *programs_system_call(unsigned int i)
 
 	if (i >= syscall_provider_count() / 2)
 		return NULL;
-	provider_event(PROVIDER_SYSCALLS + 2 * i, &e);
+	provider_event(PROVIDER_SYSCALLS + 2 * i, false, &e);
 	return e.name + strlen(enter);
 }
 
 static int add_provider(struct programs *p, unsigned int nr, const struct provider_event *e)
 {
 	char body[BODY_ROOM];
-	unsigned int len = provider_body(nr, body, sizeof(body));
+	unsigned int len = provider_body(nr, p->texts_begun, body, sizeof(body));
 	struct event *event;
 	bool is_new;
 
@@ -85,11 +85,66 @@ int program_events_choose(struct programs *p, const struct programs_params *para
 	int err = 0;
 
 	for (unsigned int nr = 0; !err && nr < p->count; nr++) {
-		provider_event(nr, &e);
+		provider_event(nr, false, &e);
 		if (is_chosen(params, e.system) && !p->model->by_id[p->first_id + nr])
 			err = add_provider(p, nr, &e);
 	}
 	return err;
+}
+
+/* ---- texts of system calls ---- */
+
+static int extend_call(struct programs *p, unsigned int nr)
+{
+	char before[BODY_ROOM], body[BODY_ROOM];
+	struct event *e = p->model->by_id[p->first_id + nr];
+
+	provider_body(nr, false, before, sizeof(before));
+	provider_body(nr, true, body, sizeof(body));
+	/* It has no text, is not chosen, or has them already. */
+	if (!e || !strcmp(before, body) || !strstr(e->format, before))
+		return 0;
+	return model_extend_program_event(e, body);
+}
+
+static int extend_calls(struct programs *p)
+{
+	int err = 0;
+
+	/* Another version of tracefuse has made the session, with other events. */
+	if (p->table != provider_table_version())
+		return -ESTALE;
+	for (unsigned int nr = PROVIDER_SYSCALLS; !err && nr < provider_kernel(); nr += 2)
+		err = extend_call(p, nr);
+	return err;
+}
+
+int program_events_set_texts(struct programs *p, uint32_t bytes)
+{
+	struct model *m = p->model;
+	char text[16];
+	int err;
+
+	if (!bytes && !p->texts_begun)
+		return 0;
+	snprintf(text, sizeof(text), "%u", bytes);
+	if (p->texts_begun) {
+		err = saved_replace(m, m->top, PROGRAMS_CALL_TEXTS, text, NULL, 0,
+				    &p->texts_saved);
+	} else {
+		err = extend_calls(p);
+		if (!err)
+			err = saved_add(m, m->top, PROGRAMS_CALL_TEXTS, text, NULL, 0,
+					&p->texts_begun);
+	}
+	if (err)
+		return err;
+	m->call_texts = bytes;
+	m->calls_have_texts = true;
+	/* Relaxed: a number of its own. A record without texts has none for what reads them. */
+	atomic_store_explicit(&session_header(m->session)->call_texts, 1 + bytes,
+			      memory_order_relaxed);
+	return 0;
 }
 
 /* ---- definitions ---- */

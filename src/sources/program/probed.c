@@ -100,6 +100,7 @@ static int probed_take(const char *path, const struct elf_want *want, void *open
 	}
 	list_init(&f->node);
 	list_init(&f->places);
+	list_init(&f->idle);
 	lookup_init(&f->by_address);
 	f->path = strdup(path);
 	err = f->path ? probed_identify(f) : -ENOMEM;
@@ -167,13 +168,12 @@ void probed_rename(struct probed_file *f, const char *path, const char *name)
 	f->path = copy;
 }
 
-static void places_free(struct probed_file *f)
+static void places_free(struct list_head *list)
 {
 	struct probed_place *p, *next;
 
-	list_each_safe(p, next, &f->places, in_file)
+	list_each_safe(p, next, list, in_file)
 		free(p);
-	lookup_free(&f->by_address);
 }
 
 void probed_close(struct probed_file *f)
@@ -183,8 +183,10 @@ void probed_close(struct probed_file *f)
 	free(f->path);
 	free(f->memory);
 	free(f->sites);
-	places_free(f);
-	free(f->relative);
+	places_free(&f->places);
+	places_free(&f->idle);
+	lookup_free(&f->by_address);
+	free(f->blocks);
 	free(f);
 }
 
@@ -244,16 +246,28 @@ static struct probed_place *place_at(struct probed_file *f, uint64_t at)
 	return NULL;
 }
 
-bool probed_need(struct probed_file *f, uint64_t at)
+struct probed_place *probed_keep(struct probed_file *f, uint64_t at)
 {
 	struct probed_place *p = place_at(f, at);
 
-	if (p)
-		p->needed = true;
-	return p != NULL;
+	if (!p)
+		return NULL;
+	if (!p->nr_points++) {
+		list_del(&p->in_file);
+		list_add_tail(&p->in_file, &f->places);
+	}
+	return p;
 }
 
-static struct probed_place *new_place(struct probed_file *f, uint64_t at)
+void probed_leave(struct probed_file *f, struct probed_place *p)
+{
+	if (--p->nr_points)
+		return;
+	list_del(&p->in_file);
+	list_add_tail(&p->in_file, &f->idle);
+}
+
+struct probed_place *probed_plan(struct probed_file *f, uint64_t at)
 {
 	struct probed_place *p = calloc(1, sizeof(*p));
 
@@ -262,7 +276,7 @@ static struct probed_place *new_place(struct probed_file *f, uint64_t at)
 	if (!f->read)
 		read_code(f);
 	p->at = at;
-	p->needed = true;
+	p->nr_points = 1;
 	list_add_tail(&p->in_file, &f->places);
 	lookup_add(&f->by_address, &p->node, place_hash(at));
 	if (f->memory)
@@ -287,27 +301,19 @@ static void check_return(const struct probed_file *f, uint64_t at, struct probe_
 	out->returns = fn->returns;
 }
 
-int probed_plan(struct probed_file *f, uint64_t at, bool is_return, struct probe_plan *out)
+void probed_plan_of(const struct probed_file *f, const struct probed_place *p, bool is_return,
+		    struct probe_plan *out)
 {
-	const struct probed_place *p = place_at(f, at);
-
-	if (!p)
-		p = new_place(f, at);
-	if (!p)
-		return -ENOMEM;
 	*out = p->plan;
 	if (is_return)
-		check_return(f, at, out);
-	return 0;
+		check_return(f, p->at, out);
 }
 
 void probed_forget(struct probed_file *f)
 {
 	struct probed_place *p, *next;
 
-	list_each_safe(p, next, &f->places, in_file) {
-		if (p->needed)
-			continue;
+	list_each_safe(p, next, &f->idle, in_file) {
 		unplan_place(f, &p->plan);
 		lookup_remove(&f->by_address, &p->node);
 		list_del(&p->in_file);

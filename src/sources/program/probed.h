@@ -18,11 +18,13 @@
 /* A place that was planned. It keeps its bytes until probed_forget(). */
 struct probed_place {
 	struct lookup_node node;	/* in probed_file.by_address */
-	struct list_head in_file;
+	struct list_head in_file;	/* probed_file.places, or .idle */
 	uint64_t	at;
-	bool		needed;		/* by the points that are being collected */
+	size_t		nr_points;	/* that stand there */
 	struct probe_plan plan;
 };
+
+struct point_block;
 
 struct probed_file {
 	struct list_head node;
@@ -37,16 +39,18 @@ struct probed_file {
 	bool		read;
 	struct site	*sites;		/* the compiler's */
 	size_t		nr_sites;
-	struct list_head places;	/* struct probed_place */
-	struct lookup	by_address;	/* the same */
+	struct list_head places;	/* struct probed_place with points */
+	struct list_head idle;		/* those without */
+	struct lookup	by_address;	/* all of them */
 
 	/* probes.c */
-	uint32_t	number;		/* 1 + its number in the table; 0: none yet */
-	bool		needed;
+	size_t		nr_points;	/* that were found in it */
+	bool		needed;		/* by these, or by those that are being collected */
 	bool		has_notes;	/* of USDT: it stays open */
-	config_ref	block;		/* struct probe_file, with its codes; 0: none */
-	size_t		block_size;
-	char		*relative;	/* a copy of it, with references from its own start */
+	/* points.c */
+	uint32_t	number;		/* 1 + probe_file.number; 0: none yet */
+	struct point_block *blocks;	/* POINT_BLOCKS of them; NULL: it has no points */
+	uint32_t	nr_blocks;	/* those that programs read */
 };
 
 /*
@@ -60,11 +64,16 @@ void probed_close(struct probed_file *f);
 /* The file that was first named `path` is better known as `name`. */
 void probed_rename(struct probed_file *f, const char *path, const char *name);
 
-/* Plans a probe, or one of the return of the function that begins there. 0, -ENOMEM */
-int probed_plan(struct probed_file *f, uint64_t at, bool is_return, struct probe_plan *out);
-/* The place is needed. False: it was not planned before. */
-bool probed_need(struct probed_file *f, uint64_t at);
-/* Gives back the bytes of places that are not needed. */
+/* The place stays planned for one more point. NULL: it was not planned before. */
+struct probed_place *probed_keep(struct probed_file *f, uint64_t at);
+/* Plans a place for its first point. NULL: no memory */
+struct probed_place *probed_plan(struct probed_file *f, uint64_t at);
+/* What was planned; is_return: for the return of the function that begins there. */
+void probed_plan_of(const struct probed_file *f, const struct probed_place *p, bool is_return,
+		    struct probe_plan *out);
+/* One point less. The place keeps its bytes until probed_forget(). */
+void probed_leave(struct probed_file *f, struct probed_place *p);
+/* Gives back the bytes of places without points. */
 void probed_forget(struct probed_file *f);
 
 /* The p_vaddr of a byte of the file. False: it is not loaded, or not where code is. */

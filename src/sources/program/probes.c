@@ -6,10 +6,11 @@
  *     uprobe: path, offset                              -> file, p_vaddr
  *     note of USDT (usdt.c)                             -> file, p_vaddr
  *          -> point with its plan (probed.c) and its code (fetch_compile.c)
- *          -> one block for each file -> table -> site_control.probes
+ *          -> its block -> table -> site_control.probes   (points.c)
  *
- * A block that would have the same contents is kept. Blocks that the table no longer names are
- * freed when all programs have obeyed.
+ * A point stays as long as its event is armed: a command costs what it changes, not what there is.
+ * All points are made again when files of programs came or went, because these are what places are
+ * found in.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,44 +20,25 @@
 #include "model/dynamic/fetch_compile.h"
 #include "model/errlog.h"
 #include "session/array.h"
-#include "sources/program/probed.h"
+#include "sources/program/points.h"
 #include "sources/program/probes.h"
 #include "sources/program/sites.h"
 #include "sources/program/usdt.h"
 
 enum { FILES_IDLE = 16 };
 
-/* A point of an event that is armed. */
-struct wanted_point {
-	/* One of both */
-	struct probe_place *place;
-	struct usdt_note *note;
-	const struct event *event;
-	bool		is_return;
-	struct probed_file *file;	/* NULL: it was not found */
-	uint64_t	at, counter;
-	data_ref	hits;		/* of a place: probe_point.hits */
-	size_t		order;		/* that of the definition */
-	struct fetch_code *code;
-	struct probe_plan plan;
-	const char	*why;		/* it cannot be planted; NULL: it can */
-};
-
-struct old_block {
-	config_ref	ref;
-	size_t		size;
-};
+/* Commands number what they define from 1 on. */
+#define NOTES_FIRST ((uint64_t)1 << 63)
 
 struct program_probes {
 	struct list_head files;
 	struct usdt	*usdt;
 	struct probed_file *dsos[LAYOUT_MAX_DSOS];
-	struct wanted_point *points;
-	size_t		nr_points;
-	config_ref	table;
-	size_t		table_size;
-	struct old_block *old;
-	size_t		nr_old;
+	struct list_head points;	/* struct wanted_point */
+	struct wanted_point **fresh;	/* those that were not planned yet */
+	size_t		nr_fresh;
+	struct point_table table;
+	bool		failed;		/* without memory: all points are made again */
 	/* session_now_ms(): for processes to knock at. 0: look now */
 	int64_t		looked;
 	bool		knocks;		/* model_knock() */
@@ -64,11 +46,10 @@ struct program_probes {
 
 enum { KNOCK_MS = 1000 };	/* from one look for processes to knock at to the next */
 
-static struct site_control *probes_control(struct programs *p)
+static void no_memory(struct programs *p)
 {
-	struct session *s = p->model->session;
-
-	return session_config(s, session_header(s)->sites, sizeof(struct site_control));
+	p->sites->err = -ENOMEM;
+	p->probes->failed = true;
 }
 
 /* ---- what cannot be probed ---- */
@@ -127,7 +108,9 @@ static bool in_file(void *arg, uint64_t offset, uint64_t *at)
 /* Most probes are in the same file as the one before: then it is not looked for again. */
 static bool open_path(struct program_probes *pr, const char *path, struct probed_file **out)
 {
-	const struct wanted_point *last = pr->nr_points ? &pr->points[pr->nr_points - 1] : NULL;
+	const struct wanted_point *last =
+		list_empty(&pr->points) ?
+			NULL : list_entry(pr->points.prev, struct wanted_point, node);
 
 	*out = NULL;
 	if (last && last->place && last->place->path && last->file &&
@@ -213,10 +196,12 @@ static void compile_point(struct programs *p, struct wanted_point *w)
 	}
 	if (!err && (!w->code || (!w->note && !w->hits)))
 		err = -ENOMEM;
+	if (!err)
+		err = point_put(w);
 	if (err == -EOPNOTSUPP)
 		probes_refuse(p, w, why);
 	else if (err)
-		p->sites->err = err;
+		no_memory(p);
 }
 
 /* False: the place waits for a file that no program has yet. */
@@ -232,87 +217,154 @@ static bool find_point(struct programs *p, struct wanted_point *w)
 	} else {
 		why = find_in_path(p->probes, w);
 	}
-	if (why)
+	if (why) {
+		w->file = NULL;
 		probes_refuse(p, w, why);
+	}
 	return true;
 }
 
-static void points_free(struct program_probes *pr)
+static void point_remove(struct wanted_point *w)
 {
-	for (size_t i = 0; i < pr->nr_points; i++)
-		free(pr->points[i].code);
-	free(pr->points);
-	pr->points = NULL;
-	pr->nr_points = 0;
+	point_take(w);
+	if (w->planned)
+		probed_leave(w->file, w->planned);
+	if (w->file)
+		w->file->nr_points--;
+	list_del(&w->node);
+	free(w->code);
+	free(w);
 }
 
-static void point_add(struct programs *p, const struct wanted_point *w)
+/* Their places may be gone: nobody else's pointer to a point is used again. */
+static void points_remove_all(struct program_probes *pr)
+{
+	struct wanted_point *w, *next;
+
+	list_each_safe(w, next, &pr->points, node)
+		point_remove(w);
+}
+
+/* NULL: no memory. */
+static struct wanted_point *point_add(struct programs *p, const struct wanted_point *like)
 {
 	struct program_probes *pr = p->probes;
+	struct wanted_point *w = malloc(sizeof(*w));
 
-	if (array_room(&pr->points, pr->nr_points, sizeof(*w))) {
-		p->sites->err = -ENOMEM;
-		return;
+	if (!w || array_room(&pr->fresh, pr->nr_fresh, sizeof(w))) {
+		free(w);
+		no_memory(p);
+		return NULL;
 	}
-	pr->points[pr->nr_points] = *w;
-	pr->points[pr->nr_points].order = pr->nr_points;
-	pr->nr_points++;
+	*w = *like;
+	list_init(&w->in_block);
+	list_add_tail(&w->node, &pr->points);
+	if (w->file)
+		w->file->nr_points++;
+	pr->fresh[pr->nr_fresh++] = w;
+	return w;
 }
 
-static void collect_places(struct programs *p)
+static void look_at_place(void *arg, struct probe_place *place)
 {
-	struct dynamic_event *d;
+	const struct event *e = place->probe.dyn.event;
+	struct wanted_point like = { .event = e, .place = place, .order = place->order,
+				     .is_return = place->is_return };
+	struct programs *p = arg;
 
-	list_each(d, &p->model->dynamic_events, node) {
-		struct wanted_point w = { .event = d->event };
-
-		if (d->kind != &kprobe_kind && d->kind != &uprobe_kind)
-			continue;
-		w.place = place_of(d);
-		w.is_return = w.place->is_return;
-		w.place->wanted = d->event->plan && !w.place->recorded;
-		if (!w.place->wanted)
-			w.place->refused = false;
-		else if (find_point(p, &w))
-			point_add(p, &w);
+	if (!e->plan || place->recorded) {
+		if (place->point)
+			point_remove(place->point);
+		place->point = NULL;
+		place->refused = false;
+	} else if (!place->point && find_point(p, &like)) {
+		place->point = point_add(p, &like);
 	}
 }
 
-static void collect_notes(struct programs *p)
+/* Notes come after what commands define. */
+static void look_at_note(struct programs *p, struct usdt_note *n)
+{
+	const struct wanted_point like = {
+		.event = n->of->event, .note = n, .order = NOTES_FIRST + n->order,
+		.file = n->file, .at = n->note.address, .counter = n->note.semaphore };
+
+	if (!like.event->plan) {
+		if (n->point)
+			point_remove(n->point);
+		n->point = NULL;
+		n->refused = false;
+	} else if (!n->point) {
+		n->point = point_add(p, &like);
+	}
+}
+
+static void look_at_notes(struct programs *p, const struct event *e)
 {
 	struct usdt_event *ue;
 	struct usdt_note *n;
 
-	list_each(ue, usdt_events(p->probes->usdt), node) {
-		list_each(n, &ue->notes, node) {
-			const struct wanted_point w = {
-				.note = n, .event = ue->event, .file = n->file,
-				.at = n->note.address, .counter = n->note.semaphore };
+	list_each(ue, usdt_events(p->probes->usdt), node)
+		if (!e || ue->event == e)
+			list_each(n, &ue->notes, node)
+				look_at_note(p, n);
+}
 
-			if (ue->event->plan)
-				point_add(p, &w);
-			else
-				n->refused = false;
-		}
-	}
+static void forget_points(struct programs *p)
+{
+	struct dynamic_event *d;
+	struct usdt_event *ue;
+	struct usdt_note *n;
+
+	points_remove_all(p->probes);
+	list_each(d, &p->model->dynamic_events, node)
+		if (d->kind == &kprobe_kind || d->kind == &uprobe_kind)
+			place_of(d)->point = NULL;
+	list_each(ue, usdt_events(p->probes->usdt), node)
+		list_each(n, &ue->notes, node)
+			n->point = NULL;
+}
+
+static void look_at_all(struct programs *p)
+{
+	struct dynamic_event *d;
+
+	forget_points(p);
+	list_each(d, &p->model->dynamic_events, node)
+		if (d->kind == &kprobe_kind || d->kind == &uprobe_kind)
+			look_at_place(p, place_of(d));
+	look_at_notes(p, NULL);
+}
+
+static void look_at_event(struct programs *p, struct event *e)
+{
+	if (place_of_event(e))
+		place_each(e, look_at_place, p);
+	else
+		look_at_notes(p, e);
 }
 
 static void probes_collect(struct programs *p)
 {
-	points_free(p->probes);
-	collect_places(p);
-	collect_notes(p);
+	struct model *m = p->model;
+
+	if (m->probes_stale || p->probes->failed) {
+		p->probes->failed = false;
+		look_at_all(p);
+	} else {
+		for (unsigned int i = 0; i < m->nr_stale_events; i++)
+			if (m->by_id[m->stale_events[i]])
+				look_at_event(p, m->by_id[m->stale_events[i]]);
+	}
+	m->probes_stale = false;
+	m->nr_stale_events = 0;
 }
 
-static int compare_points(const void *a, const void *b)
+static int compare_fresh(const void *a, const void *b)
 {
-	const struct wanted_point *x = a, *y = b;
+	const struct wanted_point *const *x = a, *const *y = b;
 
-	if (x->file != y->file)
-		return x->file < y->file ? -1 : 1;
-	if (x->at != y->at)
-		return x->at < y->at ? -1 : 1;
-	return x->order < y->order ? -1 : 1;
+	return (*x)->order < (*y)->order ? -1 : (*x)->order > (*y)->order;
 }
 
 /* ---- planning ---- */
@@ -324,21 +376,15 @@ static int compare_points(const void *a, const void *b)
 static void forget_places(struct program_probes *pr)
 {
 	struct probed_file *f;
-	struct probed_place *p;
 	bool all = true;
 
-	list_each(f, &pr->files, node) {
-		f->needed = false;
-		list_each(p, &f->places, in_file)
-			p->needed = false;
-	}
-	for (size_t i = 0; i < pr->nr_points; i++) {
-		struct wanted_point *w = &pr->points[i];
+	for (size_t i = 0; i < pr->nr_fresh; i++) {
+		struct wanted_point *w = pr->fresh[i];
 
-		if (!w->file || w->why)
+		if (!w->file)
 			continue;
-		w->file->needed = true;
-		all &= probed_need(w->file, w->at);
+		w->planned = probed_keep(w->file, w->at);
+		all &= w->planned != NULL;
 	}
 	list_each(f, &pr->files, node)
 		if (!all)
@@ -347,11 +393,16 @@ static void forget_places(struct program_probes *pr)
 
 static void plan_point(struct programs *p, struct wanted_point *w)
 {
-	int err = probed_plan(w->file, w->at, w->is_return, &w->plan);
-
-	if (err)
-		p->sites->err = err;
-	else if (w->plan.why != CODE_GOOD)
+	if (!w->planned)
+		w->planned = probed_keep(w->file, w->at);
+	if (!w->planned)
+		w->planned = probed_plan(w->file, w->at);
+	if (!w->planned) {
+		no_memory(p);
+		return;
+	}
+	probed_plan_of(w->file, w->planned, w->is_return, &w->plan);
+	if (w->plan.why != CODE_GOOD)
 		probes_refuse(p, w, code_why_text((enum code_why)w->plan.why));
 	else if (w->is_return && w->plan.returns != CODE_RETURN_GOOD)
 		probes_refuse(p, w, code_return_text((enum code_return)w->plan.returns));
@@ -363,152 +414,26 @@ static void plan_points(struct programs *p)
 {
 	struct program_probes *pr = p->probes;
 
-	forget_places(pr);
-	for (size_t i = 0; i < pr->nr_points; i++)
-		if (pr->points[i].file && !pr->points[i].why)
-			plan_point(p, &pr->points[i]);
-	if (pr->nr_points)
-		qsort(pr->points, pr->nr_points, sizeof(*pr->points), compare_points);
-}
-
-/* ---- blocks ---- */
-
-static void retire_later(struct programs *p, config_ref ref, size_t size)
-{
-	struct program_probes *pr = p->probes;
-
-	if (!ref)
+	if (!pr->nr_fresh)
 		return;
-	if (array_room(&pr->old, pr->nr_old, sizeof(*pr->old)))
-		return;		/* it is never freed */
-	pr->old[pr->nr_old++] = (struct old_block){ ref, size };
+	qsort(pr->fresh, pr->nr_fresh, sizeof(struct wanted_point *), compare_fresh);
+	forget_places(pr);
+	for (size_t i = 0; i < pr->nr_fresh; i++)
+		if (pr->fresh[i]->file)
+			plan_point(p, pr->fresh[i]);
+	free(pr->fresh);
+	pr->fresh = NULL;
+	pr->nr_fresh = 0;
 }
 
-static size_t round_up(size_t size)
-{
-	return (size + 7) & ~(size_t)7;
-}
+/* ---- telling ---- */
 
-/* The points of the file that can be planted, from *i on; *i goes behind them. */
-static size_t block_size(const struct program_probes *pr, size_t i, uint32_t *nr)
-{
-	const struct probed_file *f = pr->points[i].file;
-	size_t codes = 0;
-
-	*nr = 0;
-	for (; i < pr->nr_points && pr->points[i].file == f; i++) {
-		if (!pr->points[i].code)
-			continue;
-		codes += round_up(pr->points[i].code->bytes);
-		(*nr)++;
-	}
-	return *nr ? sizeof(struct probe_file) + *nr * sizeof(struct probe_point) + codes : 0;
-}
-
-static void fill_file(const struct probed_file *f, uint32_t nr, struct probe_file *out)
-{
-	out->device = f->device;
-	out->inode = f->inode;
-	out->size = f->size;
-	memcpy(out->id, f->id, sizeof(out->id));
-	out->id_len = f->id_len;
-	out->nr = nr;
-}
-
-/* References count from the block's begin. */
-static void fill_block(const struct program_probes *pr, size_t i, uint32_t nr, char *block)
-{
-	struct probe_file *out = (struct probe_file *)block;
-	size_t at = sizeof(*out) + nr * sizeof(struct probe_point);
-	struct probe_point *point = out->points;
-
-	fill_file(pr->points[i].file, nr, out);
-	for (; point < out->points + nr; i++) {
-		const struct wanted_point *w = &pr->points[i];
-
-		if (!w->code)
-			continue;
-		*point++ = (struct probe_point){
-			.at = w->at,
-			.counter = w->counter,
-			.event = w->event->id,
-			.flags = w->is_return ? PROBE_POINT_RETURN : 0,
-			.code = at,
-			.hits = w->hits,
-			.plan = w->plan,
-		};
-		memcpy(block + at, w->code, w->code->bytes);
-		at += round_up(w->code->bytes);
-	}
-}
-
-/* Returns whether the file's block has changed. */
-static bool drop_block(struct programs *p, struct probed_file *f)
-{
-	const bool had = f->block;
-
-	retire_later(p, f->block, f->block_size);
-	free(f->relative);
-	f->relative = NULL;
-	f->block = 0;
-	f->block_size = 0;
-	return had;
-}
-
-static bool new_block(struct programs *p, struct probed_file *f, char *relative, size_t size)
-{
-	struct session *s = p->model->session;
-	config_ref ref = session_config_alloc(s, size);
-	struct probe_file *out;
-
-	drop_block(p, f);
-	if (!ref) {
-		p->sites->err = -ENOMEM;
-		free(relative);
-		return true;
-	}
-	out = session_config(s, ref, size);
-	memcpy(out, relative, size);
-	for (uint32_t i = 0; i < out->nr; i++)
-		out->points[i].code += ref;
-	f->block = ref;
-	f->block_size = size;
-	f->relative = relative;
-	return true;
-}
-
-static bool update_file(struct programs *p, size_t i)
-{
-	struct program_probes *pr = p->probes;
-	struct probed_file *f = pr->points[i].file;
-	uint32_t nr;
-	const size_t size = block_size(pr, i, &nr);
-	char *relative;
-
-	if (!size)
-		return drop_block(p, f);
-	relative = calloc(1, size);
-	if (!relative) {
-		p->sites->err = -ENOMEM;
-		return false;
-	}
-	fill_block(pr, i, nr, relative);
-	if (f->block_size == size && !memcmp(f->relative, relative, size)) {
-		free(relative);
-		return false;
-	}
-	return new_block(p, f, relative, size);
-}
-
-/* No probe needs it now: points and numbers of DSOs no longer lead to it. */
+/* No point is in it: numbers of DSOs no longer lead to it. */
 static void file_unlink(struct program_probes *pr, const struct probed_file *f)
 {
 	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS; i++)
 		if (pr->dsos[i] == f)
 			pr->dsos[i] = NULL;
-	for (size_t i = 0; i < pr->nr_points; i++)
-		if (pr->points[i].file == f)
-			pr->points[i].file = NULL;
 }
 
 /* Whether it stays open, with its plans: while probes are defined, a few do. */
@@ -521,80 +446,34 @@ static bool file_idles(struct programs *p, const struct probed_file *f, unsigned
 static bool update_files(struct programs *p)
 {
 	struct program_probes *pr = p->probes;
-	struct probed_file *f = NULL, *next;
+	struct probed_file *f, *next;
 	unsigned int idle = 0;
 	bool changed = false;
+	int err = 0;
 
-	for (size_t i = 0; i < pr->nr_points; i++) {
-		if (!pr->points[i].file || pr->points[i].file == f)
-			continue;
-		f = pr->points[i].file;
-		changed |= update_file(p, i);
-	}
 	list_each_safe(f, next, &pr->files, node) {
-		if (f->needed)
-			continue;
-		changed |= drop_block(p, f);
-		if (!f->has_notes && !file_idles(p, f, &idle))
+		f->needed = f->nr_points;
+		changed |= points_update(&pr->table, &pr->files, f, &err);
+		if (!f->needed && !f->has_notes && !file_idles(p, f, &idle))
 			probed_close(f);
 	}
+	if (err)
+		no_memory(p);
 	return changed;
-}
-
-/* ---- the table ---- */
-
-/* A file without a number gets the lowest one that is free. Returns how many there are. */
-static uint32_t number_files(struct program_probes *pr)
-{
-	struct probed_file *f, *other;
-	uint32_t nr = 0;
-
-	list_each(f, &pr->files, node) {
-		bool again = f->number == 0;
-
-		while (again) {
-			f->number++;
-			again = false;
-			list_each(other, &pr->files, node)
-				again |= other != f && other->number == f->number;
-		}
-		if (f->block && f->number > nr)
-			nr = f->number;
-	}
-	return nr;
 }
 
 static void publish_table(struct programs *p)
 {
-	struct program_probes *pr = p->probes;
-	struct session *s = p->model->session;
-	const uint32_t nr = number_files(pr);
-	const size_t size = sizeof(struct probe_table) + nr * sizeof(config_ref);
-	config_ref ref = nr ? session_config_alloc(s, size) : 0;
-	struct probe_table *table = ref ? session_config(s, ref, size) : NULL;
-	struct probed_file *f;
-
-	if (nr && !table)
-		p->sites->err = -ENOMEM;
-	if (table) {
-		table->nr = nr;
-		list_each(f, &pr->files, node)
-			if (f->block)
-				table->files[f->number - 1] = f->block;
-	}
-	session_publish(s, &probes_control(p)->probes, ref);
-	retire_later(p, pr->table, pr->table_size);
-	pr->table = ref;
-	pr->table_size = ref ? size : 0;
+	if (points_publish(&p->probes->table, &p->probes->files))
+		no_memory(p);
 }
 
 bool program_probes_update(struct programs *p)
 {
 	struct model *m = p->model;
 
-	if (!m->probes_stale || m->closing || m->held)
+	if ((!m->probes_stale && !m->nr_stale_events) || m->closing || m->held)
 		return false;
-	m->probes_stale = false;
 	probes_collect(p);
 	plan_points(p);
 	if (!update_files(p))
@@ -606,13 +485,7 @@ bool program_probes_update(struct programs *p)
 
 void program_probes_settled(struct programs *p)
 {
-	struct program_probes *pr = p->probes;
-
-	for (size_t i = 0; i < pr->nr_old; i++)
-		session_config_retire(p->model->session, pr->old[i].ref, pr->old[i].size);
-	free(pr->old);
-	pr->old = NULL;
-	pr->nr_old = 0;
+	points_settled(&p->probes->table);
 }
 
 /* ---- answers ---- */
@@ -622,17 +495,24 @@ struct answering {
 	FILE		*out;		/* for doctor; NULL: for error_log */
 };
 
+static const struct probed_file *file_of_number(const struct program_probes *pr, uint32_t number)
+{
+	const struct probed_file *f;
+
+	list_each(f, &pr->files, node)
+		if (f->number == number)
+			return f;
+	return NULL;
+}
+
 static void take_refusal(const struct answering *g, pid_t pid, const struct site_refused *r)
 {
-	const struct program_probes *pr = g->programs->probes;
+	const struct probed_file *f = file_of_number(g->programs->probes, r->file + 1);
+	const struct wanted_point *w = f ? point_first(f, r->at) : NULL;
 	const char *why = code_why_text((enum code_why)r->why);
 	char text[160];
 
-	for (size_t i = 0; i < pr->nr_points; i++) {
-		const struct wanted_point *w = &pr->points[i];
-
-		if (!w->file || w->why || w->file->number != r->file + 1 || w->at != r->at)
-			continue;
+	for (; w && w->at == r->at; w = point_next(f, w)) {
 		snprintf(text, sizeof(text), "Process %d cannot be probed here: %s", (int)pid, why);
 		if (g->out)
 			fprintf(g->out, "probe-refused %s:%s in process %d: %s\n",
@@ -653,7 +533,7 @@ void program_probes_answered(struct programs *p)
 {
 	struct answering g = { .programs = p };
 
-	if (p->probes->nr_points)
+	if (!list_empty(&p->probes->points))
 		attach_answers(p->model->session, take_answer, &g);
 }
 
@@ -686,12 +566,13 @@ static void look_whether_plants(void *arg, const struct attach_answer *a)
 /* Whether a line of /proc/PID/maps is of a file with points. */
 static bool is_of_points(const struct program_probes *pr, const char *line)
 {
+	const struct probed_file *f;
 	unsigned long inode;
 
 	if (sscanf(line, "%*s %*s %*s %*s %lu", &inode) != 1)
 		return false;
-	for (size_t i = 0; i < pr->nr_points; i++)
-		if (pr->points[i].code && pr->points[i].file->inode == inode)
+	list_each(f, &pr->files, node)
+		if (f->nr_blocks && f->inode == inode)
 			return true;
 	return false;
 }
@@ -748,10 +629,12 @@ void program_probes_knock(struct programs *p)
 	struct planting g = { .programs = p };
 	const int64_t now = session_now_ms();
 
-	if (!pr->knocks && (!pr->nr_points || (pr->looked && now - pr->looked < KNOCK_MS)))
+	const bool any = !list_empty(&pr->points);
+
+	if (!pr->knocks && (!any || (pr->looked && now - pr->looked < KNOCK_MS)))
 		return;
 	pr->looked = now;
-	if (pr->nr_points)
+	if (any)
 		attach_processes(p->model->session, find_unplanted, &g);
 	/* Also while it knocks already: events that are defined meanwhile. */
 	if (g.any || pr->knocks)
@@ -764,14 +647,14 @@ void program_probes_print(struct programs *p, FILE *out)
 	struct planting planting = { .programs = p, .out = out };
 	const struct program_probes *pr = p->probes;
 	struct answering g = { .programs = p, .out = out };
+	const struct wanted_point *w;
 
 	attach_answers(p->model->session, probes_print_answer, out);
-	for (size_t i = 0; i < pr->nr_points; i++)
-		if (pr->points[i].why)
-			fprintf(out, "probe-refused %s:%s %s\n",
-				pr->points[i].event->system->name, pr->points[i].event->name,
-				pr->points[i].why);
-	if (!pr->nr_points)
+	list_each(w, &pr->points, node)
+		if (w->why)
+			fprintf(out, "probe-refused %s:%s %s\n", w->event->system->name,
+				w->event->name, w->why);
+	if (list_empty(&pr->points))
 		return;
 	attach_answers(p->model->session, take_answer, &g);
 	attach_processes(p->model->session, print_unplanted, &planting);
@@ -785,6 +668,8 @@ int program_probes_create(struct programs *p)
 	if (!p->probes)
 		return -ENOMEM;
 	list_init(&p->probes->files);
+	list_init(&p->probes->points);
+	p->probes->table.session = p->model->session;
 	p->probes->usdt = usdt_new(p);
 	return p->probes->usdt ? 0 : -ENOMEM;
 }
@@ -819,10 +704,13 @@ void program_probes_destroy(struct programs *p)
 
 	if (!p->probes)
 		return;
-	list_each_safe(f, next, &p->probes->files, node)
+	points_remove_all(p->probes);
+	list_each_safe(f, next, &p->probes->files, node) {
+		points_close(f);
 		probed_close(f);
-	points_free(p->probes);
+	}
 	usdt_free(p->probes->usdt);
-	free(p->probes->old);
+	free(p->probes->fresh);
+	free(p->probes->table.old);
 	free(p->probes);
 }

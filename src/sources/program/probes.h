@@ -2,8 +2,8 @@
 /*
  * probes.h - private to the source of running programs: probes at places in their files
  *
- *     event is armed -> model->probes_changed
- *     end of the command -> program_probes_update(): points of all events that are armed
+ *     event is armed, or no longer -> model_probes_stale()
+ *     end of the command -> program_probes_update(): points of such events
  *                             -> table in the config region -> command raised
  *                        -> words.c waits for the answers -> program_probes_settled()
  *

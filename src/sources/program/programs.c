@@ -124,6 +124,11 @@ static const struct parameters *hook_parameters(void *arg, uint64_t func)
 	return program_parameters_of(arg, func);
 }
 
+static int hook_call_texts(void *arg, uint32_t bytes)
+{
+	return program_events_set_texts(arg, bytes);
+}
+
 static bool hook_lives(uint32_t pid)
 {
 	return pid && (!kill((pid_t)pid, 0) || errno != ESRCH);
@@ -162,6 +167,7 @@ static int set_hooks(struct programs *p)
 	p->model->catch_up_arg = p;
 	p->model->step = hook_step;
 	p->model->parameters = hook_parameters;
+	p->model->set_call_texts = hook_call_texts;
 	p->model->task_lives = hook_lives;
 	symbols_set_loader(p->model->symbols, hook_load, p);
 	return p->tree ? tree_add_extra(p->tree, &kallsyms) : 0;
@@ -276,6 +282,7 @@ void programs_destroy(struct programs *p)
 	p->model->catch_up = NULL;
 	p->model->step = NULL;
 	p->model->parameters = NULL;
+	p->model->set_call_texts = NULL;
 	p->model->task_lives = NULL;
 	symbols_set_loader(p->model->symbols, NULL, NULL);
 	program_probes_destroy(p);
@@ -317,6 +324,8 @@ int programs_restore(struct programs **p, struct model *m, struct tree *t, const
 	const size_t len = strlen(PROGRAMS_PENDING);
 	bool pending = !strncmp(path, PROGRAMS_PENDING, len);
 
+	if (*p && !strcmp(path, PROGRAMS_CALL_TEXTS))
+		return program_events_set_texts(*p, (uint32_t)strtoul(text, NULL, 10));
 	if (!pending && strcmp(path, PROGRAMS_SAVED))
 		return 1;
 	if (!*p)

@@ -57,6 +57,8 @@ const char *programs_system_call(unsigned int i);
 
 #define PROGRAMS_SAVED \
 	"#programs" /* path of the saved text (model.h) with the session's providers */
+/* The number in syscall_user_buf_size: the first one that is not 0, and the last one */
+#define PROGRAMS_CALL_TEXTS "#call_texts"
 #define PROGRAMS_PENDING "#kept/"	/* prefix of the paths of pending settings */
 
 /*

@@ -37,6 +37,9 @@ struct programs {
 	char		*refused[REFUSALS];
 	unsigned int	nr_refused;
 
+	/* PROGRAMS_CALL_TEXTS (R4): the first one comes before all that needs the formats */
+	uint64_t	texts_begun, texts_saved;
+
 	/* names.c */
 	uint64_t	next_task;	/* number of the log entry to read next */
 	unsigned int	unwritten;	/* how often that entry was found half written */
@@ -64,6 +67,8 @@ int program_events_choose(struct programs *p, const struct programs_params *para
 /* Hook of the attach socket. Returns the event's id, or -errno. */
 int program_events_define(struct programs *p, const struct attach_peer *peer, const char *system,
 			  const char *name, const char *body);
+/* model.set_call_texts */
+int program_events_set_texts(struct programs *p, uint32_t bytes);
 void program_events_destroy(struct programs *p);
 
 /* ---- names.c ---- */

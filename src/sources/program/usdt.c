@@ -35,6 +35,7 @@ struct usdt {
 	struct programs	*programs;
 	struct list_head events;
 	unsigned int	nr_events;
+	uint64_t	nr_notes;
 	uint64_t	seen[SEEN];	/* hashes of what was seen; 0: free */
 	unsigned int	nr_seen;
 };
@@ -295,13 +296,15 @@ static struct usdt_event *event_of(struct usdt *u, const struct code_note *n, co
 	return e ? event_add(u, e) : NULL;
 }
 
-static void note_add(struct usdt_event *ue, struct probed_file *f, const struct code_note *note)
+static void note_add(struct usdt *u, struct usdt_event *ue, struct probed_file *f,
+		     const struct code_note *note)
 {
 	struct usdt_note *n = calloc(1, sizeof(*n));
 
 	if (!n)
 		return;
 	n->of = ue;
+	n->order = u->nr_notes++;
 	n->file = f;
 	n->note = *note;
 	list_add_tail(&n->node, &ue->notes);
@@ -338,7 +341,7 @@ static void take_name(struct usdt *u, struct probed_file *f, const struct code_n
 	ue = body ? event_of(u, &notes[i], body, &is_new) : NULL;
 	for (size_t k = i; ue && k < nr; k++)
 		if (same_event(&notes[k], &notes[i]))
-			note_add(ue, f, &notes[k]);
+			note_add(u, ue, f, &notes[k]);
 	if (ue && is_new)
 		program_pending_new(u->programs, ue->event);
 	free(body);

@@ -12,6 +12,8 @@
 #include "model/dynamic/fetch_compile.h"
 #include "sources/program/probed.h"
 
+struct wanted_point;
+
 struct usdt_event {
 	struct list_head node;
 	struct event	*event;
@@ -21,6 +23,8 @@ struct usdt_event {
 struct usdt_note {
 	struct list_head node;		/* in usdt_event.notes */
 	struct usdt_event *of;
+	struct wanted_point *point;	/* while its event is armed; NULL: none */
+	uint64_t	order;		/* in which the notes were found */
 	struct probed_file *file;
 	struct code_note note;		/* its texts lie in the file */
 	bool		refused;	/* since its event was armed; it was said */

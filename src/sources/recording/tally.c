@@ -389,14 +389,18 @@ static uint32_t nr_keys(struct map_view m)
 	return (uint32_t)atomic_load_explicit(&m.data->pool, memory_order_relaxed);
 }
 
-static void add_map(struct map_view to, const struct slot *slot, struct map_view from)
+static void add_map(struct map_view to, const struct slot *slot, struct map_view from,
+		    uint64_t raised)
 {
 	uint32_t elt, sum, at;
 
 	for (elt = 1; elt <= nr_keys(from); elt++) {
 		at = map_insert(to, slot, map_elt(from, elt));
 		for (sum = 0; at && sum < from.layout->nr_sums; sum++)
-			map_add(to, at, sum, *map_sum(from, 0, elt, sum), TALLY_WRITER);
+			if (raised >> sum & 1)
+				map_raise(to, at, sum, *map_sum(from, 0, elt, sum));
+			else
+				map_add(to, at, sum, *map_sum(from, 0, elt, sum), TALLY_WRITER);
 	}
 }
 
@@ -406,7 +410,8 @@ static void add_worker(struct worker *to, const struct worker *from)
 	unsigned int i;
 
 	for (i = 0; i < plan->nr_maps; i++)
-		add_map(own_map(to, &plan->maps[i]), to->slot, own_map(from, &plan->maps[i]));
+		add_map(own_map(to, &plan->maps[i]), to->slot, own_map(from, &plan->maps[i]),
+			plan->maps[i].raised);
 }
 
 static struct map_view real_map(const struct tally *t, const struct tally_map *m)
@@ -437,7 +442,8 @@ static bool add_to_session(struct tally *t, const struct worker *all)
 		if (!tally_fits(real_map(t, &plan->maps[i]), own_map(all, &plan->maps[i])))
 			return false;
 	for (i = 0; i < plan->nr_maps; i++)
-		add_map(real_map(t, &plan->maps[i]), t->src->slot, own_map(all, &plan->maps[i]));
+		add_map(real_map(t, &plan->maps[i]), t->src->slot, own_map(all, &plan->maps[i]),
+			plan->maps[i].raised);
 	return true;
 }
 

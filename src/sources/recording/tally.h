@@ -50,6 +50,7 @@ struct tally_map {
 	data_ref	real, own;
 	const struct map_layout *layout;	/* layout of the session's map */
 	struct map_layout own_layout;
+	uint64_t	raised;		/* bit k: sum k is a minimum or a maximum (OP_RAISE) */
 };
 
 struct tally_plan {

@@ -20,7 +20,7 @@ enum {
 	ARM_ORDERLESS	= ARM_RECORD | ARM_NEED_RECORD | ARM_SOFT_MODE,
 };
 
-/* The ops that code may have: they add values of the record to sums. */
+/* The ops that code may have: they add values of the record to sums, or keep the greatest. */
 static const bool orderless[OP_COUNT] = {
 	[OP_END] = true,
 	[OP_LOAD_U8] = true, [OP_LOAD_U16] = true, [OP_LOAD_U32] = true, [OP_LOAD_U64] = true,
@@ -33,6 +33,7 @@ static const bool orderless[OP_COUNT] = {
 	[OP_KEY_U64] = true, [OP_KEY_FIELD] = true, [OP_KEY_LOG2] = true, [OP_KEY_STRING] = true,
 	[OP_KEY_STACK_FIELD] = true,
 	[OP_FIND] = true, [OP_HITCOUNT] = true, [OP_SUM] = true, [OP_SUM_FIELD] = true,
+	[OP_RAISE] = true,
 	[OP_HIST_KEY1] = true, [OP_HIST_KEYS] = true, [OP_HIST_LOG2] = true,
 	[OP_HIST_TEXT] = true,
 	/* Ops of filters. */
@@ -82,6 +83,18 @@ static data_ref tally_plan_take(struct tally_plan *plan, uint64_t bytes)
 	return at;
 }
 
+/* Which sums are not added up. */
+static uint64_t raised_by(const struct code *code)
+{
+	const struct op *op;
+	uint64_t raised = 0;
+
+	for (op = code->ops; op < code->ops + code->nr_ops; op++)
+		if (op->kind == OP_RAISE)
+			raised |= 1ull << (op->off & 63);
+	return raised;
+}
+
 /*
  * The worker's map with the same keys and sums, for one writer. Triggers with the same name share
  * one.
@@ -101,6 +114,7 @@ static struct tally_map *map_for(struct tally_plan *plan, const struct code *cod
 	plan->nr_maps++;
 	m->real = code->map;
 	m->layout = l;
+	m->raised = raised_by(code);
 	map_lay_out(&m->own_layout, &shape);
 	m->own = tally_plan_take(plan, m->own_layout.size);
 	return m;

@@ -88,11 +88,11 @@ static void test_formats_are_the_kernels(void **state)
 	for (unsigned int nr = 0; nr < syscall_provider_count(); nr++) {
 		struct provider_event e;
 
-		syscall_provider_event(nr, &e);
+		syscall_provider_event(nr, false, &e);
 		if (is_absent(e.name))
 			continue;
 		h = hash(hash(h, e.name), "\n");
-		assert_true(provider_body(PROVIDER_SYSCALLS + nr, body, sizeof(body)) <
+		assert_true(provider_body(PROVIDER_SYSCALLS + nr, false, body, sizeof(body)) <
 			    sizeof(body));
 		h = hash(h, body);
 	}
@@ -103,7 +103,7 @@ static void test_signals_too(void **state)
 {
 	char body[4096];
 
-	provider_body(PROVIDER_SIGNAL_GENERATE, body, sizeof(body));
+	provider_body(PROVIDER_SIGNAL_GENERATE, false, body, sizeof(body));
 	assert_string_equal(strstr(body, "\n\n") + 2,
 		"\tfield:int sig;\toffset:8;\tsize:4;\tsigned:1;\n"
 		"\tfield:int errno;\toffset:12;\tsize:4;\tsigned:1;\n"
@@ -114,7 +114,7 @@ static void test_signals_too(void **state)
 		"\tfield:int result;\toffset:44;\tsize:4;\tsigned:1;\n"
 		"\nprint fmt: \"sig=%d errno=%d code=%d comm=%s pid=%d grp=%d res=%d\", "
 		"REC->sig, REC->errno, REC->code, REC->comm, REC->pid, REC->group, REC->result\n");
-	provider_body(PROVIDER_SIGNAL_DELIVER, body, sizeof(body));
+	provider_body(PROVIDER_SIGNAL_DELIVER, false, body, sizeof(body));
 	assert_string_equal(strstr(body, "\n\n") + 2,
 		"\tfield:int sig;\toffset:8;\tsize:4;\tsigned:1;\n"
 		"\tfield:int errno;\toffset:12;\tsize:4;\tsigned:1;\n"

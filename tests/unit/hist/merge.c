@@ -15,6 +15,7 @@
 #include "hist_fixture.h"
 #include "model/dynamic/events.h"
 #include "model/dynamic/synth.h"
+#include "model/hist/merge.h"
 #include "plane/ring/ring.h"
 #include "sources/live/state.h"
 
@@ -52,6 +53,8 @@ static int set_up(void **state)
 	assert_int_equal(model_create(s->f.session, &s->f.model), 0);
 	s->f.top = s->f.model->top;
 	s->f.model->has_kernel = true;
+	s->live.model = s->f.model;
+	assert_int_equal(live_book_begin(&s->live), 0);
 	s->k1 = add(s->f.model, "k1", 100);
 	s->k2 = add(s->f.model, "k2", 101);
 	s->p1 = add(s->f.model, "p1", LAYOUT_OWN_IDS);
@@ -94,7 +97,7 @@ static void hit_id(struct merging *s, struct event *e, int32_t id, int32_t value
 static unsigned int run_staged_until(struct merging *s, uint64_t time)
 {
 	struct live *l = &s->live;
-	const uint64_t before = l->merged;
+	const uint64_t before = l->book->merged;
 
 	l->model = s->f.model;
 	l->plane = session_plane(s->f.session);
@@ -103,7 +106,7 @@ static unsigned int run_staged_until(struct merging *s, uint64_t time)
 	assert_non_null(l->slot);
 	live_merge_until(l, time);
 	session_slot_put(s->f.session, l->slot);
-	return (unsigned int)(l->merged - before);
+	return (unsigned int)(l->book->merged - before);
 }
 
 static unsigned int run_staged(struct merging *s)
@@ -309,6 +312,19 @@ static void a_plain_event_pays_nothing(void **state)
 
 /* ---- what does not come in order, or not at all ---- */
 
+static uint64_t staged_lost(const struct merging *s)
+{
+	const data_ref buffer = buffer_published(s->f.session, s->f.model->staging, 0);
+	struct ring_stats stats;
+	uint64_t lost = 0;
+
+	for (uint32_t cpu = 0; cpu < s->f.model->nr_cpus; cpu++) {
+		assert_int_equal(buffer_stats(s->f.session, buffer, cpu, &stats), 0);
+		lost += stats.overrun;
+	}
+	return lost;
+}
+
 static void two_sources(struct merging *s)
 {
 	assert_int_equal(command(s->p1, "hist:keys=id:a=value"), 0);
@@ -325,11 +341,11 @@ static void a_late_hit_runs_and_is_counted(void **state)
 	assert_int_equal(run_staged_until(s, 999), 0);
 	assert_int_equal(run_staged_until(s, 1000), 1);
 	assert_int_equal(run_staged_until(s, 2000), 1);
-	assert_int_equal(s->live.merged_late, 0);
+	assert_int_equal(s->live.book->late, 0);
 	hit_kernel(s, s->k1, 1, 0, 1500);
 	hit_kernel(s, s->k1, 1, 0, 2500);
 	assert_int_equal(run_staged(s), 2);
-	assert_int_equal(s->live.merged_late, 1);
+	assert_int_equal(s->live.book->late, 1);
 	assert_entries(s->k1, "{ id:          1 } hitcount:          1\n");
 }
 
@@ -347,9 +363,9 @@ static void what_is_overwritten_is_counted(void **state)
 		hit_id(s, s->p1, 1, 0, i);
 	/* A ring that is half full does not wait. */
 	assert_true(run_staged_until(s, 0) > 0);
-	assert_true(s->live.merged_lost > 0);
-	assert_int_equal(s->live.merged + s->live.merged_lost, nr);
-	assert_int_equal(s->live.merged_late, 0);
+	assert_true(staged_lost(s) > 0);
+	assert_int_equal(s->live.book->merged + staged_lost(s), nr);
+	assert_int_equal(s->live.book->late, 0);
 }
 
 static void stage_bytes(struct merging *s, const void *bytes, uint32_t size, uint64_t time)
@@ -372,7 +388,7 @@ static void a_time_in_the_future_keeps_nothing_behind_it(void **state)
 	hit_kernel(s, s->k1, 1, 0, 3000);
 	hit_kernel(s, s->k1, 1, 0, 4000);
 	assert_int_equal(run_staged(s), 3);
-	assert_int_equal(s->live.merged_late, 1);
+	assert_int_equal(s->live.book->late, 1);
 }
 
 static void nonsense_is_counted(void **state)
@@ -403,9 +419,9 @@ static void nonsense_is_counted(void **state)
 		stage_bytes(s, r.bytes, size, 1000 + nr);
 	}
 	run_staged(s);
-	assert_true(s->live.merged > 0);
-	assert_true(s->live.merged_damaged > 0);
-	assert_int_equal(s->live.merged + s->live.merged_damaged + s->live.merged_lost, nr);
+	assert_true(s->live.book->merged > 0);
+	assert_true(s->live.book->damaged > 0);
+	assert_int_equal(s->live.book->merged + s->live.book->damaged + staged_lost(s), nr);
 	hit_kernel(s, s->k1, 1, 0, 100000);
 	assert_int_equal(run_staged(s), 1);
 }
@@ -417,19 +433,22 @@ static int write_again(void *arg, const char *path, const char *text)
 	struct merging *s = arg;
 	char system[32], event[32];
 
+	if (!strcmp(path, "#live")) {
+		live_book_restore(s->f.model, restored_ref(&s->f.model->restored, 0));
+		return 0;
+	}
 	assert_int_equal(sscanf(path, "events/%31[^/]/%31[^/]/trigger", system, event), 2);
 	return event_file_trigger_write(
 		top_file(model_find_event(s->f.model, system, event)), text);
 }
 
-static void a_new_server_merges_what_was_merged(void **state)
+/* The server dies, and another one restores the session. */
+static void restart(struct merging *s)
 {
-	struct merging *s = *state;
+	uint64_t id;
 
-	assert_int_equal(command(s->p1, "hist:keys=id:a=value"), 0);
-	assert_int_equal(command(s->k1, "hist:keys=id:c=value-$a"), 0);
-	hit_id(s, s->p1, 1, 5, 1000);
-	assert_int_equal(run_staged(s), 1);
+	assert_int_equal(saved_add(s->f.model, s->f.model->top, "#live", "",
+				   &s->f.model->live_book, 1, &id), 0);
 	live_merge_end(&s->live);
 	model_destroy(s->f.model);
 	session_close(s->f.session);
@@ -440,6 +459,19 @@ static void a_new_server_merges_what_was_merged(void **state)
 	assert_int_equal(model_restore(s->f.model, write_again, s), 0);
 	s->p1 = model_find_event(s->f.model, "test", "p1");
 	s->k1 = model_find_event(s->f.model, "test", "k1");
+	s->live.model = s->f.model;
+	assert_int_equal(live_book_begin(&s->live), 0);
+	live_book_staged(&s->live);
+}
+
+static void a_new_server_merges_what_was_merged(void **state)
+{
+	struct merging *s = *state;
+
+	two_sources(s);
+	hit_id(s, s->p1, 1, 5, 1000);
+	assert_int_equal(run_staged(s), 1);
+	restart(s);
 	assert_int_equal(merged(s->p1), 1);
 	assert_int_equal(merged(s->k1), 1);
 	assert_int_equal(s->f.model->nr_turned, 0);
@@ -448,6 +480,68 @@ static void a_new_server_merges_what_was_merged(void **state)
 	assert_entries(s->k1, "");
 	assert_int_equal(run_staged(s), 1);
 	assert_entries(s->k1, "{ id:          1 } hitcount:          1\n");
+}
+
+static void a_new_server_runs_what_was_staged(void **state)
+{
+	struct merging *s = *state;
+
+	two_sources(s);
+	hit_id(s, s->p1, 1, 5, 1000);
+	hit_id(s, s->p1, 2, 5, 1001);
+	assert_int_equal(run_staged_until(s, 1000), 1);
+	hit_kernel(s, s->k1, 1, 9, 2000);
+	restart(s);
+	/* While there was no server. */
+	hit_kernel(s, s->k1, 2, 9, 2001);
+	assert_int_equal(run_staged(s), 3);
+	assert_entries(s->p1, "{ id:          1 } hitcount:          1\n"
+		       "{ id:          2 } hitcount:          1\n");
+	assert_entries(s->k1, "{ id:          1 } hitcount:          1\n"
+		       "{ id:          2 } hitcount:          1\n");
+	assert_int_equal(s->live.book->merged, 4);
+	assert_int_equal(s->live.book->cut + s->live.book->late + staged_lost(s), 0);
+	restart(s);
+	assert_int_equal(run_staged(s), 0);
+}
+
+/* As if the server had been killed at these places of take_staged() and ring_take(). */
+static void a_hit_that_was_cut_off_is_counted(void **state)
+{
+	struct merging *s = *state;
+
+	two_sources(s);
+	for (uint64_t i = 0; i < 4; i++)
+		hit_id(s, s->p1, 1, 0, 1000 + i);
+	assert_int_equal(run_staged_until(s, 1001), 2);
+	s->live.book->done--;
+	restart(s);
+	assert_int_equal(s->live.book->cut, 1);
+	restart(s);
+	assert_int_equal(s->live.book->cut, 1);
+	assert_int_equal(run_staged(s), 2);
+	assert_entries(s->p1, "{ id:          1 } hitcount:          4\n");
+	assert_int_equal(staged_lost(s), 0);
+}
+
+static void what_no_server_can_run_is_counted(void **state)
+{
+	struct merging *s = *state;
+
+	two_sources(s);
+	for (uint64_t i = 0; i < 3; i++)
+		hit_id(s, s->p1, 1, 0, 1000 + i);
+	assert_int_equal(run_staged_until(s, 1000), 1);
+	restart(s);
+	s->f.model->has_kernel = false;
+	assert_int_equal(merge_find(s->f.model, NULL), 0);
+	assert_int_equal(merge_publish(s->f.model), 0);
+	live_book_drop(s->f.model);
+	assert_int_equal(s->live.book->dropped, 2);
+	assert_int_equal(s->f.model->staging, 0);
+	/* The trigger runs at the hit now. */
+	hit_id(s, s->p1, 1, 0, 2000);
+	assert_entries(s->p1, "{ id:          1 } hitcount:          2\n");
 }
 
 #define MERGE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -470,6 +564,9 @@ int main(void)
 		MERGE_TEST(a_time_in_the_future_keeps_nothing_behind_it),
 		MERGE_TEST(nonsense_is_counted),
 		MERGE_TEST(a_new_server_merges_what_was_merged),
+		MERGE_TEST(a_new_server_runs_what_was_staged),
+		MERGE_TEST(a_hit_that_was_cut_off_is_counted),
+		MERGE_TEST(what_no_server_can_run_is_counted),
 	};
 
 	return cmocka_run_group_tests_name("hist merge", tests, NULL, NULL);

@@ -95,6 +95,29 @@ static void modifiers_print_as_the_kernel_prints_them(void **state)
 	}
 }
 
+static void values_are_smallest_largest_and_average(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(command(f->all, "hist:keys=common_pid:vals=u64.min,u64.max"), 0);
+	assert_int_equal(command(f->all, "hist:keys=common_cpu:vals=s32.min,s32.max"), 0);
+	assert_int_equal(command(f->all, "hist:keys=s32:vals=u64.avg,u64:sort=u64.avg.descending"),
+			 0);
+	hit_all(f, -7, 5);
+	hit_all(f, -7, ~0ull);
+	hit_all(f, 3, 10);
+	hit_all(f, 3, 11);
+	assert_entries(f->all,
+		       "{ common_pid:         42 } hitcount:          4  u64 (min):          5"
+		       "  u64 (max): 18446744073709551615\n"
+		       "{ common_cpu:          0 } hitcount:          4  s32 (min):         -7"
+		       "  s32 (max):          3\n"
+		       "{ s32:          3 } hitcount:          2  u64 (avg):         10"
+		       "  u64:         21\n"
+		       "{ s32: 18446744073709551609 } hitcount:          2  u64 (avg):          2"
+		       "  u64:          4\n");
+}
+
 static void percents_and_graphs_are_of_all_entries(void **state)
 {
 	struct fixture *f = *state;
@@ -200,6 +223,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(values_may_be_sorted_by, fixture_setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(modifiers_print_as_the_kernel_prints_them,
+						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(values_are_smallest_largest_and_average,
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(percents_and_graphs_are_of_all_entries,
 						fixture_setup, fixture_teardown),

@@ -48,6 +48,26 @@ static void a_variable_is_found_by_its_key(void **state)
 	assert_int_equal(map_hits(hb.map.data, &hb.shape), 2);
 }
 
+static void the_greatest_of_all_writers_is_kept(void **state)
+{
+	make_hists(0, 0);
+	plan_hist(EVENT_A, 0,
+		  CODE_OF(&ha, CODE_NEEDS_TIME, KEY_A, FIND, { .kind = OP_LOAD_TIME },
+			  { .kind = OP_RAISE, .off = 1 }));
+	fire_event(EVENT_A, 7, 100);
+	fire_event(EVENT_A, 7, 300);
+	fire_event(EVENT_A, 7, 200);
+	assert_int_equal(sum_of_key(&ha, 7, 0), 3);
+	assert_int_equal(sum_of_key(&ha, 7, 1), 300);
+	plan_hist(EVENT_B, 0,
+		  CODE_OF(&hb, CODE_NEEDS_TIME, KEY_A, FIND, { .kind = OP_LOAD_TIME },
+			  { .kind = OP_RAISE, .off = 1, .imm = ~0ull }));
+	fire_event(EVENT_B, 7, 100);
+	fire_event(EVENT_B, 7, 99);
+	fire_event(EVENT_B, 7, 300);
+	assert_true(sum_of_key(&hb, 7, 1) == ~99ull);
+}
+
 static void a_setting_is_matched_once(void **state)
 {
 	make_hists(0, 0);
@@ -376,6 +396,7 @@ int main(void)
 #define FIXTURE_TEST(fn) cmocka_unit_test_setup_teardown(fn, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
 		FIXTURE_TEST(a_variable_is_found_by_its_key),
+		FIXTURE_TEST(the_greatest_of_all_writers_is_kept),
 		FIXTURE_TEST(a_setting_is_matched_once),
 		FIXTURE_TEST(references_are_read_in_order),
 		FIXTURE_TEST(a_short_key_is_padded),

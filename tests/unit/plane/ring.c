@@ -557,6 +557,86 @@ static void percent_decides_when_there_is_something_to_read(void **state)
 }
 
 /* R2: reading ends, whatever the data region contains. */
+/* Counts the records of a page, which follow each other. */
+static uint32_t records_of(struct kbuffer *kbuf, void *page, uint32_t *next)
+{
+	unsigned long long time;
+	uint32_t n = 0;
+
+	assert_int_equal(kbuffer_load_subbuffer(kbuf, page), 0);
+	for (const struct record *r = kbuffer_read_event(kbuf, &time); r;
+	     r = kbuffer_next_event(kbuf, &time), n++) {
+		assert_true(r->number >= *next);
+		assert_true(r->number == *next || n == 0);
+		assert_true(r->number == *next || kbuffer_missed_events(kbuf));
+		assert_int_equal(time, r->number * 3ull + 1);
+		*next = r->number + 1;
+	}
+	assert_int_not_equal(n, 0);
+	return n;
+}
+
+/* Whole pages, parts of pages and lost ones in turn: the reader is faster, or slower. */
+static void what_is_taken_and_what_is_lost_is_what_was_written(void **state)
+{
+	struct kbuffer *kbuf = kbuffer_alloc(KBUFFER_LSIZE_8, KBUFFER_ENDIAN_LITTLE);
+	uint32_t written = 0, got = 0, next = 0, turn;
+	char page[PAGE];
+	struct ring_consumer *c;
+	struct ring_stats st;
+
+	srand(1);
+	assert_int_equal(ring_consumer_open(session, 1, &c), 0);
+	for (turn = 0; turn < 3000; turn++) {
+		const int more = rand() % 400, pages = rand() % (turn % 500 < 250 ? 9 : 2);
+
+		for (int i = 0; i < more; i++, written++)
+			put(1, written * 3ull + 1, written, sizes[rand() % 5]);
+		for (int i = 0; i < pages && ring_consume_page(c, buffer, page, PAGE) == 1; i++)
+			got += records_of(kbuf, page, &next);
+		assert_int_equal(buffer_stats(session, buffer, 1, &st), 0);
+		assert_int_equal(st.read, got);
+		assert_int_equal(st.read + st.overrun + st.entries, written);
+	}
+	while (ring_consume_page(c, buffer, page, PAGE) == 1)
+		got += records_of(kbuf, page, &next);
+	assert_int_equal(buffer_stats(session, buffer, 1, &st), 0);
+	assert_int_equal(st.entries, 0);
+	assert_int_equal(got + st.overrun, written);
+	assert_int_equal(next, written);
+	ring_consumer_close(c);
+	kbuffer_free(kbuf);
+}
+
+/* The page that was begun by a reader ends where the writer's does: the next ones go whole. */
+static void a_page_that_was_begun_ends_where_the_ring_ends_it(void **state)
+{
+	const uint32_t in_page = (PAGE - 16) / 20;	/* of 16 bytes */
+	uint32_t next = 0;
+	struct kbuffer *kbuf = kbuffer_alloc(KBUFFER_LSIZE_8, KBUFFER_ENDIAN_LITTLE);
+	char page[PAGE];
+	struct ring_consumer *c;
+
+	assert_int_equal(ring_consumer_open(session, 1, &c), 0);
+	for (uint32_t i = 0; i < 3 * in_page + 10; i++) {
+		put(1, i * 3ull + 1, i, 16);
+		if (i == 9) {
+			assert_int_equal(ring_unread(session, buffer, 1), 0);
+			assert_int_equal(ring_consume_page(c, buffer, page, PAGE), 1);
+			assert_int_equal(records_of(kbuf, page, &next), 10);
+		}
+	}
+	assert_int_equal(ring_unread(session, buffer, 1), 3 * PAGE);
+	for (uint32_t i = 0; i < 4; i++) {
+		assert_int_equal(ring_consume_page(c, buffer, page, PAGE), 1);
+		assert_int_equal(records_of(kbuf, page, &next),
+				 i == 0 ? in_page - 10 : i == 3 ? 10 : in_page);
+	}
+	assert_int_equal(ring_consume_page(c, buffer, page, PAGE), 0);
+	ring_consumer_close(c);
+	kbuffer_free(kbuf);
+}
+
 static void garbage_is_survived(void **state)
 {
 	uint32_t first, seed = 1;
@@ -615,6 +695,8 @@ int main(void)
 		TEST(restartable_and_lease_records_are_merged),
 		TEST(a_time_that_was_read_is_taken_unless_it_is_old),
 		TEST(percent_decides_when_there_is_something_to_read),
+		TEST(what_is_taken_and_what_is_lost_is_what_was_written),
+		TEST(a_page_that_was_begun_ends_where_the_ring_ends_it),
 		TEST(garbage_is_survived),
 	};
 

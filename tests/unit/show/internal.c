@@ -240,6 +240,9 @@ static void probes(void **state)
 		      FIELD("unsigned long __probe_ip", 8, 8, 0)
 		      FIELD("s32 a", 16, 4, 1)
 		      "\nprint fmt: \"(%lx) a=%d\", REC->__probe_ip, REC->a\n");
+	fixture_event(f, "uprobes", "name: user\nID: 605\n" COMMON
+		      FIELD("unsigned long __probe_ip", 8, 8, 0)
+		      "\nprint fmt: \"(%lx)\", REC->__probe_ip\n");
 	fixture_event(f, "kprobes",
 		      "name: back\nID: 604\n" COMMON FIELD("unsigned long __probe_func", 8, 8, 0)
 			      FIELD("unsigned long __probe_ret_ip", 16, 8, 0) FIELD(
@@ -249,8 +252,11 @@ static void probes(void **state)
 	put64(&r, 8, KERNEL + 4);
 	put32(&r, 16, (uint32_t)-3);
 	assert_string_equal(piped(f, &r, 16), LINE "entry: (alpha+0x4/0x100) a=-3\n");
+	/* A kprobe of a session of programs */
 	put64(&r, 8, 0x401234);
-	assert_string_equal(piped(f, &r, 16), LINE "entry: (0x401234) a=-3\n");
+	assert_string_equal(piped(f, &r, 16), LINE "entry: (0x00401234) a=-3\n");
+	r.type = 605;
+	assert_string_equal(piped(f, &r, 16), LINE "user: (0x401234)\n");
 	r.type = 604;
 	put64(&r, 8, KERNEL);
 	put64(&r, 16, KERNEL + 0x110);

@@ -66,6 +66,7 @@ static inline int set_up(void **state)
 	f->live->kernel.dir = dup(f->live->kernel.top);
 	pthread_mutex_init(&f->live->lock, NULL);
 	assert_int_equal(live_names_create(f->live), 0);
+	assert_int_equal(live_book_begin(f->live), 0);
 	*state = f;
 	return 0;
 }

@@ -54,7 +54,8 @@ __asm__(".section .probes, \"aw\"\n.globl probed_semaphore\n"
 
 extern unsigned short probed_semaphore;
 int probed_notes(void);
-__attribute__((noinline)) int probed_notes(void)
+/* Aligned: all of it is in one block of points. */
+__attribute__((noinline, aligned(1024))) int probed_notes(void)
 {
 	NOTE("0", "test", "twin", "-4@%%edi 1@$7");
 	NOTE("probed_semaphore", "test", "twin", "-8@%%rsi");
@@ -261,6 +262,154 @@ static void refused_place_is_in_error_log(void **state)
 	assert_non_null(strstr(cat("error_log"),
 			       "This place cannot be probed: not the start of an instruction"));
 	assert_non_null(strstr(cat("error_log"), "p:uprobes/up "));
+}
+
+/* ---- tests: many points ---- */
+
+/* Functions of this program, far from each other. Each has some events. */
+static const char *const functions[] = { "probed_target", "tree_open", "model_find_event",
+					 "session_publish", "errlog_add", "code_open" };
+
+enum {
+	FUNCTIONS = sizeof(functions) / sizeof(functions[0]),
+	PROBES = 16 * FUNCTIONS,	/* More than a model remembers by themselves */
+	STEPS = 400,
+};
+
+/* What programs were told of last. */
+static config_ref told[PROBES];
+static uint32_t nr_told;
+
+static const struct probe_file *block_at(const struct probe_table *t, uint32_t i)
+{
+	const struct probe_file *f = session_config(session, t->files[i], sizeof(*f));
+
+	assert_int_equal(f->number, 0);
+	return session_config(session, t->files[i],
+			      sizeof(*f) + f->nr * sizeof(f->points[0]));
+}
+
+static const struct probe_table *the_table(void)
+{
+	static const struct probe_table none;
+	config_ref ref = atomic_load(&control()->probes);
+	const struct probe_table *t = ref ? session_config(session, ref, sizeof(*t)) : &none;
+
+	return ref ? session_config(session, ref, sizeof(*t) + t->nr * sizeof(t->files[0])) : t;
+}
+
+static unsigned int probe_of_event(uint32_t event)
+{
+	for (unsigned int i = 0; i < PROBES; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "p%u", i);
+		if (model_find_event(model, "many", name)->id == event)
+			return i;
+	}
+	fail_msg("event %u is no probe's", event);
+	return 0;
+}
+
+/* The points are those of the probes that are on, sorted, each once. */
+static void check_points(const bool on[PROBES])
+{
+	const struct probe_table *t = the_table();
+	bool met[PROBES] = { false };
+
+	for (uint32_t i = 0; i < t->nr; i++) {
+		const struct probe_file *f = block_at(t, i);
+
+		for (uint32_t k = 0; k < f->nr; k++) {
+			const unsigned int probe = probe_of_event(f->points[k].event);
+			const struct probe_point *before = k ? &f->points[k - 1] : NULL;
+
+			assert_false(met[probe]);
+			met[probe] = true;
+			assert_true(!before || before->at < f->points[k].at ||
+				    (before->at == f->points[k].at &&
+				     probe_of_event(before->event) < probe));
+		}
+	}
+	assert_memory_equal(met, on, sizeof(met));
+}
+
+/* -> how many blocks are at places where there was none at the last call */
+static unsigned int blocks_are_new(void)
+{
+	const struct probe_table *t = the_table();
+	unsigned int nr_new = 0;
+
+	for (uint32_t i = 0; i < t->nr; i++) {
+		bool is_old = false;
+
+		for (uint32_t k = 0; k < nr_told; k++)
+			is_old |= t->files[i] == told[k];
+		nr_new += !is_old;
+	}
+	nr_told = t->nr;
+	memcpy(told, t->files, nr_told * sizeof(told[0]));
+	return nr_new;
+}
+
+static void switch_probe(unsigned int i, bool on)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "events/many/p%u/enable", i);
+	assert_int_equal(put(path, on ? "1" : "0"), 0);
+}
+
+/* Random ones are switched, now and then all: a fixed seed. */
+static void a_change_of_one_point_is_one_block(void **state)
+{
+	bool on[PROBES] = { false };
+	uint32_t seed = 1;
+	char line[1024];
+
+	for (unsigned int i = 0; i < PROBES; i++) {
+		snprintf(line, sizeof(line), "p:many/p%u %s:%s n=\\%u", i, self,
+			 functions[i % FUNCTIONS], i);
+		assert_int_equal(put("uprobe_events", line), 0);
+	}
+	nr_told = 0;
+	for (unsigned int step = 0; step < STEPS; step++) {
+		const unsigned int i = (seed = seed * 1103515245 + 12345) >> 16, all = i % 32 == 0;
+
+		if (all) {
+			assert_int_equal(put("events/many/enable", i & 32 ? "1" : "0"), 0);
+			memset(on, (i & 32) != 0, sizeof(on));
+		} else {
+			on[i % PROBES] = !on[i % PROBES];
+			switch_probe(i % PROBES, on[i % PROBES]);
+		}
+		check_points(on);
+		assert_in_range(blocks_are_new(), 0, all ? FUNCTIONS : 1);
+	}
+	assert_int_equal(put("events/many/enable", "0"), 0);
+	assert_int_equal(the_table()->nr, 0);
+}
+
+/* One of several places of an event that is armed comes and goes. */
+static void places_of_an_armed_event_come_and_go(void **state)
+{
+	const char *place;
+	char line[1024];
+
+	add("p:up", "");
+	assert_int_equal(put("events/uprobes/up/enable", "1"), 0);
+	assert_int_equal(the_table()->nr, 1);
+	snprintf(line, sizeof(line), "p:up %s:tree_open", self);
+	assert_int_equal(put("uprobe_events", line), 0);
+	assert_int_equal(the_table()->nr, 2);
+	/* It is the second line. */
+	place = strchr(strchr(cat("uprobe_events"), '\n') + 1, ' ') + 1;
+	snprintf(line, sizeof(line), "-:up %.*s", (int)strcspn(place, " \n"), place);
+	assert_int_equal(put("uprobe_events", line), 0);
+	assert_int_equal(the_table()->nr, 1);
+	assert_int_equal(put("events/uprobes/up/enable", "0"), 0);
+	assert_int_equal(the_table()->nr, 0);
+	assert_int_equal(put("uprobe_events", "-:up"), 0);
 }
 
 /* ---- tests: arguments ---- */
@@ -521,6 +670,10 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(points_of_a_file_are_sorted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(refused_place_is_in_error_log, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_change_of_one_point_is_one_block, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(places_of_an_armed_event_come_and_go, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(registers_and_constants, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(memory_is_followed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(file_offset_is_where_the_file_has_it, set_up,

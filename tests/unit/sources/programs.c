@@ -173,7 +173,7 @@ static void events_of_the_providers_have_consecutive_ids(void **state)
 		struct provider_event e;
 		struct event *known;
 
-		provider_event(nr, &e);
+		provider_event(nr, false, &e);
 		known = model_find_event(model, e.system, e.name);
 		assert_non_null(known);
 		assert_int_equal(known->id, first + nr);

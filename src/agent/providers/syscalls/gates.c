@@ -152,7 +152,12 @@ static void enter_emit(struct agent_thread *t, unsigned int index, const struct 
 {
 	struct syscall_enter_record r;
 	const unsigned int n = args_of[nr];
+	const uint32_t texts = call_texts_wanted();
 
+	if (__builtin_expect(texts && syscall_texts(index)->args, 0)) {
+		call_texts_emit(t, index, c->args, n, texts - 1, frame);
+		return;
+	}
 	r.nr = (int32_t)nr;
 	r.pad = 0;
 	for (unsigned int i = 0; i < n; i++)

@@ -256,6 +256,11 @@ void call_enter_own(unsigned int call, const uint64_t *args, const void *frame)
 	t = agent_enter();
 	if (!t)
 		return;
+	if (__builtin_expect(call_texts_wanted() && syscall_texts(call)->args, 0)) {
+		call_texts_emit(t, call, args, n, call_texts_wanted() - 1, frame);
+		agent_leave(t);
+		return;
+	}
 	r.nr = syscall_numbers[call];
 	r.pad = 0;
 	for (unsigned int i = 0; i < n; i++)

@@ -4,6 +4,7 @@
  *
  *   syscalls.c          the functions of libc that are one system call each (libc.h)
  *   special.c           those whose arguments or result need more than a table
+ *   texts.c             the texts that arguments point to, if the session wants them
  *   signal.c, fork.c, heap.c, thread.c   others, which use the functions declared here
  *
  * An event is recorded where the kernel is called, if gates are planted (gates.h). Else it is
@@ -48,10 +49,24 @@ struct syscall_exit_record {
 	int64_t		ret;
 };
 
+/* Which arguments of a system call point to a text or to bytes that a record may have. */
+struct call_texts {
+	uint8_t		args;		/* a bit for each */
+	uint8_t		length;		/* the argument with the bytes' number; 0: a text's 0 */
+	bool		is_text;	/* such bytes are printed as a text */
+};
+
+enum {
+	CALL_TEXTS	= 3,		/* of a call, at most */
+	/* Bytes of one, what marks that it was cut, and a 0 */
+	CALL_TEXT_ROOM	= PROVIDER_TEXT_MAX + 4,
+};
+
 /* 1 + the index of a number; 0: there is no event for it. */
 unsigned int syscall_index(long nr);
 /* How many arguments the kernel's declaration has. */
 unsigned int syscall_nr_args(unsigned int call);
+const struct call_texts *syscall_texts(unsigned int call);
 
 static inline unsigned int call_enter_event(unsigned int call)
 {
@@ -93,6 +108,17 @@ void call_exit(unsigned int call, int64_t ret, const void *frame);
 /* The same for a call that an instruction of ours makes: no gate sees it (gates.h). */
 void call_enter_own(unsigned int call, const uint64_t *args, const void *frame);
 void call_exit_own(unsigned int call, int64_t ret, const void *frame);
+
+/* 1 + the most bytes of a text that records have; 0: they have no texts. */
+static inline uint32_t call_texts_wanted(void)
+{
+	/* Relaxed: a number of its own. */
+	return atomic_load_explicit(&plane_header(&agent.plane)->call_texts, memory_order_relaxed);
+}
+
+/* Emits sys_enter_X of a call that has syscall_texts(), with texts of `most` bytes each. */
+void call_texts_emit(struct agent_thread *t, unsigned int call, const uint64_t *args,
+		     unsigned int nr_args, uint32_t most, const void *frame);
 
 /* The kernel's form of a result: -errno instead of -1. */
 static inline int64_t call_result(int64_t ret)

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * graph.h - `tracefuse report --graph`: the calls of function_graph as a tree, by caller
+ *
+ *          total       self      calls       %  function
+ *        1.50 ms     100 us          1   100.0  main
+ *        1.40 ms     200 us         12    93.3    parse
+ *        1.20 ms    1.20 ms        600    80.0      read_line
+ */
+#ifndef TRACEFUSE_CLI_ANSWER_GRAPH_H
+#define TRACEFUSE_CLI_ANSWER_GRAPH_H
+
+#include <stdbool.h>
+
+#include "cli/answer/answer.h"
+
+struct graph_asked {
+	bool		on;		/* --graph */
+	const char	*depth_text;	/* --depth; NULL: not given */
+	const char	*min_text;	/* --min; NULL: not given */
+	const char	*buffer_size;	/* --buffer-size; NULL: not given */
+	unsigned int	depth;
+	double		min;		/* percent */
+};
+
+/* Reads the options. Returns an exit status. */
+int graph_check(const struct answer *a, struct graph_asked *g);
+/* A file of the tracing directory, where the calls are recorded. The caller frees it. */
+char *graph_file(const struct answer *a, const char *name);
+/*
+ * Adds the lines of setup, before and behind those of the filter; a->own is the graph_asked. 0,
+ * -ENOMEM
+ */
+int graph_begin(struct answer *a);
+int graph_lines(struct answer *a);
+/* Whether a session may have them. An exit status. */
+int graph_may(const struct answer *a, struct access *access);
+/* Prints the tree. An exit status. */
+int graph_print(const struct answer *a, struct access *access);
+
+#endif
