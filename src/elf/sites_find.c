@@ -441,16 +441,44 @@ static size_t list_end(struct list *l)
 	return list_unite(l->out, l->nr);
 }
 
+static bool is_call(const struct site *s)
+{
+	return s->kind == SITE_CALL || s->kind == SITE_CALL_LATE;
+}
+
+/*
+ * Drops a call behind the function's first site. -pg together with -fpatchable-function-entry makes
+ * both, and each of them would record the same call of the function.
+ */
+static size_t list_drop_second(const struct image *im, struct site *s, size_t nr)
+{
+	const struct site *first = NULL;
+	size_t to = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		if (first && is_call(&s[i]) && im->nr_starts &&
+		    image_start(im, first->at) == image_start(im, s[i].at))
+			continue;
+		s[to] = s[i];
+		if (s[to].skip == SITE_GOOD)
+			first = &s[to];
+		to++;
+	}
+	return to;
+}
+
 size_t sites_in_image(const struct image *im, struct site *out, size_t room)
 {
 	struct list l = { .out = out, .room = room };
+	size_t nr;
 
 	calls_scan(im, is_fentry, false, &l);
 	calls_scan(im, is_mcount, true, &l);
 	lists_add(im, "__patchable_function_entries", &l, row_site);
 	lists_add(im, "__mcount_loc", &l, loc_site);
 	maps_add(im, &l, sled_is_entry);
-	return list_end(&l);
+	nr = list_end(&l);
+	return room ? list_drop_second(im, out, nr) : nr;
 }
 
 size_t sites_find(const void *file, size_t size, struct site *out, size_t room)
