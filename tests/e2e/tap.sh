@@ -88,6 +88,17 @@ switched() {
 	done
 }
 
+# first_cpu - a CPU on which this test may run
+first_cpu() {
+	sed -n 's/^Cpus_allowed_list:[^0-9]*\([0-9]*\).*/\1/p' /proc/self/status
+}
+
+# on_one_cpu COMMAND... - runs it where its threads cannot change their CPU. In a graph, as in the
+# kernel's, a call that ends on another CPU has two lines and its name at its end.
+on_one_cpu() {
+	taskset -c "$(first_cpu)" "$@"
+}
+
 # skip NAME REASON - a test, or several of one name, that cannot run here
 skip() {
 	nr=$((nr + 1))
