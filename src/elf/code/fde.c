@@ -12,24 +12,13 @@
  * Sources: DWARF 5, section 6.4; Linux Standard Base, .eh_frame; the Itanium C++ ABI, exception
  * tables.
  */
+#include "elf/code/cursor.h"
 #include "elf/code/state.h"
 
 enum {
-	/* how a number is written: DW_EH_PE_* */
-	PE_PTR = 0, PE_ULEB = 1, PE_U2 = 2, PE_U4 = 3, PE_U8 = 4, PE_SLEB = 9, PE_S2 = 10,
-	PE_S4 = 11, PE_S8 = 12, PE_PCREL = 0x10, PE_OMIT = 0xff,
 	REGISTER_RIP = 16,
 	CFA_UNDEFINED = 7,
-	ENTRY_MAX = 1 << 16,	/* bytes of a CIE or FDE */
 	LSDA_HEAD = 64,
-};
-
-/* A reader of bytes. Behind the end it reads 0 and is `bad`. */
-struct cursor {
-	const uint8_t	*b;
-	size_t		size, at;
-	uint64_t	address;	/* of b */
-	bool		bad;
 };
 
 static bool cursor_open(const struct code_file *f, struct cursor *c, uint64_t at, size_t size)
@@ -41,121 +30,16 @@ static bool cursor_open(const struct code_file *f, struct cursor *c, uint64_t at
 	return c->b;
 }
 
-static bool cursor_has(struct cursor *c, uint64_t n)
-{
-	if (n > c->size - c->at)
-		c->bad = true;
-	return !c->bad;
-}
-
-static void cursor_skip(struct cursor *c, uint64_t n)
-{
-	if (cursor_has(c, n))
-		c->at += n;
-}
-
-static uint64_t take_bytes(struct cursor *c, unsigned int n)
-{
-	uint64_t v = 0;
-
-	if (!cursor_has(c, n))
-		return 0;
-	memcpy(&v, c->b + c->at, n);
-	c->at += n;
-	return v;
-}
-
-static uint64_t take_leb(struct cursor *c, bool is_signed)
-{
-	unsigned int shift = 0;
-	uint64_t v = 0, byte;
-
-	do {
-		byte = take_bytes(c, 1);
-		v |= shift < 64 ? (byte & 0x7f) << shift : 0;
-		shift += 7;
-	} while ((byte & 0x80) && !c->bad);
-	return is_signed && shift < 64 && (byte & 0x40) ? v | UINT64_MAX << shift : v;
-}
-
-/* A number without regard to what it counts from. */
-static uint64_t take_plain(struct cursor *c, uint8_t how)
-{
-	switch (how & 15) {
-	case PE_PTR: case PE_U8: case PE_S8:
-		return take_bytes(c, 8);
-	case PE_ULEB: case PE_SLEB:
-		return take_leb(c, (how & 15) == PE_SLEB);
-	case PE_U2:
-		return take_bytes(c, 2);
-	case PE_S2:
-		return (uint64_t)(int64_t)(int16_t)take_bytes(c, 2);
-	case PE_U4:
-		return take_bytes(c, 4);
-	case PE_S4:
-		return (uint64_t)(int64_t)(int32_t)take_bytes(c, 4);
-	}
-	c->bad = true;
-	return 0;
-}
-
-/* An address; 0 is no address. It counts from its own place, or from 0. */
-static uint64_t take_address(struct cursor *c, uint8_t how)
-{
-	const uint64_t here = c->address + c->at;
-	const uint64_t v = take_plain(c, how);
-
-	if ((how & 0xf0) != PE_PCREL && (how & 0xf0))
-		c->bad = true;
-	return v && (how & 0xf0) == PE_PCREL ? here + v : v;
-}
-
 /* ---- CIE ---- */
-
-struct cie {
-	uint64_t	at;
-	bool		is_good;
-	bool		has_length;	/* augmentation "z": FDEs say how long their own is */
-	bool		is_signal;
-	uint8_t		address, lsda;	/* how they are written */
-};
-
-static void cie_augment(struct cie *e, struct cursor *c, const char *letters)
-{
-	for (letters++; *letters && !c->bad; letters++) {
-		uint8_t how;
-
-		switch (*letters) {
-		case 'R':
-			e->address = (uint8_t)take_bytes(c, 1);
-			break;
-		case 'L':
-			e->lsda = (uint8_t)take_bytes(c, 1);
-			break;
-		case 'P':
-			how = (uint8_t)take_bytes(c, 1);
-			take_plain(c, how);
-			break;
-		case 'S':
-			e->is_signal = true;
-			break;
-		case 'B':
-			break;
-		default:
-			c->bad = true;
-		}
-	}
-}
 
 /* False: the effort is spent. */
 static bool cie_read(struct code_file *f, struct cie *e, uint64_t at)
 {
-	char letters[8] = "";
 	struct cursor c;
 	uint64_t len;
 
 	*e = (struct cie){ .at = at, .lsda = PE_OMIT };
-	if (!cursor_open(f, &c, at, ENTRY_MAX))
+	if (!cursor_open(f, &c, at, EH_ENTRY_MAX))
 		return true;
 	len = take_bytes(&c, 4);
 	if (len < 8 || len > c.size - 4)
@@ -163,25 +47,7 @@ static bool cie_read(struct code_file *f, struct cie *e, uint64_t at)
 	if (!code_spend(f, len))
 		return false;
 	c.size = len + 4;
-	cursor_skip(&c, 5);				/* id, version */
-	for (size_t i = 0; i < sizeof(letters) && !c.bad; i++) {
-		letters[i] = (char)take_bytes(&c, 1);
-		if (!letters[i])
-			break;
-	}
-	if (letters[sizeof(letters) - 1])
-		return true;
-	take_leb(&c, false);				/* alignment of code, of data */
-	take_leb(&c, true);
-	take_leb(&c, false);				/* the column of the return address */
-	if (*letters == 'z') {
-		e->has_length = true;
-		take_leb(&c, false);
-		cie_augment(e, &c, letters);
-	} else if (*letters) {
-		return true;
-	}
-	e->is_good = !c.bad;
+	cie_parse(e, &c);
 	return true;
 }
 
@@ -331,7 +197,7 @@ static bool fde_read(struct code_file *f, uint64_t at, struct cie *e)
 	len = take_bytes(&c, 4);
 	back = take_bytes(&c, 4);
 	/* 0xffffffff: the form of 64 bits, which no linker writes here. */
-	if (c.bad || len < 4 || len > ENTRY_MAX || !cursor_open(f, &c, at, len + 4))
+	if (c.bad || len < 4 || len > EH_ENTRY_MAX || !cursor_open(f, &c, at, len + 4))
 		return true;
 	if (!code_spend(f, len))
 		return false;
@@ -383,7 +249,7 @@ static void init_add(struct code_file *f)
 
 		if (!s || !is_init(im, &im->shdrs[i]) || !im->shdrs[i].sh_size ||
 		    im->shdrs[i].sh_size > s->high - fn.start ||
-		    im->shdrs[i].sh_size > ENTRY_MAX)
+		    im->shdrs[i].sh_size > EH_ENTRY_MAX)
 			continue;
 		fn.size = (uint32_t)im->shdrs[i].sh_size;
 		code_function_add(f, fn);
