@@ -8,7 +8,7 @@
 
 #include "cli/draw/rows.h"
 #include "cli/draw/table.h"
-#include "model/demangle.h"
+#include "model/demangle/demangle.h"
 #include "model/text_memory.h"
 #include "session/array.h"
 
@@ -115,25 +115,15 @@ static void format_number(enum table_kind kind, double v, char *out, size_t size
 		snprintf(out, size, "%.*f", kind == TABLE_PERCENT ? 1 : 0, v);
 }
 
-/* Rust's old form ends with a hash: "::h0123456789abcdef". */
-static size_t length_without_hash(const char *name)
-{
-	const size_t n = strlen(name);
-
-	return n > 19 && !strncmp(name + n - 19, "::h", 3) &&
-	       strspn(name + n - 16, "0123456789abcdef") == 16 ? n - 19 : n;
-}
-
 /* The text as a programmer writes it; a mangled name may have "+0x1c" or " [lib.so]" behind it. */
 static void print_readable(struct demangler *d, const char *text, FILE *out)
 {
 	const size_t blanks = strspn(text, " "), n = strcspn(text + blanks, "+ ");
-	char *name = !strncmp(text + blanks, "_Z", 2) ? strndup(text + blanks, n) : NULL;
+	char *name = text[blanks] == '_' ? strndup(text + blanks, n) : NULL;
 	const char *readable = name ? demangle(d, name) : NULL;
 
 	if (readable)
-		fprintf(out, "%*s%.*s%s", (int)blanks, "", (int)length_without_hash(readable),
-			readable, text + blanks + n);
+		fprintf(out, "%*s%s%s", (int)blanks, "", readable, text + blanks + n);
 	else
 		fputs(text, out);
 	free(name);

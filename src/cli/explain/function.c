@@ -18,7 +18,7 @@
 #include "debug/prototype.h"
 #include "elf/file.h"
 #include "host/message.h"
-#include "model/demangle.h"
+#include "model/demangle/demangle.h"
 
 enum { OVERLOADS = 8, EVENT_NAME = 56, ARGUMENT_NAME = 32 };
 

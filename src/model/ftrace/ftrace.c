@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "model/demangle.h"
+#include "model/demangle/demangle.h"
 #include "model/ftrace/groups.h"
 #include "model/ftrace/profile.h"
 #include "model/ftrace/stack.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/demangle.h"
+#include "model/demangle/demangle.h"
 #include "model/ftrace/ftrace.h"
 #include "model/ftrace/glob.h"
 #include "model/model.h"

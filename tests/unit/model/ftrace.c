@@ -6,7 +6,7 @@
 
 #include "fixture.h"
 #include "ftrace_edit.h"
-#include "model/demangle.h"
+#include "model/demangle/demangle.h"
 #include "model/ftrace/ftrace.h"
 #include "model/ftrace/glob.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * demangle.h - names of C++ functions, as their programmers write them
+ * demangle.h - names of C++ and Rust functions, as their programmers write them
  *
  * Patterns of functions use it (ftrace/sites.c), one name at a time and only when such a pattern is
  * written: 500,000 names would take a second and twice their memory.
@@ -10,10 +10,13 @@
 
 struct demangler;
 
-/* NULL: out of memory. Without a C++ library on this machine it knows no names. */
+/* NULL: out of memory. Without a C++ library on this machine it knows only Rust's names. */
 struct demangler *demangler_create(void);
 void demangler_destroy(struct demangler *d);
-/* "foo::bar(int)" for "_ZN3foo3barEi", valid until the next call. NULL: it is no such name. */
+/*
+ * "foo::bar(int)" for "_ZN3foo3barEi", "foo::bar" for "_RNvCs1_3foo3bar", valid until the next
+ * call. NULL: it is no such name.
+ */
 const char *demangle(struct demangler *d, const char *name);
 
 #endif

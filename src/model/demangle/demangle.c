@@ -3,13 +3,16 @@
  * demangle.c - demangles with the machine's C++ library, which is loaded at the first name
  *
  * A machine that runs C++ programs has one. So nothing is linked to it, and its rules are not
- * repeated here.
+ * repeated here. It does not know Rust's names; rust.c reads those.
  */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "model/demangle.h"
+#include "model/demangle/demangle.h"
+#include "model/demangle/rust.h"
+
+enum { RUST_LONGEST = 8192 };
 
 typedef char *(*demangle_fn)(const char *name, char *out, size_t *len, int *status);
 
@@ -18,6 +21,7 @@ struct demangler {
 	demangle_fn	fn;		/* NULL: there is no C++ library */
 	char		*out;		/* from malloc(); it grows when needed */
 	size_t		len;
+	char		rust[RUST_LONGEST];
 };
 
 struct demangler *demangler_create(void)
@@ -47,7 +51,11 @@ const char *demangle(struct demangler *d, const char *name)
 	int status = 0;
 	char *out;
 
-	if (!d || !d->fn || name[0] != '_' || name[1] != 'Z')
+	if (!d || name[0] != '_' || (name[1] != 'Z' && name[1] != 'R'))
+		return NULL;
+	if (demangle_rust(name, d->rust, sizeof(d->rust)))
+		return d->rust;
+	if (!d->fn || name[1] != 'Z')
 		return NULL;
 	out = d->fn(name, d->out, &d->len, &status);
 	if (!out || status)
