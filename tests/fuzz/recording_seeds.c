@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * recording_seeds.c - recordings that the fuzzer starts from: small ones of each version and
- * compression, the example, and those of other machines: 32 bits, big-endian, pages of 16 KiB
+ * compression, the example, and those of other machines: 32 bits, big-endian, pages of 16 KiB,
+ * a guest's
  *
  *     recording_seeds DIR
  */
@@ -68,7 +69,7 @@ static int write_seed(const char *dir, const char *name, unsigned int version,
 	return ret;
 }
 
-/* EXAMPLE, I386, S390X, ARMHF and ARM64 are paths. */
+/* EXAMPLE, I386, S390X, ARMHF, ARM64 and GUEST are paths. */
 static int copy(const char *dir, const char *name, const char *from)
 {
 	char path[4096], buf[65536];
@@ -98,5 +99,5 @@ int main(int argc, char **argv)
 	       write_seed(argv[1], "v7-zlib", 7, "zlib") ||
 	       copy(argv[1], "example", EXAMPLE) || copy(argv[1], "i386", I386) ||
 	       copy(argv[1], "s390x", S390X) || copy(argv[1], "armhf", ARMHF) ||
-	       copy(argv[1], "arm64", ARM64);
+	       copy(argv[1], "arm64", ARM64) || copy(argv[1], "guest", GUEST);
 }

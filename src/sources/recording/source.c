@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sources/recording/file/times.h"
 #include "sources/recording/source_state.h"
 
 static void find_shape(struct source *src)
@@ -123,7 +124,10 @@ uint64_t source_session_bytes(const struct source *src)
 	return source_memory_session(src->memory);
 }
 
-/* The clock of the first buffer that has one, else the file's. */
+/*
+ * The clock of the first buffer that has one, else the file's. Cycles that were converted have the
+ * form of the local clock.
+ */
 const char *source_clock(const struct source *src)
 {
 	const struct trace_dat *d;
@@ -131,6 +135,8 @@ const char *source_clock(const struct source *src)
 
 	for (i = 0; i < src->window.nr_files; i++) {
 		d = src->window.files[i];
+		if (d->times && d->times->mult)
+			return "local";
 		for (b = 0; b < d->nr_buffers; b++)
 			if (d->buffers[b].clock)
 				return d->buffers[b].clock;

@@ -9,6 +9,7 @@
 
 #include "sources/recording/file/foreign.h"
 #include "sources/recording/file/subbuf.h"
+#include "sources/recording/file/times.h"
 
 enum { PAGE = 4096, FMT = 0xc0100000 };
 
@@ -155,7 +156,7 @@ static void pages_of_each_machine_are_the_same(void **state)
 
 			in = (struct bytes){ .big = big };
 			put_page(&in, word);
-			assert_int_equal(foreign_page(&f, in.data, PAGE, out), 0);
+			assert_int_equal(foreign_page(&f, 0, in.data, PAGE, out), 0);
 			check_page(out, foreign_room(&f, PAGE));
 		}
 	free(out);
@@ -177,13 +178,13 @@ static void a_damaged_record_stays_one(void **state)
 	put_record(&in, 300, 1);
 	put_event(&in, 0, 0);
 	put(&in, 4, 4000);
-	assert_int_equal(foreign_page(&f, in.data, PAGE, out), 0);
+	assert_int_equal(foreign_page(&f, 0, in.data, PAGE, out), 0);
 	assert_int_equal(subbuf_start(&page, out, foreign_room(&f, PAGE), &lost), 0);
 	assert_int_equal(subbuf_next(&page, &r), 1);
 	assert_int_equal(subbuf_next(&page, &r), -EPROTO);
 	in = (struct bytes){ .big = true };
 	put_page_head(&in, 4, PAGE - 11);
-	assert_int_equal(foreign_page(&f, in.data, PAGE, out), -EPROTO);
+	assert_int_equal(foreign_page(&f, 0, in.data, PAGE, out), -EPROTO);
 	free(out);
 }
 
@@ -205,12 +206,106 @@ static void a_full_page_fits(void **state)
 		put_event(&in, 2, 1);
 		put_record(&in, 300, (int32_t)n);
 	}
-	assert_int_equal(foreign_page(&f, in.data, PAGE, out), 0);
+	assert_int_equal(foreign_page(&f, 0, in.data, PAGE, out), 0);
 	assert_int_equal(subbuf_start(&page, out, foreign_room(&f, PAGE), &lost), 0);
 	for (n = 0; subbuf_next(&page, &r) == 1; n++)
 		assert_int_equal(subbuf_u32(r.data + 4), n);
 	assert_int_equal(n, nr);
 	free(out);
+}
+
+/* The guest's clock is 1000 behind, and each of its cycles is a quarter of a second. */
+static void times_become_those_of_the_host(void **state)
+{
+	struct times_sample sample = { .time = 7, .offset = 1000 };
+	struct times_cpu cpus[] = { { 0 }, { .nr = 1, .samples = &sample } };
+	const struct dat_times times = { .nr_cpus = 2, .cpus = cpus, .mult = 1000000000,
+					 .shift = 2, .distance = 5 };
+	const struct foreign f = { .word = 8, .times = &times, .events = no_events };
+	const uint64_t start = 2000ull * 250000000 + 5;
+	struct bytes in = { 0 };
+	uint8_t *out = malloc(3 * PAGE);
+	struct subbuf_record r;
+	struct subbuf page = { 0 };
+	uint64_t lost;
+
+	(void)state;
+	put_page(&in, 8);
+	assert_int_equal(foreign_page(&f, 1, in.data, PAGE, out), 0);
+	assert_int_equal(subbuf_start(&page, out, foreign_room(&f, PAGE), &lost), 0);
+	assert_int_equal(lost, 77);
+	assert_int_equal(page.time, start);
+	assert_int_equal(subbuf_next(&page, &r), 1);
+	assert_int_equal(r.time, start + 5ull * 250000000);
+	assert_int_equal(subbuf_next(&page, &r), 1);
+	assert_int_equal(r.type, 301);
+	assert_int_equal(r.time, start + (9ull + (2 << 27)) * 250000000);
+	assert_int_equal(subbuf_next(&page, &r), 1);
+	assert_int_equal(subbuf_next(&page, &r), 0);
+	/* CPUs without samples, and those that the option does not name, have the host's clock. */
+	assert_int_equal(times_convert(&times, 0, 4), 1000000005);
+	assert_int_equal(times_convert(&times, 2, 4), 1000000005);
+	free(out);
+}
+
+/* The offset of the second half of the page is smaller: its records must not come first. */
+static void times_of_a_page_stay_in_order(void **state)
+{
+	struct times_sample samples[] = {
+		{ .time = 0, .offset = 500, .scaling = 1 },
+		{ .time = 1004, .offset = 0, .scaling = 1 },
+		{ .time = 9000, .offset = 0, .scaling = 1 },
+	};
+	struct times_cpu cpu = { .nr = 3, .samples = samples };
+	const struct dat_times times = { .nr_cpus = 1, .cpus = &cpu };
+	const struct foreign f = { .word = 8, .times = &times, .events = no_events };
+	static const uint64_t wanted[] = { 1502, 1502, 1502, 1503 };
+	static const uint32_t deltas[] = { 2, 2, 498, 1 };
+	struct bytes in = { 0 };
+	uint8_t *out = malloc(3 * PAGE);
+	struct subbuf_record r;
+	struct subbuf page = { 0 };
+	uint64_t lost;
+
+	(void)state;
+	put_page_head(&in, 8, 4 * 12);
+	for (int i = 0; i < 4; i++) {
+		put_event(&in, 2, deltas[i]);
+		put_record(&in, 300, i);
+	}
+	assert_int_equal(foreign_page(&f, 0, in.data, PAGE, out), 0);
+	assert_int_equal(subbuf_start(&page, out, foreign_room(&f, PAGE), &lost), 0);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(subbuf_next(&page, &r), 1);
+		assert_int_equal(r.time, wanted[i]);
+	}
+	free(out);
+}
+
+/* Of two samples the first one counts, also before it; with interpolation the line between them. */
+static void samples_are_chosen_by_time(void **state)
+{
+	struct times_sample samples[] = {
+		{ .time = 100, .offset = 10, .scaling = 1 },
+		{ .time = 200, .offset = -30, .scaling = 3, .fraction = 1 },
+		{ .time = 300, .offset = 50, .scaling = 1 },
+	};
+	struct times_cpu cpu = { .nr = 3, .samples = samples };
+	struct dat_times t = { .nr_cpus = 1, .cpus = &cpu };
+
+	(void)state;
+	assert_int_equal(times_convert(&t, 0, 50), 60);
+	assert_int_equal(times_convert(&t, 0, 199), 209);
+	assert_int_equal(times_convert(&t, 0, 200), 270);
+	assert_int_equal(times_convert(&t, 0, 400), 570);
+	t.interpolates = true;
+	assert_int_equal(times_convert(&t, 0, 150), 150 + 10 - 19);
+	assert_int_equal(times_convert(&t, 0, 400), 600 + 130);
+	/* A product of more than 64 bits. */
+	samples[1].scaling = 1ull << 48;
+	samples[1].fraction = 48;
+	t.interpolates = false;
+	assert_int_equal(times_convert(&t, 0, 1ull << 60), (1ull << 60) - 30);
 }
 
 int main(void)
@@ -220,6 +315,9 @@ int main(void)
 		cmocka_unit_test(pages_of_each_machine_are_the_same),
 		cmocka_unit_test(a_damaged_record_stays_one),
 		cmocka_unit_test(a_full_page_fits),
+		cmocka_unit_test(times_become_those_of_the_host),
+		cmocka_unit_test(times_of_a_page_stay_in_order),
+		cmocka_unit_test(samples_are_chosen_by_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 
 #include "sources/recording/file/foreign.h"
 #include "sources/recording/file/subbuf.h"
+#include "sources/recording/file/times.h"
 
 /* ---- records ---- */
 
@@ -128,11 +129,16 @@ static uint32_t convert_record(const struct foreign *f, const uint8_t *in, uint3
 /* ---- pages ---- */
 
 /* Bytes behind the data of a converted page: the number of lost events, or a damaged record. */
+enum { DELTA_BITS = 27, DELTA_MASK = (1 << DELTA_BITS) - 1, DISTANCE_BITS = DELTA_BITS + 32 };
 enum { BEHIND = 8, RECORD_HEAD = 8, SHORT_MAX = SUBBUF_DATA_MAX * 4 };
 
 struct out_page {
 	uint8_t		*at;
 	uint8_t		*end;
+	/* If time stamps are converted: */
+	uint32_t	cpu;
+	uint64_t	before;		/* the time in the file so far */
+	uint64_t	time;		/* the time in the converted page so far */
 };
 
 uint32_t foreign_page_size(const struct foreign *f, uint32_t size)
@@ -142,13 +148,16 @@ uint32_t foreign_page_size(const struct foreign *f, uint32_t size)
 
 /*
  * In the worst case all of a record's numbers become twice as large. A stack is put behind its
- * record, where the smaller one stays.
+ * record, where the smaller one stays. A record of the least size, 12 bytes, may need the 8 bytes
+ * of a longer distance in time.
  */
 uint32_t foreign_growth(const struct foreign *f)
 {
+	const uint32_t times = f && f->times ? 1 : 0;
+
 	if (!f || f->word != 4)
-		return 1;
-	return f->stacks ? 3 : 2;
+		return 1 + times;
+	return (f->stacks ? 3 : 2) + times;
 }
 
 static void put_head(struct out_page *o, uint32_t type, uint32_t delta)
@@ -195,6 +204,44 @@ static bool put_time(struct out_page *o, uint32_t type, uint32_t delta, uint32_t
 }
 
 /*
+ * Converts the time of a record, whose distance in the page becomes *delta. A time before the last
+ * one becomes the same, because the records of a CPU are in order. Returns false if the page has no
+ * room for it.
+ */
+static bool put_distance(const struct foreign *f, struct out_page *o, uint32_t *delta)
+{
+	const uint64_t most = (1ull << DISTANCE_BITS) - 1;
+	uint64_t time, distance = 0;
+
+	o->before += *delta;
+	time = times_convert(f->times, o->cpu, o->before);
+	if (time > o->time)
+		distance = time - o->time < most ? time - o->time : most;
+	o->time += distance;
+	*delta = distance & DELTA_MASK;
+	if (distance <= DELTA_MASK)
+		return true;
+	distance >>= DELTA_BITS;
+	if (!put_time(o, SUBBUF_TIME_EXTEND, *delta, (uint32_t)distance))
+		return false;
+	*delta = 0;
+	return true;
+}
+
+/* Passes the time between records on. Returns false if the page has no room for it. */
+static bool convert_time(const struct foreign *f, struct out_page *o, uint32_t type, uint32_t delta,
+			 uint32_t value)
+{
+	const uint64_t time = ((uint64_t)value << DELTA_BITS) + delta;
+
+	if (!f->times)
+		return put_time(o, type, delta, value);
+	o->before = type == SUBBUF_TIME_EXTEND ? o->before + time
+					       : subbuf_absolute(time, o->before);
+	return true;
+}
+
+/*
  * Converts the event at `at`. Returns the next one, NULL if it is damaged, and `end` if the rest of
  * the page is empty.
  */
@@ -204,7 +251,7 @@ static const uint8_t *convert_event(const struct foreign *f, struct out_page *o,
 	const uint32_t head = (uint32_t)foreign_load(at, 4, f->swap);
 	/* A big-endian kernel has the bit field's first bits at the other end of the word. */
 	const uint32_t type = f->swap ? head >> 27 : head & 31;
-	const uint32_t delta = f->swap ? head & ((1u << 27) - 1) : head >> 5;
+	uint32_t delta = f->swap ? head & DELTA_MASK : head >> 5;
 	const uint8_t *data = at + 4;
 	uint32_t value, size = type * 4;
 
@@ -218,30 +265,41 @@ static const uint8_t *convert_event(const struct foreign *f, struct out_page *o,
 		if (type == SUBBUF_PADDING)
 			return value < 4 || value > end - data ? NULL : data + value;
 		if (type)
-			return put_time(o, type, delta, value) ? data + 4 : NULL;
+			return convert_time(f, o, type, delta, value) ? data + 4 : NULL;
 		if (value < 4)
 			return NULL;
 		data += 4;
 		size = value - 4;
 	}
-	if (size < SUBBUF_RECORD_MIN || size > end - data || !put_record(f, o, data, size, delta))
+	if (size < SUBBUF_RECORD_MIN || size > end - data)
+		return NULL;
+	if ((f->times && !put_distance(f, o, &delta)) || !put_record(f, o, data, size, delta))
 		return NULL;
 	size = (size + 3) & ~3u;
 	return size < end - data ? data + size : end;
 }
 
-int foreign_page(const struct foreign *f, const uint8_t *page, uint32_t size, uint8_t *out)
+/* The time of the page's head. */
+static void put_page_time(const struct foreign *f, struct out_page *o, uint64_t time, uint8_t *out)
+{
+	o->before = time;
+	o->time = f->times ? times_convert(f->times, o->cpu, time) : time;
+	foreign_store(out, 8, o->time);
+}
+
+int foreign_page(const struct foreign *f, uint32_t cpu, const uint8_t *page, uint32_t size,
+		 uint8_t *out)
 {
 	const uint32_t head = 8 + f->word, room = foreign_room(f, size);
 	const uint32_t flags = (uint32_t)foreign_load(page + 8, f->word, f->swap);
 	const uint32_t commit = flags & SUBBUF_COMMIT_MASK;
 	const uint8_t *at = page + head, *end = at + commit;
-	struct out_page o = { .at = out + SUBBUF_HEADER, .end = out + room - BEHIND };
+	struct out_page o = { out + SUBBUF_HEADER, out + room - BEHIND, .cpu = cpu };
 	uint32_t kept = flags & SUBBUF_MISSED;
 
 	if (commit > size - head)
 		return -EPROTO;
-	foreign_store(out, 8, foreign_load(page, 8, f->swap));
+	put_page_time(f, &o, foreign_load(page, 8, f->swap), out);
 	while (at && end - at >= 4)
 		at = convert_event(f, &o, at, end);
 	if (!at) {

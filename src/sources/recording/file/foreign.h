@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * foreign.h - converts records of kernels with another byte order or another size of long
+ * foreign.h - converts records of kernels with another byte order, size of long or clock
  *
  * A page of the file is converted when a stream comes to it. Everything else sees pages and formats
  * as a 64-bit kernel of this machine's byte order has them.
@@ -12,6 +12,7 @@
  *     converted               | time 8 | commit 8 | type:5 delta:27 | ... ip 8, parent_ip 8
  *
  * The other byte order: the formats say which numbers are in a record; all of them are swapped.
+ * Another clock: times.h says what the time stamps become.
  * A 32-bit kernel: the long numbers and the pointers of system ftrace's events become 64-bit ones,
  * and their formats say so, because the model knows these events. Other events stay as they are:
  * their formats have the sizes of their fields.
@@ -23,6 +24,7 @@
 #include <stdint.h>
 #include <string.h>
 
+struct dat_times;
 struct trace_dat;
 
 enum foreign_kind {
@@ -65,6 +67,7 @@ struct foreign {
 	bool		swap;
 	uint8_t		word;		/* bytes of the kernel's long */
 	bool		stacks;		/* an event has a FOREIGN_STACK */
+	const struct dat_times *times;	/* NULL: time stamps stay */
 	struct foreign_event **events;	/* by id; NULL: no format */
 	struct foreign_text *texts;	/* in order of address */
 	size_t		nr_texts;
@@ -106,10 +109,11 @@ static inline uint32_t foreign_room(const struct foreign *f, uint32_t size)
 }
 
 /*
- * Converts a page to foreign_room() bytes. A damaged record becomes one that is damaged for
- * subbuf_next(), too. -EPROTO: the page's head is damaged.
+ * Converts a page of a CPU to foreign_room() bytes. A damaged record becomes one that is damaged
+ * for subbuf_next(), too. -EPROTO: the page's head is damaged.
  */
-int foreign_page(const struct foreign *f, const uint8_t *page, uint32_t size, uint8_t *out);
+int foreign_page(const struct foreign *f, uint32_t cpu, const uint8_t *page, uint32_t size,
+		 uint8_t *out);
 /* Converts the arguments of bprint's format at `fmt`. Returns their size, at most `room`. */
 uint32_t foreign_words(const struct foreign *f, uint64_t fmt, const uint8_t *in, uint32_t size,
 		       uint8_t *out, uint32_t room);

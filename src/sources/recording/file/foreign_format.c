@@ -358,23 +358,27 @@ void foreign_close(struct foreign *f)
 
 int foreign_open(struct trace_dat *d)
 {
+	const bool converts = d->swap || d->commit_size == 4;
 	struct foreign *f;
 	int ret = 0;
 
-	if (!d->swap && d->commit_size != 4)
+	if (!converts && !d->times)
 		return 0;
 	f = d->foreign = calloc(1, sizeof(*f));
 	if (!f)
 		return error_set(d->err, -ENOMEM, d->path, "out of memory");
 	f->swap = d->swap;
+	f->times = d->times;
 	f->word = d->commit_size == 4 ? 4 : 8;
 	if (trace_dat_memory(d, FOREIGN_EVENTS * sizeof(*f->events)))
 		f->events = calloc(FOREIGN_EVENTS, sizeof(*f->events));
 	else
 		ret = -EFBIG;
-	if (!ret)
-		ret = f->events ? trace_dat_each_format(d, add_event, d, d->err) : -ENOMEM;
-	if (!ret)
+	if (!ret && !f->events)
+		ret = -ENOMEM;
+	if (!ret && converts)
+		ret = trace_dat_each_format(d, add_event, d, d->err);
+	if (!ret && converts)
 		ret = read_texts(d);
 	if (ret == -EFBIG)
 		return error_set(d->err, ret, d->path,

@@ -180,7 +180,7 @@ static int start_converted(const struct stream *s, unsigned int i, const uint8_t
 	const struct foreign *f = s->dat->foreign;
 	uint8_t *bytes = s->converted[i].bytes;
 
-	if (foreign_page(f, page, s->page_size, bytes))
+	if (foreign_page(f, s->cpu, page, s->page_size, bytes))
 		return -EPROTO;
 	return subbuf_start(out, bytes, foreign_room(f, s->page_size), lost);
 }

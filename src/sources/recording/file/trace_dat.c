@@ -14,6 +14,7 @@
 #include "session/array.h"
 #include "session/region.h"
 #include "sources/recording/file/foreign.h"
+#include "sources/recording/file/times.h"
 #include "sources/recording/file/trace_dat.h"
 
 static const char magic[] = "\x17\x08\x44tracing";
@@ -424,6 +425,7 @@ void trace_dat_close(struct trace_dat *d)
 	free_buffers(d);
 	unpacker_destroy(d->unpacker);
 	foreign_close(d->foreign);
+	times_close(d->times);
 	free(d->header_info.owned);
 	free(d->ftrace_formats.owned);
 	free(d->event_formats.owned);

@@ -52,6 +52,7 @@ struct dat_buffer {
 };
 
 struct foreign;
+struct dat_times;
 
 struct trace_dat {
 	char		*path;
@@ -68,8 +69,9 @@ struct trace_dat {
 	/* Size of the commit word in a sub-buffer's header, which is the kernel's long. */
 	uint32_t	commit_size;
 	uint32_t	data_offset;	/* of the first event in a sub-buffer */
-	/* Of another byte order or size of long: how its records are converted. NULL: none. */
+	/* How its records are converted: another byte order, size of long or clock. NULL: none. */
 	struct foreign	*foreign;
+	struct dat_times *times;	/* how its time stamps are converted; NULL: they stay */
 	char		*algorithm;	/* "none" */
 	bool		partial;
 	struct source_memory *memory;	/* of all files of a replay */

@@ -2,17 +2,21 @@
 /*
  * trace_dat_options.c - the options of a trace.dat; most point to other parts of the file
  *
- * Unknown options are skipped, and those that a replay does not use: date, hook, offset, version,
- * procmaps, trace id, time shift, guest, tsc2nsec, strings. Time stamps are used as recorded.
+ * Unknown options are skipped, and those that a replay does not use: hook, version, procmaps, trace
+ * id, guest, strings.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "layout/layout.h"
+#include "sources/recording/file/times.h"
 #include "sources/recording/file/trace_dat.h"
 
 /* These options have a text of a line or a page. */
 enum { TEXT_MAX = 65536 };
+
+/* In nanoseconds: DATE has microseconds. */
+enum { DATE_UNIT = 1000, OFFSET_UNIT = 1 };
 
 static int set_text(struct trace_dat *d, struct cursor *c, char **out)
 {
@@ -190,6 +194,14 @@ static int set_cpus(struct trace_dat *d, struct cursor *c)
 int trace_dat_option(struct trace_dat *d, unsigned int id, struct cursor *c)
 {
 	switch (id) {
+	case DAT_DATE:
+		return times_read_distance(d, c, DATE_UNIT);
+	case DAT_OFFSET:
+		return times_read_distance(d, c, OFFSET_UNIT);
+	case DAT_TIME_SHIFT:
+		return times_read_shift(d, c);
+	case DAT_TSC2NSEC:
+		return times_read_cycles(d, c);
 	case DAT_CPUSTAT:
 		return add_losses(d, c);
 	case DAT_BUFFER:
