@@ -22,8 +22,8 @@ struct bench_attached {
 	pthread_t	server;
 };
 
-static int attached_define(void *arg, const struct attach_peer *peer, const char *system,
-			   const char *name, const char *body)
+static int attached_define(void *arg, const struct attach_peer *peer, uint64_t dso,
+			   const char *system, const char *name, const char *body)
 {
 	struct bench_attached *b = arg;
 	struct event *e = NULL;

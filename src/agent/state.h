@@ -273,6 +273,9 @@ bool dso_code(struct agent_thread *t, uintptr_t addr, uint64_t *out);
  */
 uint64_t dso_contents(uintptr_t addr);
 
+/* 1 + its number in the session's table. 0: it is not known, or the table has no room. */
+uint64_t dso_number(uintptr_t addr);
+
 struct dso_place {
 	uintptr_t	code, code_end;	/* from the first to the last byte that can be executed */
 	uint64_t	delta;		/* address in the session = address + delta */

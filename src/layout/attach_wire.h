@@ -95,7 +95,10 @@ struct attach_request {
 	 * of fork(); 0: none
 	 */
 	uint64_t	image;
-	/* READY, or HELLO that stands for it: attach_file_key() of what it executes; 0: unknown */
+	/*
+	 * READY, or HELLO that stands for it: attach_file_key() of what it executes; 0: unknown.
+	 * EVENTS: 1 + number of the DSO that has them, 0: none
+	 */
 	uint64_t	program;
 	/* EVENTS: struct attach_definition follow */
 };

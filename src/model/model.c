@@ -12,6 +12,7 @@
 #include "model/errlog.h"
 #include "model/event/file.h"
 #include "model/event/format.h"
+#include "model/event/module.h"
 #include "model/ftrace/ftrace.h"
 #include "model/symbols.h"
 
@@ -72,6 +73,7 @@ int model_create(struct session *s, struct model **out)
 /* Frees what only the server knows of an event. Its files and its plan are gone already. */
 static void event_free(struct event *e)
 {
+	event_modules_free(e);
 	fields_free(e->fields, e->nr_fields);
 	fields_free(e->old_fields, e->nr_old_fields);
 	free(e->name);
@@ -287,6 +289,7 @@ static struct event *event_alloc(struct system *sys, const struct format_header 
 	e->internal = !strcmp(sys->name, "ftrace");
 	e->late = system_is_late(sys->name);
 	list_init(&e->files);
+	list_init(&e->modules);
 	list_init(&e->node);
 	list_init(&e->made_node);
 	if (!e->name || !e->format) {

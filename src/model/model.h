@@ -90,6 +90,7 @@ struct event {
 	unsigned int		attached;
 	/* Grows with each event. It is like an id, but ids of dynamic events are used again */
 	uint64_t		order;
+	struct list_head	modules;	/* The objects that bring it: event/module.h */
 	struct list_head	files;		/* struct event_file, one for each instance */
 	config_ref		plan;		/* the published plan, 0: none */
 	size_t			plan_size;
@@ -132,6 +133,8 @@ struct instance {
 	uint32_t		index;		/* its index in instance_state[] */
 	struct instance_state	*state;		/* in the data region */
 	struct list_head	files;		/* struct event_file */
+	/* What set_event has enabled of objects (event/module.h) */
+	struct list_head	choices;
 	/* Hists with variables or references (model/hist/var.c) */
 	struct list_head	hist_vars;
 	/* A bit for each enum trace_option of model/instance/options.h */

@@ -21,6 +21,7 @@ const char readme_text[] =
 	"  stack_max_size      its bytes; write 0 to look for the next one\n"
 	"  stack_trace_filter  the functions whose calls stack_trace looks at\n"
 	"  set_event           enabled events: SYSTEM:EVENT, SYSTEM:*, ! disables\n"
+	"                      Can enable module events via: :mod:OBJECT\n"
 	"  set_event_pid       only the events of these threads\n"
 	"  syscall_user_buf_size   bytes of each text that sys_enter_X of a program has; 0: none\n"
 	"  instances           mkdir makes another buffer with events and triggers of its own\n"

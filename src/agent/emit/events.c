@@ -3,7 +3,7 @@
  * events.c - static events: finds them by the notes of the DSOs, sends their definitions to the
  * server, and gives each its id
  *
- *     note -> struct tf_event *[] -> definitions, as many as a packet takes -> ids
+ *     note -> struct tf_event *[] -> definitions of a DSO, as many as a packet takes -> ids
  *     event.plan = &event_entry[id].plan: from then on the server arms it by one store
  *
  * An event that is refused (another one has its name) or does not fit stays off.
@@ -25,6 +25,7 @@ enum { BATCH_EVENTS = 256, REFUSED_ID = -1 };
 struct batch {
 	struct attach_request q;
 	uint32_t	nr;
+	uint64_t	dso;		/* of its events: attach_request.program */
 	struct tf_event	*events[BATCH_EVENTS];
 	size_t		size;		/* bytes of definitions */
 	struct {
@@ -99,7 +100,8 @@ static void batch_send(struct batch *b)
 	uint32_t nr = 0;
 
 	b->q = (struct attach_request){
-		.version = SESSION_VERSION, .kind = ATTACH_EVENTS, .value = b->nr };
+		.version = SESSION_VERSION, .kind = ATTACH_EVENTS, .value = b->nr,
+		.program = b->dso };
 	memset(&b->answer, 0, sizeof(b->answer.reply));
 	if (!b->nr)
 		return;
@@ -159,6 +161,8 @@ static bool is_new(const struct tf_event *ev)
 /* *at is made for the first event: most programs have none. Without memory the events stay off. */
 static void tell(struct batch **at, const struct tf_note *n)
 {
+	bool begun = false;
+
 	for (struct tf_event **p = n->events; p < n->events_end; p++) {
 		struct tf_event *ev = *p;
 		struct batch *b;
@@ -168,6 +172,11 @@ static void tell(struct batch **at, const struct tf_note *n)
 		b = *at = *at ? *at : batch_make();
 		if (!b)
 			return;
+		if (!begun) {
+			batch_send(b);
+			b->dso = dso_number((uintptr_t)n->dso);
+			begun = true;
+		}
 		ev->id = (uint32_t)REFUSED_ID;
 		if (batch_add(b, ev, &n->enums))
 			continue;

@@ -425,6 +425,13 @@ uint64_t dso_contents(uintptr_t addr)
 	return e.id_len ? h | 1 : 0;
 }
 
+uint64_t dso_number(uintptr_t addr)
+{
+	struct dso d;
+
+	return dso_find(addr, &d) && d.number != NO_NUMBER ? 1 + (uint64_t)d.number : 0;
+}
+
 static uint64_t dso_delta(const struct dso *d)
 {
 	return d->number == NO_NUMBER ? 0 :

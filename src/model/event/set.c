@@ -91,21 +91,6 @@ struct event *event_next(struct instance *inst, const struct event *prev)
 	return e ? e : next_old_dynamic(inst, NULL);
 }
 
-/* NULL means any. */
-struct pattern {
-	const char	*name;		/* name of an event or of a system */
-	const char	*system, *event;
-};
-
-static bool set_event_matches(const struct pattern *p, const struct event *e)
-{
-	if (p->name && strcmp(p->name, e->name) && strcmp(p->name, e->system->name))
-		return false;
-	if (p->system && strcmp(p->system, e->system->name))
-		return false;
-	return !p->event || !strcmp(p->event, e->name);
-}
-
 static int switch_event(struct instance *inst, struct event *e, bool on)
 {
 	struct event_file *f = on ? event_file_get(inst, e) : event_file_find(inst, e);
@@ -115,8 +100,7 @@ static int switch_event(struct instance *inst, struct event *e, bool on)
 	return event_file_enable(f, on);
 }
 
-/* Returns the first error, but switches the rest, too. */
-static int switch_events(struct instance *inst, const struct pattern *p, bool on)
+int event_set_switch(struct instance *inst, const struct event_pattern *p, bool on)
 {
 	struct event *e = NULL;
 	bool any = false;
@@ -124,10 +108,11 @@ static int switch_events(struct instance *inst, const struct pattern *p, bool on
 
 	if (p->system && p->event) {
 		e = model_find_event(inst->model, p->system, p->event);
-		return e && event_has_enable(e) ? switch_event(inst, e, on) : -EINVAL;
+		return e && event_has_enable(e) && event_pattern_matches(p, e) ?
+			       switch_event(inst, e, on) : -EINVAL;
 	}
 	while ((e = event_next(inst, e))) {
-		if (!set_event_matches(p, e))
+		if (!event_pattern_matches(p, e))
 			continue;
 		any = true;
 		err = switch_event(inst, e, on);
@@ -137,29 +122,17 @@ static int switch_events(struct instance *inst, const struct pattern *p, bool on
 	return any ? first : -EINVAL;
 }
 
-static const char *any_if_star(const char *s)
-{
-	return *s && strcmp(s, "*") ? s : NULL;
-}
-
 int event_set_word(struct instance *inst, const char *word)
 {
-	struct pattern p = { NULL, NULL, NULL };
 	bool on = *word != '!';
-	char *copy = strdup(on ? word : word + 1), *colon;
+	char *copy = strdup(on ? word : word + 1);
+	struct event_pattern p;
 	int err;
 
 	if (!copy)
 		return -ENOMEM;
-	colon = strchr(copy, ':');
-	if (colon) {
-		*colon = '\0';
-		p.system = any_if_star(copy);
-		p.event = any_if_star(colon + 1);
-	} else {
-		p.name = copy;
-	}
-	err = switch_events(inst, &p, on);
+	event_pattern_parse(copy, &p);
+	err = p.module ? event_choose(inst, &p, on) : event_set_switch(inst, &p, on);
 	free(copy);
 	return err;
 }
@@ -171,6 +144,7 @@ void event_set_clear(struct instance *inst)
 	list_each(f, &inst->files, node)
 		if (event_has_enable(f->event))
 			event_file_enable(f, false);
+	event_choices_clear(inst);
 }
 
 /* ftrace:print has no `enable`, but its triggers can enable it. */
@@ -204,6 +178,7 @@ void event_set_print(struct instance *inst, FILE *out)
 	}
 	if (!passed)
 		print_internal(inst, out);
+	event_choices_print(inst, out);
 }
 
 void event_available_print(struct instance *inst, FILE *out)
@@ -231,9 +206,9 @@ char event_set_enabled(struct instance *inst, const struct system *sys)
 
 int event_set_enable(struct instance *inst, const struct system *sys, bool on)
 {
-	struct pattern p = { .system = sys ? sys->name : NULL };
+	struct event_pattern p = { .system = sys ? sys->name : NULL };
 
-	return switch_events(inst, &p, on);
+	return event_set_switch(inst, &p, on);
 }
 
 void event_filters_print(struct instance *inst, FILE *out)

@@ -8,17 +8,23 @@
 #ifndef TRACEFUSE_MODEL_EVENT_SET_H
 #define TRACEFUSE_MODEL_EVENT_SET_H
 
-#include "model/event/file.h"
+#include "model/event/module.h"
 
 /* The event behind `prev` in the instance's order. prev NULL: the first one. NULL: the end. */
 struct event *event_next(struct instance *inst, const struct event *prev);
 
 /*
  * One word of set_event: "SYSTEM:EVENT", "SYSTEM:*", "SYSTEM:", "*:EVENT", ":EVENT", "NAME" (system
- * or event). A leading "!" disables. There are no patterns. -EINVAL: nothing matches. The caller
- * has expanded the instance's rings.
+ * or event). A leading "!" disables. There are no patterns. -EINVAL: nothing matches. Each form may
+ * have ":mod:MODULE" behind it, or be left out before it: event_choose(). The caller has expanded
+ * the instance's rings.
  */
 int event_set_word(struct instance *inst, const char *word);
+/*
+ * Switches what matches; of a module only what is known now. Returns the first error, but switches
+ * the rest, too. -EINVAL: nothing matches.
+ */
+int event_set_switch(struct instance *inst, const struct event_pattern *p, bool on);
 /* For an open of set_event with O_TRUNC. */
 void event_set_clear(struct instance *inst);
 void event_set_print(struct instance *inst, FILE *out);

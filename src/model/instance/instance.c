@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "model/errlog.h"
-#include "model/event/file.h"
+#include "model/event/module.h"
 #include "model/ftrace/ftrace.h"
 #include "model/instance/options.h"
 #include "model/instance/pids.h"
@@ -186,6 +186,7 @@ static struct instance *instance_alloc(struct model *m, const char *name)
 	inst->model = m;
 	list_init(&inst->node);
 	list_init(&inst->files);
+	list_init(&inst->choices);
 	list_init(&inst->hist_vars);
 	inst->name = name ? strdup(name) : NULL;
 	inst->tracer_options = options_of_nop();
@@ -424,6 +425,7 @@ int instance_remove(struct instance *inst)
 		return -EBUSY;
 	ftrace_instance_destroy(inst);
 	event_files_destroy(inst);
+	event_choices_clear(inst);
 	for (int kind = 0; kind < PIDS_KINDS; kind++)
 		pids_clear(inst, (enum pids_kind)kind);
 	if (!m->closing) {

@@ -12,6 +12,8 @@
  *     [instances/NAME/]events/S/E/enable     "1"              -
  *     [instances/NAME/]events/S/E/filter     the filter       -
  *     [instances/NAME/]events/S/E/trigger    the command      trigger_state, the command's own
+ *     events/SYSTEM/EVENT/#module            the object       -
+ *     [instances/NAME/]#set_event            the word         -
  *     [instances/NAME/]set_event_pid         the pids         pid_set
  *     [instances/NAME/]#ftrace/...           model/ftrace/save.c
  */
@@ -21,7 +23,7 @@
 
 #include "model/dynamic/events.h"
 #include "model/dynamic/eprobe.h"
-#include "model/event/file.h"
+#include "model/event/module.h"
 #include "model/ftrace/groups.h"
 #include "model/hist/merge.h"
 
@@ -174,6 +176,8 @@ static int saved_restore(struct replay *r, const struct restored *o, const char 
 	if (!strcmp(path, STAGING_SAVED))
 		return instance_restore_staging(r->model, o);
 	if (ftrace_restore(r->model, o, path, text, &err))
+		return err;
+	if (event_module_restore(r->model, path, text, &err))
 		return err;
 	copy = strdup(path);
 	if (!copy)

@@ -106,7 +106,7 @@ static const char *definition_text(const struct attach_definition *d, uint32_t o
 	return text;
 }
 
-static int define(struct session *s, const struct attach_peer *peer,
+static int define(struct session *s, const struct attach_peer *peer, uint64_t dso,
 		  const struct attach_definition *d)
 {
 	const char *system = definition_text(d, d->system), *name = definition_text(d, d->name);
@@ -114,14 +114,16 @@ static int define(struct session *s, const struct attach_peer *peer,
 
 	if (!system || !name || !body)
 		return -EPROTO;
-	return s->hooks.define ? s->hooks.define(s->hooks.arg, peer, system, name, body)
+	return s->hooks.define ? s->hooks.define(s->hooks.arg, peer, dso, system, name, body)
 			       : -EOPNOTSUPP;
 }
 
-/* Answers `left` bytes of definitions at `at`, which is a multiple of 8 in the packet. */
-static void answer_events(struct session *s, unsigned int index, uint32_t nr, const char *at,
+/* Answers `left` bytes of definitions behind the request, a multiple of 8 in the packet. */
+static void answer_events(struct session *s, unsigned int index, const struct attach_request *q,
 			  size_t left, struct answer *out)
 {
+	const char *at = (const char *)(q + 1);
+	const uint32_t nr = q->value;
 	struct attach_peer peer = { index + 1, s->processes[index].pid };
 
 	if (nr > ATTACH_IDS) {
@@ -135,7 +137,7 @@ static void answer_events(struct session *s, unsigned int index, uint32_t nr, co
 			out->reply.err = -EPROTO;
 			return;
 		}
-		out->ids[out->reply.nr_ids++] = define(s, &peer, d);
+		out->ids[out->reply.nr_ids++] = define(s, &peer, q->program, d);
 		at += d->size;
 		left -= d->size;
 	}
@@ -191,7 +193,7 @@ static void answer_kind(struct session *s, unsigned int index, const struct atta
 		answer_more(s, index, &out->reply);
 		break;
 	case ATTACH_EVENTS:
-		answer_events(s, index, q->value, (const char *)(q + 1), size - sizeof(*q), out);
+		answer_events(s, index, q, size - sizeof(*q), out);
 		break;
 	case ATTACH_READY:
 		answer_ready(s, index, q, &out->reply);

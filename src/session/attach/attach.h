@@ -80,8 +80,8 @@ struct attach_hooks {
 	uint32_t	(*table)(void *arg, const struct attach_peer *peer, uint64_t version);
 	/* HELLO: a process has joined. */
 	void		(*joined)(void *arg, const struct attach_peer *peer);
-	/* EVENTS: returns the event's id, or -errno. */
-	int (*define)(void *arg, const struct attach_peer *peer, const char *system,
+	/* EVENTS: returns the event's id, or -errno. dso: attach_request.program */
+	int (*define)(void *arg, const struct attach_peer *peer, uint64_t dso, const char *system,
 		      const char *name, const char *body);
 	/* READY: returns true if the process has to wait until attach_go(). */
 	bool		(*ready)(void *arg, const struct attach_peer *peer);

@@ -9,6 +9,7 @@
 
 #include "agent/providers/table.h"
 #include "model/errlog.h"
+#include "model/event/module.h"
 #include "model/event/program.h"
 #include "sources/program/programs_state.h"
 
@@ -212,8 +213,18 @@ static void refuse_text(struct programs *p, pid_t pid, const char *system, const
 	program_events_refuse(p, pid, error, what, 0);
 }
 
-int program_events_define(struct programs *p, const struct attach_peer *peer, const char *system,
-			  const char *name, const char *body)
+static void brought(struct programs *p, struct event *e, uint64_t dso)
+{
+	struct program_dso d;
+	char name[256];
+
+	/* Without memory the event is of no module. */
+	if (dso && dso <= LAYOUT_MAX_DSOS && program_dso_copy(p, (uint32_t)dso - 1, &d))
+		event_module_add(e, program_dso_name(&d, name));
+}
+
+int program_events_define(struct programs *p, const struct attach_peer *peer, uint64_t dso,
+			  const char *system, const char *name, const char *body)
 {
 	struct event *e = NULL;
 	bool is_new;
@@ -227,6 +238,8 @@ int program_events_define(struct programs *p, const struct attach_peer *peer, co
 		refuse_text(p, peer->pid, system, name, strerror(-err));
 	else if (is_new)
 		program_pending_new(p, e);
+	if (!err)
+		brought(p, e, dso);
 	return err ? err : e->id;
 }
 

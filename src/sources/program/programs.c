@@ -35,10 +35,10 @@ static uint32_t hook_table(void *arg, const struct attach_peer *peer, uint64_t v
 	return version == p->table ? p->first_id : 0;
 }
 
-static int hook_define(void *arg, const struct attach_peer *peer, const char *system,
+static int hook_define(void *arg, const struct attach_peer *peer, uint64_t dso, const char *system,
 		       const char *name, const char *body)
 {
-	return program_events_define(arg, peer, system, name, body);
+	return program_events_define(arg, peer, dso, system, name, body);
 }
 
 static bool hook_has_probes(void *arg, const struct attach_peer *peer, uint64_t program)

@@ -65,8 +65,8 @@ int program_internal_add(struct model *m);
 
 int program_events_choose(struct programs *p, const struct programs_params *params);
 /* Hook of the attach socket. Returns the event's id, or -errno. */
-int program_events_define(struct programs *p, const struct attach_peer *peer, const char *system,
-			  const char *name, const char *body);
+int program_events_define(struct programs *p, const struct attach_peer *peer, uint64_t dso,
+			  const char *system, const char *name, const char *body);
 /* model.set_call_texts */
 int program_events_set_texts(struct programs *p, uint32_t bytes);
 void program_events_destroy(struct programs *p);

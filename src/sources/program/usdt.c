@@ -17,6 +17,7 @@
 
 #include "layout/attach_wire.h"
 #include "model/event/format.h"
+#include "model/event/module.h"
 #include "model/event/program.h"
 #include "model/text.h"
 #include "model/text_memory.h"
@@ -329,6 +330,7 @@ static bool note_is_first(const struct code_note *notes, size_t i)
 static void take_name(struct usdt *u, struct probed_file *f, const struct code_note *notes,
 		      size_t nr, size_t i)
 {
+	const char *slash = strrchr(f->path, '/'), *module = slash ? slash + 1 : f->path;
 	struct usdt_argument types[CODE_ARGUMENTS] = { { 0 } };
 	struct usdt_event *ue;
 	bool is_new = false;
@@ -344,6 +346,9 @@ static void take_name(struct usdt *u, struct probed_file *f, const struct code_n
 			note_add(u, ue, f, &notes[k]);
 	if (ue && is_new)
 		program_pending_new(u->programs, ue->event);
+	/* Without memory the event is of no module. */
+	if (ue)
+		event_module_add(ue->event, module);
 	free(body);
 }
 

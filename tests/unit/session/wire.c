@@ -49,7 +49,7 @@ static uint32_t on_table(void *arg, const struct attach_peer *peer, uint64_t ver
 	return version == 7 ? 40 : 0;
 }
 
-static int on_define(void *arg, const struct attach_peer *peer, const char *system,
+static int on_define(void *arg, const struct attach_peer *peer, uint64_t dso, const char *system,
 		     const char *name, const char *body)
 {
 	snprintf(seen.defined + strlen(seen.defined), sizeof(seen.defined) - strlen(seen.defined),
