@@ -241,7 +241,7 @@ static void arm_stacks(struct live *l, bool wanted)
 	if (wanted)
 		live_import_probes(l);
 	/*
-	 * Release: pairs with fill_stack(). A record that comes before is passed without its stack.
+	 * Release: pairs with live_stack_fill(). A record that comes before is passed without its stack.
 	 */
 	atomic_store_explicit(&l->expects_stacks, wanted, memory_order_release);
 }

@@ -265,11 +265,13 @@ void live_calls_pass(struct live *l, const struct live_cpu *c)
 	h.time = live_clock_stamp(l, r->time);
 	h.comm = live_names_find(l, common.pid, c->cpu);
 	l->hits++;
-	if (r->type == LAYOUT_FUNCTION_ID)
+	if (r->type == LAYOUT_FUNCTION_ID) {
+		live_stack_fill(l, c, &h);
 		pass_function(l, &h, &common, word, ip,
 			      calls_u64(r, calls->layout.parent_ip));
-	else if (r->type == LAYOUT_GRAPH_ENTRY_ID)
+	} else if (r->type == LAYOUT_GRAPH_ENTRY_ID) {
 		pass_entry(l, &h, r, &common, word, ip);
-	else
+	} else {
 		pass_exit(l, &h, r, &common, ip);
+	}
 }

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * functions.c - functions of the running kernel: which ones it traces, and by which tracer
+ * functions.c - functions of the running kernel: the list of them, and what a call of one does
  *
  *     available_filter_functions_addrs  --at the first use-->  sites of the model, as a program's
  *     ops and sets of the session       --words-->             calls.c: what a record of one does
- *                                       --their union-->       set_ftrace_filter or _notrace and
- *                                                              current_tracer of the instance
- *                                                              NAME-calls
+ *                                       --their union-->       tracer.c: what the kernel records
  *
  * The session decides all: which instance records a call, commands of functions, pids, settings of
  * the graph tracer. The kernel only has to record each call that somebody wants. So it gets one set
@@ -27,12 +25,6 @@
 #include "sources/live/state.h"
 
 #define FUNCTIONS_LIST "available_filter_functions_addrs"
-
-enum { FUNCTIONS_WORD = 1024 };
-
-static const char *const live_tracers[] = {
-	[LIVE_NOP] = "nop", [LIVE_FUNCTION] = "function", [LIVE_GRAPH] = "function_graph",
-};
 
 /* ---- what the kernel has ---- */
 
@@ -56,9 +48,9 @@ static void find_tracers(struct live *l)
 	size_t len;
 	char *text = kernel_read(l->kernel.dir, "available_tracers", &len);
 
-	if (!text || !names_one(text, live_tracers[LIVE_FUNCTION]))
+	if (!text || !names_one(text, live_tracer_names[LIVE_FUNCTION]))
 		snprintf(calls->why_not, sizeof(calls->why_not), "it has no tracer function");
-	calls->has_graph = text && names_one(text, live_tracers[LIVE_GRAPH]);
+	calls->has_graph = text && names_one(text, live_tracer_names[LIVE_GRAPH]);
 	free(text);
 }
 
@@ -152,8 +144,10 @@ static int take_pages(struct live *l, const struct list_head *after)
 	}
 	calls->words = calloc(calls->nr_sites + 1, sizeof(*calls->words));
 	calls->new_words = calloc(calls->nr_sites + 1, sizeof(*calls->new_words));
-	calls->chosen = calloc(calls->nr_sites + 1, 1);
-	return calls->words && calls->new_words && calls->chosen ? 0 : -ENOMEM;
+	calls->chosen.sites = calloc(calls->nr_sites + 1, 1);
+	calls->wanted.sites = calloc(calls->nr_sites + 1, 1);
+	return calls->words && calls->new_words && calls->chosen.sites && calls->wanted.sites ?
+		0 : -ENOMEM;
 }
 
 static int load_functions(struct live *l)
@@ -197,280 +191,6 @@ static int live_functions_load(void *arg)
 	return err;
 }
 
-/* ---- which functions the kernel has to record ---- */
-
-/* Called for each function: programs that wait see that the server is at work. */
-static void functions_step(const struct live *l, uint32_t i)
-{
-	enum { OFTEN = 256 };
-
-	if (i % OFTEN == 0)
-		model_step(l->model);
-}
-
-/*
- * A latency tracer's functions, the profile's and the stack tracer's are those of programs.
- */
-static bool is_of_programs(const struct ftrace_ops *ops)
-{
-	return ops->section || ops->kind == FTRACE_OPS_PROFILE || ops->kind == FTRACE_OPS_STACK;
-}
-
-/* A kernel may have no function_graph for instances. */
-static bool ops_reach_kernel(const struct live *l, const struct ftrace_ops *ops)
-{
-	if (is_of_programs(ops))
-		return false;
-	return ops->kind != FTRACE_OPS_GRAPH || l->calls.has_graph;
-}
-
-static bool all_ops_reach(const struct live *l, enum live_tracer *tracer)
-{
-	struct ftrace_ops *ops;
-	bool all = true;
-
-	*tracer = LIVE_FUNCTION;
-	list_each(ops, &l->model->ftrace->ops, node) {
-		const bool reaches = ops_reach_kernel(l, ops);
-
-		all &= reaches;
-		if (reaches && ops->kind == FTRACE_OPS_GRAPH)
-			*tracer = LIVE_GRAPH;
-	}
-	return all;
-}
-
-static bool site_is_chosen(const struct live *l, const struct ftrace_site *site, bool all)
-{
-	struct ftrace_ops *ops[LAYOUT_MAX_INSTANCES];
-	size_t nr;
-
-	if (all || !(site->flags & FTRACE_SITE_ENABLED))
-		return site->flags & FTRACE_SITE_ENABLED;
-	nr = ftrace_site_ops(l->model->ftrace, site->ip, ops, LAYOUT_MAX_INSTANCES);
-	for (size_t i = 0; i < nr && i < LAYOUT_MAX_INSTANCES; i++)
-		if (ops_reach_kernel(l, ops[i]))
-			return true;
-	return false;
-}
-
-/* Fills in `chosen`. Returns how many sites have changed. */
-static uint32_t choose_sites(struct live *l, enum live_tracer *tracer)
-{
-	struct live_calls *calls = &l->calls;
-	const bool all = all_ops_reach(l, tracer);
-	uint32_t changes = 0;
-
-	calls->nr_chosen = 0;
-	for (uint32_t i = 0; i < calls->nr_pages; i++) {
-		const struct live_page *p = &calls->pages[i];
-
-		for (uint32_t k = 0; k < p->page->nr; k++) {
-			const bool is = site_is_chosen(l, &p->page->sites[k], all);
-
-			functions_step(l, k);
-			changes += is != calls->chosen[p->first + k];
-			calls->chosen[p->first + k] = is;
-			calls->nr_chosen += is;
-		}
-	}
-	if (!calls->nr_chosen)
-		*tracer = LIVE_NOP;
-	return changes;
-}
-
-/* ---- sets of the kernel's instance ---- */
-
-static int write_word(int fd, const char *word)
-{
-	const size_t len = strlen(word);
-	const ssize_t n = write(fd, word, len);
-
-	return n == (ssize_t)len ? 0 : n < 0 ? -errno : -EIO;
-}
-
-/* How many sites of a page are, or are not, chosen. */
-static uint32_t page_count(const struct live_calls *calls, const struct live_page *p, bool chosen)
-{
-	uint32_t nr = 0;
-
-	for (uint32_t i = 0; i < p->page->nr; i++)
-		nr += calls->chosen[p->first + i] == chosen;
-	return nr;
-}
-
-static void site_word(const struct live_calls *calls, const struct live_page *p, uint32_t i,
-		      char word[FUNCTIONS_WORD])
-{
-	const char *name = ftrace_site_name(p->page, &p->page->sites[i]);
-
-	if (p->page->module)
-		snprintf(word, FUNCTIONS_WORD, "%s:mod:%s\n", name, p->page->module);
-	else if (calls->by_number)
-		snprintf(word, FUNCTIONS_WORD, "%" PRIu32 "\n", i + 1);
-	else
-		snprintf(word, FUNCTIONS_WORD, "%s\n", name);
-}
-
-static int write_page(const struct live *l, const struct live_page *p, int fd, bool chosen)
-{
-	const struct live_calls *calls = &l->calls;
-	char word[FUNCTIONS_WORD];
-	int err = 0;
-
-	if (p->page->module && page_count(calls, p, chosen) == p->page->nr) {
-		snprintf(word, sizeof(word), "*:mod:%s\n", p->page->module);
-		return write_word(fd, word);
-	}
-	for (uint32_t i = 0; !err && i < p->page->nr; i++) {
-		functions_step(l, i);
-		if (calls->chosen[p->first + i] != chosen)
-			continue;
-		site_word(calls, p, i, word);
-		err = write_word(fd, word);
-	}
-	return err;
-}
-
-/* The set is put in place when the file is closed. `any`: else it is empty. */
-static int write_set(const struct live *l, const char *file, bool any, bool chosen)
-{
-	const struct live_calls *calls = &l->calls;
-	const int fd = openat(l->kernel.calls, file, O_WRONLY | O_TRUNC | O_CLOEXEC);
-	int err = 0;
-
-	if (fd < 0)
-		return -errno;
-	for (uint32_t i = 0; any && !err && i < calls->nr_pages; i++)
-		err = write_page(l, &calls->pages[i], fd, chosen);
-	close(fd);
-	return err;
-}
-
-/* The shorter list. In between, the kernel records too few rather than too many. */
-static int write_sets(const struct live *l)
-{
-	const uint32_t nr = l->calls.nr_chosen, others = l->calls.nr_sites - nr;
-	int err;
-
-	if (nr <= others) {
-		err = write_set(l, "set_ftrace_filter", true, true);
-		return err ? err : write_set(l, "set_ftrace_notrace", false, false);
-	}
-	err = write_set(l, "set_ftrace_notrace", others, false);
-	return err ? err : write_set(l, "set_ftrace_filter", false, true);
-}
-
-/* ---- its tracer ---- */
-
-static int switch_on(struct live *l, bool on)
-{
-	l->calls.on = on;
-	return kernel_write(l->kernel.calls, "tracing_on", on ? "1" : "0");
-}
-
-/* The kernel changes no tracer while a file with the records is open. */
-static void close_cursors(struct live *l)
-{
-	for (uint32_t i = l->nr_cpus; i < l->nr_cursors; i++)
-		live_cpu_close(&l->cpus[i]);
-	live_calls_forget(&l->calls);
-}
-
-/* The instance goes. What it has recorded is taken in before. */
-static void stop_tracer(struct live *l)
-{
-	struct live_calls *calls = &l->calls;
-
-	if (l->kernel.calls < 0)
-		return;
-	(void)switch_on(l, false);
-	pthread_mutex_lock(&l->lock);
-	live_round(l);
-	close_cursors(l);
-	pthread_mutex_unlock(&l->lock);
-	/* The thread may wait for them still. */
-	live_run_wake(l);
-	kernel_close_calls(&l->kernel);
-	for (int i = 0; i < 2; i++) {
-		free(calls->pids[i]);
-		calls->pids[i] = NULL;
-	}
-	if (calls->tracer != LIVE_NOP)
-		live_arm_calls(l, false);
-	calls->tracer = LIVE_NOP;
-}
-
-static int clear_file(int dir, const char *file)
-{
-	const int fd = openat(dir, file, O_WRONLY | O_TRUNC | O_CLOEXEC);
-
-	if (fd >= 0)
-		close(fd);
-	return fd < 0 ? -errno : 0;
-}
-
-/* It may be the last one, which could not be removed, with its pids. */
-static int open_calls(struct live *l)
-{
-	int err = kernel_open_calls(&l->kernel);
-
-	if (!err)
-		err = switch_on(l, false);
-	if (!err)
-		err = clear_file(l->kernel.calls, "set_ftrace_pid");
-	if (!err)
-		err = clear_file(l->kernel.calls, "set_ftrace_notrace_pid");
-	if (!err)
-		err = live_set_buffers(l->kernel.calls);
-	if (!err)
-		err = kernel_write(l->kernel.calls, "trace_clock",
-				   l->clock.counter ? "x86-tsc" : "mono");
-	return err;
-}
-
-static int start_tracer(struct live *l, enum live_tracer tracer)
-{
-	int err = kernel_write(l->kernel.calls, "current_tracer", live_tracers[tracer]);
-
-	if (err)
-		return err;
-	pthread_mutex_lock(&l->lock);
-	err = live_open_cpus(l, l->kernel.calls, l->nr_cpus);
-	pthread_mutex_unlock(&l->lock);
-	if (!err)
-		err = switch_on(l, true);
-	if (err)
-		return err;
-	l->calls.tracer = tracer;
-	live_arm_calls(l, true);
-	return 0;
-}
-
-static int follow_ops(struct live *l)
-{
-	struct live_calls *calls = &l->calls;
-	enum live_tracer tracer;
-	const uint32_t changes = choose_sites(l, &tracer);
-	int err;
-
-	if (tracer != calls->tracer)
-		stop_tracer(l);
-	if (tracer == LIVE_NOP || (tracer == calls->tracer && !changes))
-		return 0;
-	err = l->kernel.calls < 0 ? open_calls(l) : 0;
-	if (!err)
-		err = write_sets(l);
-	if (!err && tracer != calls->tracer)
-		err = start_tracer(l, tracer);
-	if (err) {
-		stop_tracer(l);
-		/* Whatever is wanted next is a change. */
-		memset(calls->chosen, 2, calls->nr_sites);
-	}
-	return err;
-}
-
 /* ---- words ---- */
 
 static uint32_t new_word_of(struct ftrace *ft, const struct ftrace_site *site)
@@ -486,7 +206,7 @@ static void find_all_words(struct live *l)
 		const struct live_page *p = &calls->pages[i];
 
 		for (uint32_t k = 0; k < p->page->nr; k++) {
-			functions_step(l, k);
+			live_functions_step(l, k);
 			calls->new_words[p->first + k] =
 				new_word_of(l->model->ftrace, &p->page->sites[k]);
 		}
@@ -555,91 +275,11 @@ void live_functions_changed(void *arg, const struct ftrace_change *list, size_t 
 		find_all_words(l);
 	if (any || calls->again) {
 		put_words(l);
-		calls->err = follow_ops(l);
+		calls->err = live_tracer_follow(l, list != NULL);
 		if (list)
 			l->model->ftrace->kernel_err = calls->err;
 	}
 	calls->busy = false;
-}
-
-/* ---- at the end of a command ---- */
-
-/*
- * The one instance whose pids decide which calls are needed. NULL: there are several, or none:
- * function commands take calls of all tasks. *on: somebody takes calls now.
- */
-static struct instance *calls_instance(const struct live *l, bool *on)
-{
-	struct instance *only = NULL;
-	struct ftrace_ops *ops;
-	bool several = false;
-
-	*on = false;
-	list_each(ops, &l->model->ftrace->ops, node) {
-		if (!ops_reach_kernel(l, ops))
-			continue;
-		several |= ops->kind == FTRACE_OPS_COMMAND || (only && only != ops->inst);
-		only = ops->inst;
-		/*
-		 * Relaxed: a hit may change it at any time. Commands and triggers take all calls.
-		 */
-		*on |= (ops->kind != FTRACE_OPS_FUNCTION && ops->kind != FTRACE_OPS_GRAPH) ||
-		       atomic_load_explicit(&ops->inst->state->tracing_on, memory_order_relaxed);
-	}
-	return several ? NULL : only;
-}
-
-/* Without it the session leaves calls of other tasks out, and the kernel records more. */
-static void put_pids(struct live *l, struct instance *inst, enum pids_kind kind, const char *file,
-		     char **had)
-{
-	char *text = NULL;
-	size_t len;
-	FILE *out = inst ? text_memory_open(&text, &len) : NULL;
-	int fd;
-
-	if (out) {
-		pids_print(inst, kind, out);
-		fclose(out);
-	}
-	if ((!text && !*had) || (text && *had && !strcmp(text, *had))) {
-		free(text);
-		return;
-	}
-	fd = openat(l->kernel.calls, file, O_WRONLY | O_TRUNC | O_CLOEXEC);
-	if (fd >= 0 && text)
-		(void)write_word(fd, text);
-	if (fd >= 0)
-		close(fd);
-	free(*had);
-	*had = text;
-}
-
-void live_functions_settle(struct live *l)
-{
-	struct live_calls *calls = &l->calls;
-	struct instance *inst;
-	bool on;
-
-	if (calls->tracer == LIVE_NOP)
-		return;
-	inst = calls_instance(l, &on);
-	/* Tasks join the session's sets, which the kernel would not know. */
-	if (inst && options_test(inst->options, OPTION_FUNCTION_FORK))
-		inst = NULL;
-	put_pids(l, inst && inst->func_pids ? inst : NULL, PIDS_FUNCTION, "set_ftrace_pid",
-		 &calls->pids[0]);
-	put_pids(l, inst && inst->no_func_pids ? inst : NULL, PIDS_NO_FUNCTION,
-		 "set_ftrace_notrace_pid", &calls->pids[1]);
-	if (on == calls->on)
-		return;
-	if (on) {
-		pthread_mutex_lock(&l->lock);
-		live_round(l);
-		live_calls_forget(calls);
-		pthread_mutex_unlock(&l->lock);
-	}
-	(void)switch_on(l, on);
 }
 
 /* ---- begin, end, and what there is to say ---- */
@@ -664,6 +304,7 @@ void live_functions_begin(struct live *l)
 	if (l->hooks.no_functions || !ft)
 		return;
 	find_layout(l);
+	live_tracer_restore(l);
 	ft->load = live_functions_load;
 	ft->load_arg = l;
 	/* The session is restored, and its sets have functions of the kernel. */
@@ -685,7 +326,8 @@ void live_functions_end(struct live *l)
 	free(calls->pages);
 	free(calls->words);
 	free(calls->new_words);
-	free(calls->chosen);
+	free(calls->chosen.sites);
+	free(calls->wanted.sites);
 	free(calls->pids[0]);
 	free(calls->pids[1]);
 }
@@ -697,7 +339,7 @@ static bool is_asked(const struct live *l, bool graph)
 
 	if (l->model->ftrace)
 		list_each(ops, &l->model->ftrace->ops, node)
-			if (!is_of_programs(ops) &&
+			if (!live_ops_of_programs(ops) &&
 			    (ops->kind == FTRACE_OPS_GRAPH) == graph)
 				return true;
 	return false;
@@ -732,7 +374,12 @@ void live_functions_print(struct live *l, FILE *out)
 		      "function_graph for instances\n", out);
 	if (calls->tracer != LIVE_NOP)
 		fprintf(out, "kernel tracer %s\nkernel functions %" PRIu32 "\n",
-			live_tracers[calls->tracer], calls->nr_chosen);
+			live_tracer_names[calls->tracer], calls->chosen.nr);
+	if (calls->lacks_stacks)
+		fputs("note calls of the kernel's functions have no stacks while an instance has "
+		      "function_graph\n", out);
+	if (calls->no_stacks)
+		fputs("note the kernel records no stacks: calls of its functions have none\n", out);
 	if (calls->tracer != LIVE_NOP && tracing_is_disabled())
 		fputs("lost calls of the kernel's functions: the sysctl kernel.ftrace_enabled is "
 		      "0\n", out);

@@ -363,22 +363,41 @@ int kernel_open(struct kernel *k, char *why, size_t size)
 	return err;
 }
 
-static void path_of_calls(const struct kernel *k, char path[KERNEL_NAME + 32])
+static struct kernel_name name_of_calls(const struct kernel *k, bool second)
 {
-	snprintf(path, KERNEL_NAME + 32, "instances/%s-calls", k->name);
+	struct kernel_name name;
+
+	snprintf(name.text, sizeof(name.text), "%.*s-calls%s", KERNEL_NAME - 16, k->name,
+		 second ? "-2" : "");
+	return name;
 }
 
-int kernel_open_calls(struct kernel *k)
+struct kernel_name kernel_calls_name(const struct kernel *k)
+{
+	return name_of_calls(k, k->second);
+}
+
+static void path_of_calls(const struct kernel *k, bool second, char path[KERNEL_NAME + 32])
+{
+	snprintf(path, KERNEL_NAME + 32, "instances/%s", name_of_calls(k, second).text);
+}
+
+/* Whether the next one is that of the second name. */
+static bool next_is_second(const struct kernel *k)
+{
+	return k->calls >= 0 && !k->second;
+}
+
+int kernel_make_calls(const struct kernel *k)
 {
 	char path[KERNEL_NAME + 32];
+	int dir;
 
-	if (k->calls >= 0)
-		return 0;
-	path_of_calls(k, path);
+	path_of_calls(k, next_is_second(k), path);
 	if (mkdirat(k->top, path, 0750) && errno != EEXIST)
 		return -errno;
-	k->calls = openat(k->top, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return k->calls < 0 ? -errno : 0;
+	dir = openat(k->top, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return dir < 0 ? -errno : dir;
 }
 
 /* Somebody may have a file of it open for a moment. If it stays, the next server removes it. */
@@ -405,17 +424,37 @@ static void remove_instance(const struct kernel *k)
 		remove_dir(k, path);
 }
 
-void kernel_close_calls(struct kernel *k)
+static void remove_calls(const struct kernel *k, int dir, bool second)
 {
 	char path[KERNEL_NAME + 32];
 
+	path_of_calls(k, second, path);
+	stop_functions(dir);
+	close(dir);
+	remove_dir(k, path);
+}
+
+void kernel_discard_calls(const struct kernel *k, int dir)
+{
+	remove_calls(k, dir, next_is_second(k));
+}
+
+void kernel_take_calls(struct kernel *k, int dir)
+{
+	const bool second = next_is_second(k);
+
+	kernel_close_calls(k);
+	k->calls = dir;
+	k->second = second;
+}
+
+void kernel_close_calls(struct kernel *k)
+{
 	if (k->calls < 0)
 		return;
-	path_of_calls(k, path);
-	stop_functions(k->calls);
-	close(k->calls);
+	remove_calls(k, k->calls, k->second);
 	k->calls = -1;
-	remove_dir(k, path);
+	k->second = false;
 }
 
 void kernel_close(struct kernel *k)

@@ -7,7 +7,8 @@
  * gone, and removes them. No mount option of tracefs is ever set: it would hold for all mounts.
  *
  * A second instance, with "-calls" behind that name, has the function tracers. A tracer that begins
- * or ends empties the buffers of its instance, and does so only while nobody reads them.
+ * or ends empties the buffers of its instance, and does so only while nobody reads them. So another
+ * tracer begins in an instance "-calls-2", which takes the place of the first one.
  */
 #ifndef TRACEFUSE_SOURCES_LIVE_KERNEL_H
 #define TRACEFUSE_SOURCES_LIVE_KERNEL_H
@@ -22,6 +23,7 @@ struct kernel {
 	int	top;		/* descriptor of the directory; -1: none, root has lent the rest */
 	int	dir;		/* of the instance; -1: none */
 	int	calls;		/* of the instance for calls of functions; -1: none */
+	bool	second;		/* that is the one whose name ends with a number */
 	int	names;		/* of saved_cmdlines; -1: it cannot be read */
 	char	name[KERNEL_NAME];
 	char	spared[KERNEL_NAME];	/* left behind, but not to be removed yet; "": none */
@@ -37,8 +39,19 @@ int kernel_open(struct kernel *k, char *why, size_t size);
  * child, has this one.
  */
 int kernel_borrow(struct kernel *k, const char *name);
-/* Makes the instance for calls, if there is none yet. 0 or -errno */
-int kernel_open_calls(struct kernel *k);
+/* The name of the instance for calls. */
+struct kernel_name {
+	char	text[KERNEL_NAME];
+};
+struct kernel_name kernel_calls_name(const struct kernel *k);
+/*
+ * Makes an instance for calls, beside the present one if there is one: its descriptor or -errno.
+ * Then it either takes the place of the present one, which is removed, or it is removed.
+ */
+int kernel_make_calls(const struct kernel *k);
+void kernel_take_calls(struct kernel *k, int dir);
+void kernel_discard_calls(const struct kernel *k, int dir);
+/* Removes the present one. */
 void kernel_close_calls(struct kernel *k);
 /* Removes the instance that was spared. */
 void kernel_remove_spared(struct kernel *k);

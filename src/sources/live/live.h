@@ -11,7 +11,7 @@
  *                                                   merge.c: staged hits, hit_merged()
  *        events/.../enable, filter    <-- arm.c --  plans of the session (struct kernel_hooks)
  *     tracefs/instances/tracefuse-PID-START-NS-calls   while functions of the kernel are traced
- *        current_tracer, set_ftrace_filter  <-- functions.c --  ops of the session
+ *        current_tracer, set_ftrace_filter  <-- tracer.c --  ops of the session
  *        per_cpu/cpuN/trace_pipe_raw  -- pages -->  further cursors -->  calls.c: hit()
  *
  * An event is enabled in the kernel while the session has a plan for it, and no longer. A thread

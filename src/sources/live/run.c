@@ -35,8 +35,10 @@ static bool has_plan(const struct live *l, uint32_t type)
 	return atomic_load_explicit(&plane_event(l->plane, type)->plan, memory_order_relaxed);
 }
 
-static bool expects_stacks(const struct live *l)
+static bool expects_stack(const struct live *l, const struct live_cpu *c)
 {
+	if (is_of_calls(l, c))
+		return l->calls.stacks && c->record.type == LAYOUT_FUNCTION_ID;
 	/* Acquire: pairs with arm_stacks(), which has found the probes. */
 	return atomic_load_explicit(&l->expects_stacks, memory_order_acquire);
 }
@@ -59,11 +61,11 @@ static int find_stack(const struct live *l, const struct live_cpu *c, struct sub
 	return -ENOENT;
 }
 
-static void fill_stack(struct live *l, const struct live_cpu *c, struct hit *h)
+void live_stack_fill(struct live *l, const struct live_cpu *c, struct hit *h)
 {
 	struct subbuf_record r;
 
-	if (!expects_stacks(l) || find_stack(l, c, &r))
+	if (!expects_stack(l, c) || find_stack(l, c, &r))
 		return;
 	record_stack(&r, l->stack_at, &l->probes, l->stack, h);
 	h->stack_time = live_clock_stamp(l, r.time);
@@ -73,12 +75,12 @@ static void fill_stack(struct live *l, const struct live_cpu *c, struct hit *h)
  * The kernel may write a record's stack only after the record was read, because a virtual CPU may
  * pause between the two. The thread then reads again.
  */
-static void await_stack(const struct live *l, struct live_cpu *c)
+void live_stack_await(const struct live *l, struct live_cpu *c)
 {
 	const struct timespec pause = { 0, STACK_PAUSE_NS };
 	struct subbuf_record r;
 
-	if (!expects_stacks(l))
+	if (!expects_stack(l, c))
 		return;
 	for (int i = 0; i < STACK_LOOKS && find_stack(l, c, &r) == -EAGAIN; i++) {
 		if (i >= STACK_LOOKS_AT_ONCE)
@@ -105,6 +107,7 @@ static void pass_record(struct live *l, struct live_cpu *c)
 	if (r->time > l->passed)
 		l->passed = r->time;
 	if (is_of_calls(l, c)) {
+		live_stack_await(l, c);
 		live_calls_pass(l, c);
 		return;
 	}
@@ -115,13 +118,13 @@ static void pass_record(struct live *l, struct live_cpu *c)
 		}
 		return;
 	}
-	await_stack(l, c);
+	live_stack_await(l, c);
 	h.record = r->data;
 	if (tells)
 		live_names_follow(l, r, true);
 	h.time = live_clock_stamp(l, r->time);
 	h.comm = live_names_find(l, (int)subbuf_u32(r->data + 4), c->cpu);
-	fill_stack(l, c, &h);
+	live_stack_fill(l, c, &h);
 	if (planned) {
 		recorded = hit(l->plane, l->slot, &h);
 		live_merge_stage(l, &h, r->time);

@@ -70,6 +70,9 @@ struct live_cpu_book {
 	uint64_t	lost;		/* by servers that died */
 };
 
+/* What func_stack_trace of the kernel is to be set back to. KNOWN: it is as it was. */
+enum live_option { LIVE_OPTION_KNOWN, LIVE_OPTION_OFF, LIVE_OPTION_ON };
+
 /* book.c. In the config region. */
 struct live_book {
 	char		names[LIVE_INSTANCES][KERNEL_NAME];	/* "": none */
@@ -80,12 +83,19 @@ struct live_book {
 	uint64_t	merged, late, damaged;
 	uint64_t	cut;		/* a server died while their triggers ran */
 	uint64_t	dropped;	/* the kernel was no source any more */
+	uint64_t	stack_option;	/* enum live_option */
 	struct live_cpu_book cpus[];
 };
 
 struct live_task;
 
-/* Calls of the kernel's functions: functions.c, calls.c. */
+/* Sites of the kernel's functions. */
+struct live_choice {
+	uint32_t	nr;		/* how many */
+	uint8_t		*sites;		/* by site: whether it is one */
+};
+
+/* Calls of the kernel's functions: functions.c, tracer.c, calls.c. */
 struct live_calls {
 	/* under the control lock */
 	char		why_not[128];	/* why they cannot be traced; "": they can */
@@ -95,8 +105,11 @@ struct live_calls {
 	bool		busy, again;	/* live_functions_changed() runs; once more */
 	bool		on;		/* tracing_on of the instance */
 	enum live_tracer tracer;	/* current_tracer of the instance */
-	uint32_t	nr_chosen;
-	uint8_t		*chosen;	/* by site: the kernel calls the tracer there */
+	bool		deferred;	/* live_tracer_follow() has left it to the command's end */
+	bool		lacks_stacks;	/* some are wanted, and function_graph has none */
+	bool		no_stacks;	/* the kernel does not record them */
+	struct live_choice chosen;	/* the kernel calls its tracer there */
+	struct live_choice wanted;	/* while it is asked */
 	uint32_t	*new_words;
 	char		*pids[2];	/* of set_ftrace_pid, _notrace_pid; NULL: nothing */
 	int		err;		/* the kernel has refused something */
@@ -109,6 +122,7 @@ struct live_calls {
 	uint32_t	*words;		/* by site: enum site_word */
 	struct graph_config config;
 	struct live_task **tasks;	/* NULL: none yet */
+	bool		stacks;		/* the kernel records a stack with each call */
 	uint64_t	records, unknown;
 	uint64_t	deep;		/* at a depth that no task has a place for */
 };
@@ -286,9 +300,29 @@ void live_functions_begin(struct live *l);
 void live_functions_end(struct live *l);
 /* struct kernel_hooks */
 void live_functions_changed(void *arg, const struct ftrace_change *list, size_t nr);
+void live_functions_print(struct live *l, FILE *out);
+
+/* ---- tracer.c; under the control lock ---- */
+
+extern const char *const live_tracer_names[];	/* by enum live_tracer */
+
+/*
+ * Ops or words have changed: the kernel records what they need. `told`: a command that the error
+ * reaches. 0; -errno: the kernel refuses it, and goes on as before.
+ */
+int live_tracer_follow(struct live *l, bool told);
+/* The last server may have died while the kernel's func_stack_trace was changed. */
+void live_tracer_restore(struct live *l);
 /* A command has ended. */
 void live_functions_settle(struct live *l);
-void live_functions_print(struct live *l, FILE *out);
+/* Called for each function: programs that wait see that the server is at work. */
+void live_functions_step(const struct live *l, uint32_t i);
+
+/* A latency tracer's functions, the profile's and the stack tracer's are those of programs. */
+static inline bool live_ops_of_programs(const struct ftrace_ops *ops)
+{
+	return ops->section || ops->kind == FTRACE_OPS_PROFILE || ops->kind == FTRACE_OPS_STACK;
+}
 
 /* ---- calls.c; under live->lock ---- */
 
@@ -310,6 +344,12 @@ void live_merge_end(struct live *l);
 
 /* ---- run.c ---- */
 
+/*
+ * The stack of a cursor's record: waits until the kernel has written it; then sets it in the hit.
+ * Under live->lock. The first one may move the record.
+ */
+void live_stack_await(const struct live *l, struct live_cpu *c);
+void live_stack_fill(struct live *l, const struct live_cpu *c, struct hit *h);
 /* Takes in what the kernel has recorded until now. Under live->lock. */
 void live_round(struct live *l);
 int live_run_begin(struct live *l);

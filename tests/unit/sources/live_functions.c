@@ -6,6 +6,7 @@
 #include "live_fixture.h"
 #include "../ring_nth.h"
 #include "model/errlog.h"
+#include "model/instance/options.h"
 #include "model/instance/pids.h"
 #include "model/tracer.h"
 
@@ -87,6 +88,34 @@ static int write_file(struct fixture *f, enum ftrace_file file, const char *word
 	assert_non_null(e);
 	ftrace_edit_write(e, word, strlen(word));
 	return ftrace_edit_close(e);
+}
+
+static bool error_log_has(const struct fixture *f, const char *needle)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	bool found;
+
+	errlog_print(f->model->top->errlog, out);
+	fclose(out);
+	found = strstr(text, needle);
+	free(text);
+	return found;
+}
+
+static bool print_has(const struct fixture *f, const char *needle)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	bool found;
+
+	live_functions_print(f->live, out);
+	fclose(out);
+	found = strstr(text, needle);
+	free(text);
+	return found;
 }
 
 /* ---- what the kernel is told ---- */
@@ -228,35 +257,162 @@ static void what_the_kernel_refuses_is_refused(void **state)
 	end(f);
 }
 
+static struct instance *second_instance(struct fixture *f)
+{
+	static const char *const files[] = {
+		"current_tracer", "set_ftrace_filter", "set_ftrace_notrace", "set_ftrace_pid",
+		"set_ftrace_notrace_pid", "tracing_on", "trace_clock", "buffer_size_kb",
+		"per_cpu/cpu0/trace_pipe_raw",
+	};
+	struct instance *inst;
+	char path[128];
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		snprintf(path, sizeof(path), CALLS "-2/%s", files[i]);
+		put_text(f, path, "");
+	}
+	assert_int_equal(instance_create(f->model, "b", &inst), 0);
+	return inst;
+}
+
+static void a_refused_tracer_leaves_the_other_one(void **state)
+{
+	struct fixture *f = *state;
+	struct instance *b = second_instance(f);
+	char path[256];
+
+	put_kernel(f, "function_graph function nop\n");
+	begin(f);
+	assert_int_equal(tracer_choose(f->model->top, "function"), 0);
+	/* What nobody writes to stays. */
+	put_text(f, CALLS "/current_tracer", "as it was");
+	put_text(f, CALLS "/tracing_on", "as it was");
+	snprintf(path, sizeof(path), "%s/%s", f->dir, CALLS "-2/current_tracer");
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(tracer_choose(b, "function_graph"), -ENOENT);
+	assert_string_equal(tracer_current(b)->name, "nop");
+	text_is(f, CALLS "/current_tracer", "as it was");
+	text_is(f, CALLS "/tracing_on", "as it was");
+	assert_int_equal(f->live->calls.tracer, LIVE_FUNCTION);
+	/* One that is accepted takes its place. */
+	put_text(f, CALLS "-2/current_tracer", "");
+	put_text(f, CALLS "/current_tracer", "");
+	put_text(f, CALLS "/tracing_on", "");
+	assert_int_equal(tracer_choose(b, "function_graph"), 0);
+	text_is(f, CALLS "-2/current_tracer", "function_graph");
+	text_is(f, CALLS "-2/tracing_on", "1");
+	text_is(f, CALLS "/current_tracer", "nop");
+	text_is(f, CALLS "/tracing_on", "0");
+	assert_string_equal(f->live->book->names[LIVE_CALLS], "here-calls-2");
+	assert_int_equal(tracer_choose(b, "nop"), 0);
+	text_is(f, CALLS "/tracing_on", "1");
+	assert_string_equal(f->live->book->names[LIVE_CALLS], "here-calls");
+	assert_int_equal(tracer_choose(f->model->top, "nop"), 0);
+	assert_string_equal(f->live->book->names[LIVE_CALLS], "");
+	end(f);
+}
+
+/* A device that is full refuses each word. */
+static void a_refused_set_is_set_back(void **state)
+{
+	struct fixture *f = *state;
+	char path[256];
+
+	put_kernel(f, "function nop\n");
+	begin(f);
+	assert_int_equal(write_file(f, FTRACE_FILE_FILTER, "gamma", true), 0);
+	assert_int_equal(tracer_choose(f->model->top, "function"), 0);
+	put_text(f, CALLS "/set_ftrace_filter", "");
+	put_text(f, CALLS "/current_tracer", "as it was");
+	put_text(f, CALLS "/tracing_on", "as it was");
+	snprintf(path, sizeof(path), "%s/%s", f->dir, CALLS "/set_ftrace_notrace");
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink("/dev/full", path), 0);
+	assert_int_equal(write_file(f, FTRACE_FILE_FILTER, "*a", true), -ENOSPC);
+	assert_true(ftrace_hash_has(f->model->top->ftrace->hashes.filter, GAMMA));
+	assert_int_equal(f->model->top->ftrace->hashes.filter->count, 1);
+	text_is(f, CALLS "/set_ftrace_filter", "3\n");
+	text_is(f, CALLS "/current_tracer", "as it was");
+	text_is(f, CALLS "/tracing_on", "as it was");
+	end(f);
+}
+
+/* ---- stacks ---- */
+
+static void the_option_for_stacks_is_set_for_a_moment(void **state)
+{
+	struct fixture *f = *state;
+
+	put_kernel(f, "function nop\n");
+	put_text(f, "options/func_stack_trace", "0");
+	put_text(f, CALLS "/options/func_stack_trace", "0");
+	begin(f);
+	assert_int_equal(tracer_choose(f->model->top, "function"), 0);
+	live_functions_settle(f->live);
+	assert_false(f->live->calls.stacks);
+	assert_int_equal(option_set(f->model->top, OPTION_FUNC_STACK_TRACE, true), 0);
+	live_functions_settle(f->live);
+	assert_true(f->live->calls.stacks);
+	text_is(f, CALLS "/options/func_stack_trace", "1");
+	text_is(f, "options/func_stack_trace", "0");
+	assert_int_equal(option_set(f->model->top, OPTION_FUNC_STACK_TRACE, false), 0);
+	live_functions_settle(f->live);
+	text_is(f, CALLS "/options/func_stack_trace", "0");
+	/* A command asks for them, too. */
+	assert_int_equal(write_file(f, FTRACE_FILE_FILTER, "beta:stacktrace", false), 0);
+	live_functions_settle(f->live);
+	text_is(f, CALLS "/options/func_stack_trace", "1");
+	assert_int_equal(write_file(f, FTRACE_FILE_FILTER, "!beta:stacktrace", false), 0);
+	live_functions_settle(f->live);
+	assert_int_equal(f->live->calls.stacks, false);
+	end(f);
+}
+
+static void a_kernel_without_stacks_is_told_of(void **state)
+{
+	struct fixture *f = *state;
+
+	put_kernel(f, "function nop\n");
+	begin(f);
+	assert_int_equal(write_file(f, FTRACE_FILE_FILTER, "beta:stacktrace", false), 0);
+	live_functions_settle(f->live);
+	assert_false(f->live->calls.stacks);
+	assert_true(print_has(f, "note the kernel records no stacks"));
+	end(f);
+}
+
+/* A server was killed between the two writes. */
+static void the_next_server_sets_the_option_back(void **state)
+{
+	struct fixture *f = *state;
+
+	put_kernel(f, "function nop\n");
+	put_text(f, "options/func_stack_trace", "1");
+	f->live->book->stack_option = LIVE_OPTION_OFF;
+	begin(f);
+	text_is(f, "options/func_stack_trace", "0");
+	assert_int_equal(f->live->book->stack_option, LIVE_OPTION_KNOWN);
+	end(f);
+}
+
+static void a_graph_has_no_stacks(void **state)
+{
+	struct fixture *f = *state;
+
+	put_kernel(f, "function_graph function nop\n");
+	begin(f);
+	assert_int_equal(write_file(f, FTRACE_FILE_FILTER, "beta:stacktrace", false), 0);
+	assert_int_equal(tracer_choose(f->model->top, "function_graph"), -EBUSY);
+	assert_true(error_log_has(f, "The kernel's function_graph has no stacks"));
+	assert_int_equal(f->live->calls.tracer, LIVE_FUNCTION);
+	assert_int_equal(write_file(f, FTRACE_FILE_FILTER, "!beta:stacktrace", false), 0);
+	assert_int_equal(tracer_choose(f->model->top, "function_graph"), 0);
+	assert_int_equal(write_file(f, FTRACE_FILE_FILTER, "beta:stacktrace", false), -EBUSY);
+	assert_false(print_has(f, "have no stacks"));
+	end(f);
+}
+
 /* ---- a kernel that has less ---- */
-
-static bool error_log_has(const struct fixture *f, const char *needle)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-	bool found;
-
-	errlog_print(f->model->top->errlog, out);
-	fclose(out);
-	found = strstr(text, needle);
-	free(text);
-	return found;
-}
-
-static bool print_has(const struct fixture *f, const char *needle)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-	bool found;
-
-	live_functions_print(f->live, out);
-	fclose(out);
-	found = strstr(text, needle);
-	free(text);
-	return found;
-}
 
 static void what_it_lacks_is_said(void **state)
 {
@@ -478,6 +634,12 @@ int main(void)
 		TEST(an_instance_that_was_there_is_set_up),
 		TEST(a_refusal_is_told_to_its_own_command),
 		TEST(what_the_kernel_refuses_is_refused),
+		TEST(a_refused_tracer_leaves_the_other_one),
+		TEST(a_refused_set_is_set_back),
+		TEST(the_option_for_stacks_is_set_for_a_moment),
+		TEST(a_kernel_without_stacks_is_told_of),
+		TEST(the_next_server_sets_the_option_back),
+		TEST(a_graph_has_no_stacks),
 		TEST(what_it_lacks_is_said),
 		TEST(a_graph_that_it_lacks_leaves_functions),
 		TEST(a_list_that_lies_is_refused),
