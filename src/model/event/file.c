@@ -162,7 +162,7 @@ void event_files_destroy(struct instance *inst)
 		event_file_destroy(f);
 }
 
-static bool event_file_soft_disabled(const struct event_file *f)
+bool event_file_soft_disabled(const struct event_file *f)
 {
 	/* Relaxed: triggers in hits switch it; any recent value will do. */
 	return f->state && atomic_load_explicit(&f->state->soft_disabled, memory_order_relaxed);

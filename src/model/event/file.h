@@ -94,6 +94,8 @@ int event_file_enable(struct event_file *f, bool on);
 int event_file_soft(struct event_file *f, int refs);
 /* The same for the event's own triggers: trigger_attach(), trigger_detach(). */
 int event_file_trigger_mode(struct event_file *f, int refs);
+/* In soft mode: the event is not recorded now. A hit may change it if soft_refs has others. */
+bool event_file_soft_disabled(const struct event_file *f);
 /* Prints "0", "1", "0*", "1*" (without newline). f NULL: "0". */
 void event_file_print_enable(const struct event_file *f, FILE *out);
 

@@ -3,7 +3,7 @@
  * arm.c - what the running kernel records, as the session's plans want it
  *
  *     plan of an event, or a tracer   ->  events/SYSTEM/EVENT/enable
- *     one condition of all its users  ->  events/SYSTEM/EVENT/filter
+ *     what one of its users matches   ->  events/SYSTEM/EVENT/filter
  *     a plan or an instance that wants stacks  ->  options/stacktrace
  *     any of them                     ->  enable of the events that tell new names of tasks
  *
@@ -18,11 +18,16 @@
 #include "model/filter/filter.h"
 #include "model/instance/options.h"
 #include "model/instance/pids.h"
+#include "model/text_memory.h"
 #include "model/trigger/trigger.h"
 #include "plane/plan.h"
 #include "sources/live/state.h"
 
-enum { ARM_PATH = 512 };
+enum {
+	ARM_PATH	= 512,
+	ARM_CONDITIONS	= 8,		/* of one event */
+	ARM_FILTER	= 4000,		/* bytes: the kernel takes a page */
+};
 
 static void set_bit(uint64_t *bits, uint32_t id, bool on)
 {
@@ -43,17 +48,30 @@ static int write_event(const struct live *l, const struct event *e, const char *
 
 /* ---- filters ---- */
 
-/* The one condition of all that look at the event: `text`, NULL: nobody so far. */
+/* The conditions of all that look at the event. */
 struct condition {
-	const char	*text;
-	bool		none;		/* there is no such one */
+	const char	*parts[ARM_CONDITIONS];
+	unsigned int	nr;
+	bool		none;		/* somebody needs all events, or there are too many */
 };
 
 static void condition_join(struct condition *c, const char *text)
 {
-	if (!text || (c->text && strcmp(c->text, text)))
+	for (unsigned int i = 0; text && i < c->nr; i++)
+		if (!strcmp(c->parts[i], text))
+			return;
+	if (!text || c->nr == ARM_CONDITIONS)
 		c->none = true;
-	c->text = text;
+	else
+		c->parts[c->nr++] = text;
+}
+
+/* An event that is only armed for its own triggers is not recorded, unless a hit enables it. */
+static bool file_may_record(const struct event_file *f)
+{
+	const unsigned int own = f->trigger_refs > 0;
+
+	return f->enabled && (f->soft_refs > own || !event_file_soft_disabled(f));
 }
 
 static void condition_of_file(struct condition *c, const struct event_file *f)
@@ -63,10 +81,34 @@ static void condition_of_file(struct condition *c, const struct event_file *f)
 	/* Whom a hit follows, or passes over, no filter decides. */
 	if (pids_any(f->instance))
 		c->none = true;
-	if (f->enabled || f->soft_mode)
+	if (file_may_record(f))
 		condition_join(c, f->filter ? filter_text(f->filter) : NULL);
 	list_each(t, &f->triggers, node)
 		condition_join(c, t->cond);
+}
+
+/* One of them holds. The caller frees the text; NULL: it is too long, or there is no memory. */
+static char *condition_text(const struct condition *c)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out;
+
+	if (c->none || !c->nr)
+		return NULL;
+	if (c->nr == 1)
+		return strdup(c->parts[0]);
+	out = text_memory_open(&text, &len);
+	if (!out)
+		return NULL;
+	for (unsigned int i = 0; i < c->nr; i++)
+		fprintf(out, "%s(%s)", i ? "||" : "", c->parts[i]);
+	fclose(out);
+	if (text && len >= ARM_FILTER) {
+		free(text);
+		text = NULL;
+	}
+	return text;
 }
 
 static bool is_namer(const struct live *l, const struct event *e)
@@ -82,7 +124,7 @@ static bool is_watched(const struct live *l, const struct event *e)
 	return e->id < LAYOUT_OWN_IDS && l->watched[e->id];
 }
 
-static const char *condition_of(const struct live *l, const struct event *e)
+static char *condition_of(const struct live *l, const struct event *e)
 {
 	/* A tracer looks at all. */
 	struct condition c = { .none = is_namer(l, e) || is_watched(l, e) };
@@ -90,23 +132,25 @@ static const char *condition_of(const struct live *l, const struct event *e)
 
 	list_each(f, &e->files, event_node)
 		condition_of_file(&c, f);
-	return c.none ? NULL : c.text;
+	return condition_text(&c);
 }
 
 /* A kernel that refuses a condition records all; so it does without memory for its text. */
 static void arm_filter(struct live *l, const struct event *e)
 {
-	const char *text = condition_of(l, e);
-	char **had = &l->filters[e->id];
+	char *text = condition_of(l, e), **had = &l->filters[e->id];
 
-	if (!text && !*had)
+	if (text == *had || (text && *had && !strcmp(text, *had))) {
+		free(text);
 		return;
-	if (text && *had && !strcmp(text, *had))
-		return;
+	}
 	free(*had);
-	*had = text ? strdup(text) : NULL;
-	if (!*had || write_event(l, e, "filter", text))
-		write_event(l, e, "filter", "0");
+	*had = text;
+	if (text && !write_event(l, e, "filter", text))
+		return;
+	write_event(l, e, "filter", "0");
+	free(text);
+	*had = NULL;
 }
 
 /* ---- enable ---- */
@@ -241,7 +285,8 @@ static void arm_stacks(struct live *l, bool wanted)
 	if (wanted)
 		live_import_probes(l);
 	/*
-	 * Release: pairs with live_stack_fill(). A record that comes before is passed without its stack.
+	 * Release: pairs with live_stack_fill(). A record that comes before is passed without its
+	 * stack.
 	 */
 	atomic_store_explicit(&l->expects_stacks, wanted, memory_order_release);
 }

@@ -256,7 +256,7 @@ static bool stack_option(int dir)
 /*
  * In many kernels the option is one for all instances, and each function tracer keeps what it was
  * given when the option was written in its own instance. A value that the option has already
- * changes nothing. So it is set there, and set back through the instance for events, which has no
+ * changes nothing. It is set there, then set back through the instance for events, which has no
  * tracer.
  */
 static int write_stack_option(struct live *l, bool wanted)
@@ -439,8 +439,8 @@ static int change_sets(struct live *l)
 static int refuse_graph(struct live *l)
 {
 	errlog_add(l->model->top->errlog, "ftrace", "function_graph",
-		   "The kernel's function_graph has no stacks: func_stack_trace, FUNCTION:stacktrace "
-		   "or a trigger on ftrace:function asks for them", 0);
+		   "The kernel's function_graph has no stacks: func_stack_trace, "
+		   "FUNCTION:stacktrace or a trigger on ftrace:function asks for them", 0);
 	return -EBUSY;
 }
 

@@ -6,6 +6,7 @@
  * A folder in memory stands for the tracefs, and for the instance in it.
  */
 #include "live_fixture.h"
+#include "model/event/file.h"
 
 #define COMMON									\
 	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"	\
@@ -162,6 +163,107 @@ static void an_event_is_on_while_somebody_needs_it(void **state)
 	assert_int_equal(f->live->nr_armed, 0);
 }
 
+/* ---- filters ---- */
+
+static void add_trigger(struct event_file *file, const char *command)
+{
+	assert_int_equal(event_file_trigger_write(file, command), 0);
+}
+
+/* Sets the kernel's filter as at the end of a command, and looks at it. */
+static void filter_becomes(struct fixture *f, const char *wanted)
+{
+	put(f, "events/lies/good/filter", "", 0);
+	live_arm_settle(f->live);
+	text_is(f, "events/lies/good/filter", wanted);
+}
+
+static struct event_file *one_event(struct fixture *f)
+{
+	put_event(f, "good", 500, COMMON FIELD PRINT);
+	put(f, "events/lies/good/enable", "0", 1);
+	put(f, "events/lies/good/filter", "none", 4);
+	assert_int_equal(live_import(f->live), 0);
+	f->live->hooks = (struct kernel_hooks){ .arg = f->live, .need = live_arm_need,
+		.watch = live_arm_watch };
+	f->model->kernel = &f->live->hooks;
+	return event_file_get(f->model->top, model_find_event(f->model, "lies", "good"));
+}
+
+static void conditions_of_all_users_reach_the_kernel(void **state)
+{
+	struct fixture *f = *state;
+	struct event_file *file = one_event(f);
+
+	add_trigger(file, "hist:keys=size if size > 5");
+	text_is(f, "events/lies/good/enable", "1");
+	filter_becomes(f, "size > 5");
+	add_trigger(file, "traceon if size > 5");
+	/* What is there already is not written again. */
+	filter_becomes(f, "");
+	add_trigger(file, "hist:keys=common_pid if size < 2 || size == 3");
+	filter_becomes(f, "(size > 5)||(size < 2 || size == 3)");
+	/* The event is recorded, too: all, then those of its own filter. */
+	assert_int_equal(event_file_enable(file, true), 0);
+	filter_becomes(f, "0");
+	assert_int_equal(event_file_set_filter(file, "size == 7"), 0);
+	filter_becomes(f, "(size == 7)||(size > 5)||(size < 2 || size == 3)");
+	assert_int_equal(event_file_enable(file, false), 0);
+	filter_becomes(f, "(size > 5)||(size < 2 || size == 3)");
+	add_trigger(file, "stacktrace");
+	filter_becomes(f, "0");
+	add_trigger(file, "!stacktrace");
+	add_trigger(file, "!hist:keys=common_pid if size < 2 || size == 3");
+	filter_becomes(f, "size > 5");
+	f->model->kernel = NULL;
+}
+
+/* A hit of another event may switch the recording on. */
+static void an_event_that_a_trigger_enables_has_no_filter(void **state)
+{
+	struct fixture *f = *state;
+	struct event_file *file = one_event(f);
+
+	add_trigger(file, "hist:keys=size if size > 5");
+	filter_becomes(f, "size > 5");
+	assert_int_equal(event_file_soft(file, 1), 0);
+	filter_becomes(f, "0");
+	assert_int_equal(event_file_soft(file, -1), 0);
+	filter_becomes(f, "size > 5");
+	f->model->kernel = NULL;
+}
+
+static void too_many_conditions_are_none(void **state)
+{
+	struct fixture *f = *state;
+	struct event_file *file = one_event(f);
+	char command[64];
+
+	for (int i = 0; i < 9; i++) {
+		snprintf(command, sizeof(command), "hist:keys=size,common_pid if size > %d", i);
+		add_trigger(file, command);
+		live_arm_settle(f->live);
+	}
+	filter_becomes(f, "");
+	assert_null(f->live->filters[500]);
+	f->model->kernel = NULL;
+}
+
+/* It is not taken for a change of another process. */
+static void a_condition_that_is_refused_is_forgotten(void **state)
+{
+	struct fixture *f = *state;
+	struct event_file *file = one_event(f);
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", f->dir, "events/lies/good/filter");
+	assert_int_equal(unlink(path), 0);
+	add_trigger(file, "hist:keys=size if size > 5");
+	live_arm_settle(f->live);
+	assert_null(f->live->filters[500]);
+	f->model->kernel = NULL;
+}
+
 static void an_event_that_cannot_be_enabled_is_counted(void **state)
 {
 	struct fixture *f = *state;
@@ -183,6 +285,10 @@ int main(void)
 		TEST(a_file_comes_whole),
 		TEST(changes_of_others_are_undone_and_counted),
 		TEST(an_event_is_on_while_somebody_needs_it),
+		TEST(conditions_of_all_users_reach_the_kernel),
+		TEST(an_event_that_a_trigger_enables_has_no_filter),
+		TEST(too_many_conditions_are_none),
+		TEST(a_condition_that_is_refused_is_forgotten),
 		TEST(an_event_that_cannot_be_enabled_is_counted),
 	};
 	int ret;
