@@ -208,7 +208,10 @@ struct print_value print_eval_call(const struct print_node *n, struct print_env 
 		break;
 	case NODE_BITMASK:
 	case NODE_CPUMASK:
-		print_bit_mask(a.data, a.len * 8, &env->scratch);
+		if (env->bitmask_list)
+			print_bit_list(a.data, a.len * 8, &env->scratch);
+		else
+			print_bit_mask(a.data, a.len * 8, &env->scratch);
 		break;
 	case NODE_HEX_DUMP:
 		eval_hex_dump(n, &a, call_eval_length_of(&a, &b), c.number, &env->scratch);

@@ -24,6 +24,7 @@ struct print_env {
 	struct symbols	*symbols;
 	struct symbols	*strings;
 	bool		hash_ptr;
+	bool		bitmask_list;	/* masks as "0-3,7" */
 	struct show_text scratch;	/* texts of functions; emptied with each record */
 	struct print_memo {		/* addresses that were looked up lately */
 		uint64_t	address;

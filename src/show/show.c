@@ -19,6 +19,7 @@ static void take_options(struct show *s)
 	s->latency = show_option(s, OPTION_LATENCY_FORMAT);
 	s->in_ns = instance_clock_in_ns(s->inst);
 	s->env.hash_ptr = show_option(s, OPTION_HASH_PTR);
+	s->env.bitmask_list = show_option(s, OPTION_BITMASK_LIST);
 }
 
 static struct show *show_create(struct instance *inst)

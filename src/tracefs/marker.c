@@ -102,6 +102,30 @@ static int marker_emit(struct instance *inst, pid_t writer, char *record, size_t
 	return inst->index >= 64 || committed >> inst->index & 1 ? 0 : -EBADF;
 }
 
+/*
+ * What is written to the top's file goes to all instances that have the option copy_trace_marker;
+ * at first that is the top alone. Returns the first error; -ENODEV: no instance has it.
+ */
+static int marker_emit_all(struct instance *inst, pid_t writer, char *record, size_t size,
+			   size_t seen, uint16_t id)
+{
+	struct instance *copy;
+	int first = -ENODEV, err;
+	bool any = false;
+
+	if (inst->name)
+		return marker_emit(inst, writer, record, size, seen, id);
+	list_each(copy, &inst->model->instances, node) {
+		if (!options_test(copy->options, OPTION_COPY_TRACE_MARKER))
+			continue;
+		err = marker_emit(copy, writer, record, size, seen, id);
+		if (!any || !first)
+			first = err;
+		any = true;
+	}
+	return first;
+}
+
 ssize_t marker_write(struct instance *inst, pid_t writer, const char *buf, size_t size)
 {
 	const size_t max = RECORD_MAX - PRINT_TEXT - 2;
@@ -123,7 +147,7 @@ ssize_t marker_write(struct instance *inst, pid_t writer, const char *buf, size_
 	seen = PRINT_TEXT + size;
 	if (size && buf[size - 1] != '\n')
 		record[seen] = '\n';
-	err = marker_emit(inst, writer, record, room, seen, PRINT_ID);
+	err = marker_emit_all(inst, writer, record, room, seen, PRINT_ID);
 	free(record);
 	return err ? err : (ssize_t)size;
 }
@@ -142,7 +166,7 @@ ssize_t marker_write_raw(struct instance *inst, pid_t writer, const char *buf, s
 	if (!record)
 		return -ENOMEM;
 	memcpy(record + RAW_DATA, buf, size);
-	err = marker_emit(inst, writer, record, room, room, RAW_ID);
+	err = marker_emit_all(inst, writer, record, room, room, RAW_ID);
 	free(record);
 	return err ? err : (ssize_t)size;
 }

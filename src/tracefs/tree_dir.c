@@ -61,7 +61,7 @@ static int list_options(const struct listing *l, const struct place *p)
 	int rc = 0;
 
 	for (int o = 0; o < OPTION_COUNT && !rc; o++)
-		if (option_in_directory(p->inst, o))
+		if (option_is_listed(p->inst, o))
 			rc = l->fn(l->arg, option_names[o], false);
 	return rc;
 }

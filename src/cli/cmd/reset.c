@@ -172,18 +172,20 @@ struct place {
  * hash-ptr is left as the session's source needs it, and trace_printk_dest, because it depends on
  * other instances.
  */
-static int reset_option(void *arg, const char *name, bool is_dir)
+static void reset_options(struct access *a, const char *dir)
 {
-	const struct place *p = arg;
+	uint64_t first = options_default();
 	char path[300];
-	bool on;
-	const int option = option_parse(name, &on);
 
-	if (option < 0 || option == OPTION_HASH_PTR || option == OPTION_TRACE_PRINTK_DEST)
-		return 0;
-	snprintf(path, sizeof(path), "options/%s", name);
-	reset_put(p->access, p->dir, path, options_test(options_default(), option) ? "1\n" : "0\n");
-	return 0;
+	if (*dir)
+		first &= ~(1ull << OPTION_COPY_TRACE_MARKER);
+	for (int o = 0; o < OPTION_COUNT; o++) {
+		if (o == OPTION_HASH_PTR || o == OPTION_TRACE_PRINTK_DEST)
+			continue;
+		/* Some are in no directory, or not in this one. */
+		snprintf(path, sizeof(path), "options/%s", option_names[o]);
+		reset_put(a, dir, path, options_test(first, o) ? "1\n" : "0\n");
+	}
 }
 
 static int count_cpu(void *arg, const char *name, bool is_dir)
@@ -218,10 +220,8 @@ static void reset_cpumask(struct place *p)
 static void reset_settings(struct access *a, const char *dir)
 {
 	struct place p = { .access = a, .dir = dir };
-	char path[1024];
 
-	snprintf(path, sizeof(path), "%soptions", dir);
-	a->ops->list(a, path, reset_option, &p);
+	reset_options(a, dir);
 	reset_cpumask(&p);
 	reset_put(a, dir, "trace_clock", "local\n");
 	reset_put(a, dir, "syscall_user_buf_size", "0\n");

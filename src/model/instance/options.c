@@ -16,8 +16,8 @@ const char *const option_names[OPTION_COUNT] = {
 	"trace_printk", "annotate", "userstacktrace", "sym-userobj", "printk-msg-only",
 	"context-info", "latency-format", "record-cmd", "record-tgid", "overwrite",
 	"disable_on_free", "irq-info", "markers", "event-fork", "trace_printk_dest",
-	"pause-on-trace", "hash-ptr", "function-trace", "function-fork", "display-graph",
-	"stacktrace",
+	"copy_trace_marker", "pause-on-trace", "hash-ptr", "bitmask-list", "function-trace",
+	"function-fork", "display-graph", "stacktrace",
 	"test_nop_accept", "test_nop_refuse",
 	"func_stack_trace", "func-no-repeats",
 	"funcgraph-overrun", "funcgraph-cpu", "funcgraph-overhead", "funcgraph-proc",
@@ -56,13 +56,13 @@ static const struct {
 
 uint64_t options_default(void)
 {
-	return default_options | BIT(OPTION_TRACE_PRINTK_DEST);
+	return default_options | BIT(OPTION_TRACE_PRINTK_DEST) | BIT(OPTION_COPY_TRACE_MARKER);
 }
 
 uint64_t options_inherited(const struct instance *top)
 {
 	return top->options & ~(BIT(OPTION_EVENT_FORK) | BIT(OPTION_FUNCTION_FORK) |
-				BIT(OPTION_TRACE_PRINTK_DEST));
+				BIT(OPTION_TRACE_PRINTK_DEST) | BIT(OPTION_COPY_TRACE_MARKER));
 }
 
 int option_parse(const char *text, bool *on)
@@ -85,6 +85,22 @@ uint64_t options_of_nop(void)
 static bool is_of_programs(enum trace_option o)
 {
 	return o == OPTION_FUNCGRAPH_ARGS;
+}
+
+/* Newer than Linux 6.12. funcgraph-args was listed from its first day on. */
+static const uint64_t newer_options =
+	BIT(OPTION_COPY_TRACE_MARKER) | BIT(OPTION_BITMASK_LIST);
+
+static bool has_first_value(const struct instance *inst, enum trace_option o)
+{
+	const bool first = o == OPTION_COPY_TRACE_MARKER && !inst->name;
+
+	return options_test(inst->options, o) == first;
+}
+
+bool option_is_listed(const struct instance *inst, enum trace_option o)
+{
+	return option_in_directory(inst, o) && !(newer_options & BIT(o));
 }
 
 bool option_in_directory(const struct instance *inst, enum trace_option o)
@@ -246,7 +262,8 @@ int option_set(struct instance *inst, enum trace_option o, bool on)
 void options_print(const struct instance *inst, FILE *out)
 {
 	for (int o = 0; o < OPTION_COUNT; o++)
-		if (option_applies(inst, o))
+		if (option_applies(inst, o) &&
+		    (!(newer_options & BIT(o)) || !has_first_value(inst, o)))
 			fprintf(out, "%s%s\n", options_test(inst->options, o) ? "" : "no",
 				option_names[o]);
 }

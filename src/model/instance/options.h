@@ -21,8 +21,11 @@ enum trace_option {
 	OPTION_USERSTACKTRACE, OPTION_SYM_USEROBJ, OPTION_PRINTK_MSG_ONLY, OPTION_CONTEXT_INFO,
 	OPTION_LATENCY_FORMAT, OPTION_RECORD_CMD, OPTION_RECORD_TGID, OPTION_OVERWRITE,
 	OPTION_DISABLE_ON_FREE, OPTION_IRQ_INFO, OPTION_MARKERS, OPTION_EVENT_FORK,
-	OPTION_TRACE_PRINTK_DEST, OPTION_PAUSE_ON_TRACE, OPTION_HASH_PTR, OPTION_FUNCTION_TRACE,
-	OPTION_FUNCTION_FORK, OPTION_DISPLAY_GRAPH, OPTION_STACKTRACE,
+	OPTION_TRACE_PRINTK_DEST,
+	OPTION_COPY_TRACE_MARKER,	/* of Linux 6.16 */
+	OPTION_PAUSE_ON_TRACE, OPTION_HASH_PTR,
+	OPTION_BITMASK_LIST,		/* of Linux 7.0 */
+	OPTION_FUNCTION_TRACE, OPTION_FUNCTION_FORK, OPTION_DISPLAY_GRAPH, OPTION_STACKTRACE,
 	OPTION_TRACER,		/* from here on: options of tracers */
 	OPTION_TEST_NOP_ACCEPT = OPTION_TRACER, OPTION_TEST_NOP_REFUSE,
 	OPTION_FUNC_STACK_TRACE, OPTION_FUNC_NO_REPEATS,
@@ -54,7 +57,12 @@ int option_parse(const char *text, bool *on);
 
 /* Whether options/ of the instance has the option (some exist only in the top). */
 bool option_in_directory(const struct instance *inst, enum trace_option o);
-/* Whether trace_options lists and accepts it: it is the instance's, or its current tracer's. */
+/*
+ * Whether options/ lists it. Linux 6.12 does not have some: they are there, but not listed, and
+ * trace_options lists them while they do not have their first value.
+ */
+bool option_is_listed(const struct instance *inst, enum trace_option o);
+/* Whether trace_options accepts it: it is the instance's, or its current tracer's. */
 bool option_applies(const struct instance *inst, enum trace_option o);
 
 /*

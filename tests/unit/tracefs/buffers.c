@@ -331,6 +331,47 @@ static void markers_are_split_refused_and_switched_off(void **state)
 	assert_int_equal(fixture_append(w, "trace_marker", "x"), -EINVAL);
 }
 
+static void assert_marked(struct fixture *w, const char *path, const char *text, bool has)
+{
+	char *trace = fixture_read(w, path);
+
+	assert_int_equal(strstr(trace, text) != NULL, has);
+	free(trace);
+}
+
+static void markers_of_the_top_are_copied(void **state)
+{
+	struct fixture *w = *state;
+
+	assert_int_equal(tree_mkdir(w->tree, "instances/a"), 0);
+	assert_file(w, "instances/a/options/copy_trace_marker", "0\n");
+	assert_int_equal(fixture_append(w, "trace_marker", "one"), 3);
+	assert_taken(w, "instances/a/options/copy_trace_marker", "1");
+	assert_int_equal(fixture_append(w, "trace_marker", "two"), 3);
+	assert_int_equal(fixture_append(w, "trace_marker_raw", "\7aaaXYZ"), 7);
+	assert_int_equal(fixture_append(w, "instances/a/trace_marker", "own"), 3);
+	assert_marked(w, "trace", ": one\n", true);
+	assert_marked(w, "trace", ": two\n", true);
+	assert_marked(w, "trace", ": own\n", false);
+	assert_marked(w, "instances/a/trace", ": one\n", false);
+	assert_marked(w, "instances/a/trace", ": two\n", true);
+	assert_marked(w, "instances/a/trace", "# 61616107 buf: 58 59 5a", true);
+	assert_marked(w, "instances/a/trace", ": own\n", true);
+	assert_taken(w, "options/copy_trace_marker", "0");
+	assert_int_equal(fixture_append(w, "trace_marker", "three"), 5);
+	assert_marked(w, "trace", ": three\n", false);
+	assert_marked(w, "instances/a/trace", ": three\n", true);
+	assert_taken(w, "instances/a/tracing_on", "0");
+	assert_int_equal(fixture_append(w, "trace_marker", "four"), -EBADF);
+	assert_taken(w, "options/copy_trace_marker", "1");
+	assert_int_equal(fixture_append(w, "trace_marker", "five"), -EBADF);
+	assert_marked(w, "trace", ": five\n", true);
+	assert_taken(w, "options/copy_trace_marker", "0");
+	assert_int_equal(tree_rmdir(w->tree, "instances/a"), 0);
+	assert_int_equal(fixture_append(w, "trace_marker", "six"), -ENODEV);
+	assert_int_equal(fixture_append(w, "trace_marker_raw", "\7aaaXYZ"), -ENODEV);
+}
+
 static void a_trigger_on_markers_fires(void **state)
 {
 	struct fixture *w = *state;
@@ -387,6 +428,7 @@ int main(void)
 		TEST(a_raw_trace_ends_when_its_buffer_is_replaced),
 		TEST(a_pipe_is_ready_as_buffer_percent_says),
 		TEST(markers_are_split_refused_and_switched_off),
+		TEST(markers_of_the_top_are_copied),
 		TEST(a_trigger_on_markers_fires),
 		TEST(closing_free_buffer_gives_the_memory_back),
 		TEST(stats_count),

@@ -121,6 +121,37 @@ static void an_unknown_tracer_is_refused(void **state)
 		    "function_graph preemptirqsoff preemptoff irqsoff function nop\n");
 }
 
+static int count_newer(void *arg, const char *name, bool is_dir)
+{
+	*(unsigned int *)arg += !strcmp(name, "copy_trace_marker") ||
+				!strcmp(name, "bitmask-list") || !strcmp(name, "hash-ptr");
+	return 0;
+}
+
+static void options_of_newer_kernels_are_not_listed(void **state)
+{
+	struct fixture *w = *state;
+	unsigned int listed = 0;
+	char *text = fixture_read(w, "trace_options");
+
+	assert_null(strstr(text, "copy_trace_marker"));
+	assert_null(strstr(text, "bitmask-list"));
+	free(text);
+	assert_int_equal(tree_list(w->tree, "options", count_newer, &listed), 0);
+	assert_int_equal(listed, 1);
+	assert_file(w, "options/copy_trace_marker", "1\n");
+	assert_file(w, "options/bitmask-list", "0\n");
+	assert_taken(w, "trace_options", "bitmask-list");
+	assert_taken(w, "trace_options", "nocopy_trace_marker");
+	text = fixture_read(w, "trace_options");
+	assert_non_null(strstr(text, "\nnocopy_trace_marker\nnopause"));
+	assert_non_null(strstr(text, "hash-ptr\nbitmask-list\n"));
+	free(text);
+	fixture_new_server(w);
+	assert_file(w, "options/copy_trace_marker", "0\n");
+	assert_file(w, "options/bitmask-list", "1\n");
+}
+
 static void a_new_server_finds_settings_and_records(void **state)
 {
 	struct fixture *w = *state;
@@ -211,6 +242,7 @@ int main(void)
 		TEST(set_event_takes_a_word_a_write),
 		TEST(saved_cmdlines_size_is_rounded_up),
 		TEST(an_unknown_tracer_is_refused),
+		TEST(options_of_newer_kernels_are_not_listed),
 		TEST(a_new_server_finds_settings_and_records),
 		TEST(a_restored_tracer_saves_its_options_beside_it),
 	};
