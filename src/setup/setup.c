@@ -222,6 +222,8 @@ static void finish_output(struct setup *s, struct command *cmd, const char *text
 	setup_complain(s, builtin, "%s: write error: %s",
 		       cmd->is ? cmd->is->name : cmd->target.word, strerror(-ret));
 	access_errors_print(a, cmd->target.path, cmd->target.mark, s->err);
+	if (ret == -EINVAL)
+		setup_functions_explain(a, cmd->target.path, text, s->err);
 	cmd->target.mark = NULL;
 }
 

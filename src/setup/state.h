@@ -107,6 +107,11 @@ struct setup {
 void setup_complain(struct setup *s, bool line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* ---- functions.c ---- */
+
+/* If `path` is a set of functions: prints which names of the text no function has. */
+void setup_functions_explain(struct access *a, const char *path, const char *text, FILE *err);
+
 /* ---- commands.c ---- */
 
 struct setup_command {

@@ -5,11 +5,23 @@ struct Square {
 	int side;
 
 	int area(int scale) const;
+	int turn(int by);
+	int turn(const char *by);
 };
 
 __attribute__((noinline)) int Square::area(int scale) const
 {
 	return side * side * scale;
+}
+
+int Square::turn(int by)
+{
+	return side + by;
+}
+
+int Square::turn(const char *by)
+{
+	return side + *by;
 }
 }
 

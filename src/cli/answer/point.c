@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/answer/point.h"
+#include "cli/answer/symbol.h"
 #include "cli/list/list.h"
 #include "cli/run/libraries.h"
 #include "elf/file.h"
@@ -50,15 +51,27 @@ static bool library_is(const char *path, const char *name)
 	return !strcmp(base ? base + 1 : path, name);
 }
 
+static bool file_has(const char *path, const char *function)
+{
+	struct elf_function found;
+	char *symbol = NULL;
+	bool has;
+
+	if (!symbol_is_readable(function))
+		return !elf_function_find(path, function, &found);
+	has = symbol_find(path, function, &symbol) > 0;
+	free(symbol);
+	return has;
+}
+
 static int look_at_library(void *arg, const char *name, const char *path)
 {
 	struct wanted *w = arg;
-	struct elf_function found;
 
 	if (w->library && strcmp(name, w->library) && !library_is(path, w->library))
 		return 0;
 	w->seen = true;
-	if (elf_function_find(path, w->function, &found))
+	if (!file_has(path, w->function))
 		return 0;
 	w->path = strdup(path);
 	return w->path ? 1 : -ENOMEM;
@@ -115,7 +128,6 @@ static int point_file(const struct answer *a, const char *library, const char *f
 		     char path[PATH_MAX])
 {
 	struct wanted w = { .library = library, .function = function };
-	struct elf_function found;
 	char program[PATH_MAX];
 	int status;
 
@@ -127,7 +139,7 @@ static int point_file(const struct answer *a, const char *library, const char *f
 	if (status)
 		return status;
 	snprintf(path, PATH_MAX, "%s", program);
-	if (!library && !elf_function_find(program, function, &found))
+	if (!library && file_has(program, function))
 		return COMMAND_DONE;
 	status = find_in_libraries(program, &w, path);
 	free(w.path);
@@ -139,7 +151,7 @@ static int make_event(struct answer_point *p)
 {
 	char *text;
 
-	if (asprintf(&text, "latency:%.*s%s", FUNCTION_MOST, p->function,
+	if (asprintf(&text, "latency:%.*s%s", FUNCTION_MOST, p->called ? p->called : p->function,
 		     p->returns ? "_return" : "") < 0)
 		return message_error("out of memory");
 	p->event.system = text;
@@ -151,6 +163,28 @@ static int make_event(struct answer_point *p)
 	return COMMAND_DONE;
 }
 
+/* Replaces a name of the source by the symbol. An exit status. */
+static int set_symbol(struct answer_point *p, const char *path)
+{
+	char *symbol;
+	int nr;
+
+	if (p->called || !symbol_is_readable(p->function))
+		return COMMAND_DONE;
+	nr = symbol_find(path, p->function, &symbol);
+	if (nr == 1) {
+		p->called = p->function;
+		p->function = symbol;
+		return COMMAND_DONE;
+	}
+	free(symbol);
+	if (nr > 1)
+		return symbol_say_several(path, p->function, nr);
+	return nr < 0 ? message_error("out of memory") :
+			message_error("%s has no symbol of a function %s; `tracefuse list %s` "
+				      "lists its functions", path, p->function, path);
+}
+
 static int set_function(struct answer_point *p, const char *path)
 {
 	char whole[PATH_MAX];
@@ -159,17 +193,35 @@ static int set_function(struct answer_point *p, const char *path)
 	/* The server has another directory. */
 	if (!realpath(path, whole))
 		return message_error("%s: %s", path, strerror(errno));
-	status = check_function(whole, p->function, p->returns);
+	status = set_symbol(p, whole);
+	if (!status)
+		status = check_function(whole, p->function, p->returns);
 	if (status)
 		return status;
 	p->file = strdup(whole);
 	return p->file ? make_event(p) : message_error("out of memory");
 }
 
+/* The colon between a file and a function; NULL: there is none. "::" belongs to a name. */
+static const char *file_colon(const char *text, size_t len)
+{
+	const char *found = NULL;
+
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] != ':')
+			continue;
+		if (i + 1 < len && text[i + 1] == ':')
+			i++;
+		else
+			found = text + i;
+	}
+	return found;
+}
+
 static int read_function(const struct answer *a, const char *text, size_t len, bool returns,
 			 struct answer_point *out)
 {
-	const char *colon = memrchr(text, ':', len);
+	const char *colon = file_colon(text, len);
 	const char *name = colon ? colon + 1 : text;
 	char *library = colon ? strndup(text, (size_t)(colon - text)) : NULL;
 	char path[PATH_MAX];
@@ -202,11 +254,13 @@ static bool program_has(const struct answer *a, const char *function)
 /* A file has a slash or is a library; "SYSTEM.EVENT" and "SYSTEM/EVENT" are events, too. */
 static bool point_is_function(const struct answer *a, const char *text)
 {
-	const char *colon = strrchr(text, ':');
+	const char *colon = file_colon(text, strlen(text));
 
 	if (colon)
 		return memchr(text, '/', (size_t)(colon - text)) ||
 		       memmem(text, (size_t)(colon - text), ".so", 3);
+	if (symbol_is_readable(text))
+		return true;
 	if (strchr(text, '/'))
 		return false;
 	return !strchr(text, '.') || program_has(a, text);
@@ -228,7 +282,11 @@ int answer_point_return(const struct answer *a, const struct answer_point *entry
 			struct answer_point *out)
 {
 	*out = (struct answer_point){ .returns = true, .function = strdup(entry->function) };
-	return out->function ? set_function(out, entry->file) : message_error("out of memory");
+	if (entry->called)
+		out->called = strdup(entry->called);
+	if (!out->function || !out->called != !entry->called)
+		return message_error("out of memory");
+	return set_function(out, entry->file);
 }
 
 int answer_point_add(struct answer *a, const struct answer_point *p, const char *arguments)
@@ -254,4 +312,5 @@ void answer_point_free(struct answer_point *p)
 	answer_event_free(&p->event);
 	free(p->file);
 	free(p->function);
+	free(p->called);
 }

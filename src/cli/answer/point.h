@@ -5,8 +5,8 @@
  *     SYSTEM:EVENT                      that event
  *     [FILE:]FUNCTION[%return]          a probe, which is made: latency:FUNCTION[_return]
  *
- * FUNCTION is of the program, or else of the libraries that it needs. FILE is a path, or the name
- * of such a library.
+ * FUNCTION is of the program, or else of the libraries that it needs: a symbol, or a name of C++ or
+ * Rust as in the source, "ns::f". FILE is a path, or the name of such a library.
  */
 #ifndef TRACEFUSE_CLI_ANSWER_POINT_H
 #define TRACEFUSE_CLI_ANSWER_POINT_H
@@ -16,7 +16,8 @@
 struct answer_point {
 	struct answer_event event;
 	char		*file;		/* of the function; NULL: it is an event */
-	char		*function;
+	char		*function;	/* its symbol */
+	char		*called;	/* as in the source; NULL: as the symbol */
 	bool		returns;
 };
 

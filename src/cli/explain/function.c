@@ -268,15 +268,6 @@ static void explain_symbol(struct explained *x)
 		say_unfetched(x);
 }
 
-/* The next symbol of a C++ function of that name, without the types of its arguments. */
-static bool is_called(struct demangler *d, const char *symbol, const char *name)
-{
-	const char *full = demangle(d, symbol);
-	const size_t len = strlen(name);
-
-	return full && !strncmp(full, name, len) && (!full[len] || full[len] == '(');
-}
-
 static unsigned int explain_overloads(struct explained *x, const char *name)
 {
 	struct elf_symbols symbols;
@@ -289,7 +280,7 @@ static unsigned int explain_overloads(struct explained *x, const char *name)
 	for (size_t i = 0; i < symbols.nr && nr < OVERLOADS; i++) {
 		x->symbol = symbols.names + symbols.v[i].name;
 		if ((i && symbols.v[i].value == symbols.v[i - 1].value) ||
-		    !is_called(d, x->symbol, name) ||
+		    !demangle_is_called(d, x->symbol, name) ||
 		    elf_function_find(x->path, x->symbol, &x->function))
 			continue;
 		nr++;

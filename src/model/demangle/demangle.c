@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/demangle/demangle.h"
 #include "model/demangle/rust.h"
@@ -62,4 +63,13 @@ const char *demangle(struct demangler *d, const char *name)
 		return NULL;
 	d->out = out;
 	return out;
+}
+
+bool demangle_is_called(struct demangler *d, const char *symbol, const char *name)
+{
+	const char *full = demangle(d, symbol);
+	const size_t len = strlen(name);
+
+	return full && !strncmp(full, name, len) &&
+	       (!full[len] || full[len] == '(' || !strncmp(full + len, "::<", 3));
 }

@@ -8,6 +8,8 @@
 #ifndef TRACEFUSE_MODEL_DEMANGLE_H
 #define TRACEFUSE_MODEL_DEMANGLE_H
 
+#include <stdbool.h>
+
 struct demangler;
 
 /* NULL: out of memory. Without a C++ library on this machine it knows only Rust's names. */
@@ -18,5 +20,7 @@ void demangler_destroy(struct demangler *d);
  * call. NULL: it is no such name.
  */
 const char *demangle(struct demangler *d, const char *name);
+/* Whether a symbol's function has that name; types of arguments and of generics may be left out. */
+bool demangle_is_called(struct demangler *d, const char *symbol, const char *name);
 
 #endif

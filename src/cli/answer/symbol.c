@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* symbol.c - see symbol.h */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/answer/symbol.h"
+#include "cli/command.h"
+#include "elf/file.h"
+#include "host/message.h"
+#include "model/demangle/demangle.h"
+#include "model/text_memory.h"
+
+enum { NAMED = 3 };	/* of several */
+
+struct called {
+	const char	*path, *name;
+	struct demangler *demangler;
+	struct elf_symbols symbols;
+};
+
+bool symbol_is_readable(const char *name)
+{
+	return strstr(name, "::");
+}
+
+/* The next function of that name, from *i on. NULL: there is none. */
+static const char *next_called(struct called *c, size_t *i)
+{
+	struct elf_function found;
+
+	for (; *i < c->symbols.nr; ++*i) {
+		const struct elf_symbol *y = &c->symbols.v[*i];
+		const char *symbol = c->symbols.names + y->name;
+
+		if ((*i && y->value == y[-1].value) ||
+		    !demangle_is_called(c->demangler, symbol, c->name) ||
+		    elf_function_find(c->path, symbol, &found))
+			continue;
+		++*i;
+		return symbol;
+	}
+	return NULL;
+}
+
+/* False: the file has no symbols that can be read. */
+static bool called_open(struct called *c, const char *path, const char *name)
+{
+	*c = (struct called){ .path = path, .name = name };
+	if (elf_symbols_read(path, NULL, &c->symbols))
+		return false;
+	c->demangler = demangler_create();
+	return true;
+}
+
+static void called_close(struct called *c)
+{
+	demangler_destroy(c->demangler);
+	elf_symbols_free(&c->symbols);
+}
+
+int symbol_find(const char *path, const char *name, char **symbol)
+{
+	struct called c;
+	const char *found;
+	size_t i = 0;
+	int nr = 0;
+
+	*symbol = NULL;
+	if (!called_open(&c, path, name))
+		return 0;
+	while ((found = next_called(&c, &i))) {
+		if (nr++)
+			continue;
+		*symbol = strdup(found);
+		if (!*symbol) {
+			nr = -ENOMEM;
+			break;
+		}
+	}
+	called_close(&c);
+	return nr;
+}
+
+int symbol_say_several(const char *path, const char *name, int nr)
+{
+	struct called c;
+	const char *found;
+	char *text = NULL;
+	size_t i = 0, size;
+	FILE *out = text_memory_open(&text, &size);
+
+	if (out && called_open(&c, path, name)) {
+		for (int n = 0; n < NAMED && (found = next_called(&c, &i)); n++)
+			fprintf(out, "%s%s", n ? ", " : "", demangle(c.demangler, found));
+		called_close(&c);
+	}
+	if (!out || fclose(out))
+		return message_error("out of memory");
+	message_error("%s has %d functions %s: name one of them as it is written here: %s%s", path,
+		      nr, name, text, nr > NAMED ? " ..." : "");
+	free(text);
+	return COMMAND_FAILED;
+}

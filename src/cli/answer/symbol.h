@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * symbol.h - the symbol of a function that is named as in its source: "ns::Table::grow"
+ *
+ * Of C++ the types of the arguments may follow, "ns::f(int)"; without them all functions of that
+ * name are meant. The same holds for "::<...>" of Rust.
+ */
+#ifndef TRACEFUSE_CLI_ANSWER_SYMBOL_H
+#define TRACEFUSE_CLI_ANSWER_SYMBOL_H
+
+#include <stdbool.h>
+
+/* Whether it is such a name, and no symbol: it has "::" in it. */
+bool symbol_is_readable(const char *name);
+/*
+ * How many functions of the file have the name; *symbol: the first one's, from malloc(). Two names
+ * of one address are one function. -ENOMEM; a file that cannot be read has none.
+ */
+int symbol_find(const char *path, const char *name, char **symbol);
+/* Says that the name has several functions, and names some of them. */
+int symbol_say_several(const char *path, const char *name, int nr);
+
+#endif
