@@ -47,7 +47,7 @@ _tracefuse() {
 	esac
 	case $command in
 	run) options="--function --graph --boot --session --mount --force --setup --cat --draw --as --buffer-size --save --event --output --compress --providers \
-		--kernel --kernel-names --merge-delay --all --keep-going --on-crash --hist-legacy \
+		--kernel --kernel-names --merge-delay --all --keep-going --on-crash --drain --hist-legacy \
 		--quiet" ;;
 	live) options="--boot --session --mount --force --setup --cat --draw --as --buffer-size --save --event --output --compress \
 		--merge-delay --keep-going --hist-legacy --quiet" ;;

@@ -8,6 +8,7 @@
 #include "access/access.h"
 #include "cli/asked.h"
 #include "cli/command.h"
+#include "cli/drain/drain.h"
 #include "cli/draw/draw.h"
 #include "cli/export/export.h"
 #include "host/links.h"
@@ -74,6 +75,7 @@ int results_open(struct results *r, const struct asked *asked)
 
 void results_close(struct results *r)
 {
+	drain_cancel(r->drain);
 	output_close(r->dat);
 	for (unsigned int i = 0; r->saved && i < r->asked->cats.nr; i++)
 		output_close(r->saved[i]);
@@ -156,9 +158,12 @@ int results_write(struct results *r, struct access *a, const char *uname)
 		.file = r->asked->dat_file, .out = r->dat, .uname = uname,
 		.compress = r->asked->compress,
 	};
-	int status = r->dat ? save_dat(a, &dat) : COMMAND_DONE;
+	const bool drains = r->drain != NULL;
+	int status = drains ? drain_end(r->drain) : r->dat ? save_dat(a, &dat) : COMMAND_DONE;
 
-	r->unsaved_dat = status != COMMAND_DONE;
+	r->drain = NULL;
+	/* What was drained is not in the session any more. */
+	r->unsaved_dat = status != COMMAND_DONE && !drains;
 	/* Printing may take as long as a reader of stdout wants. */
 	if (!r->saved)
 		output_signals_let_in();

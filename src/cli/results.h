@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 struct access;
+struct drain;
 struct asked;
 struct output;
 struct source;
@@ -21,6 +22,7 @@ struct source;
 struct results {
 	const struct asked *asked;	/* -o, --cat, --save */
 	struct output	*dat;		/* NULL: no -o */
+	struct drain	*drain;		/* writes it; NULL: results_write() does */
 	struct output	**saved;	/* one for each --cat; NULL: they go to stdout */
 	/* -o or --cat was not written completely, and not because a reader closed its pipe. */
 	bool		unsaved_dat, unsaved_cats;

@@ -7,6 +7,7 @@
 #include "export/trace_dat.h"
 #include "access/access.h"
 #include "cli/command.h"
+#include "cli/drain/stream.h"
 #include "cli/raw.h"
 #include "host/output.h"
 #include "cli/save_dat.h"
@@ -16,6 +17,7 @@
 struct save_files {
 	struct access	*access;
 	const struct save_dat_parts *parts;	/* NULL: everything */
+	struct streams	*drained;	/* NULL: nothing was drained */
 };
 
 static int save_dat_read_text(void *arg, const char *path, char **text, size_t *len)
@@ -43,6 +45,8 @@ static int save_dat_stream(void *arg, const char *path,
 {
 	const struct save_files *s = arg;
 
+	if (s->drained)
+		return streams_give(s->drained, path, take, to);
 	return s->parts ? stream_parts(s, path, take, to)
 			: raw_stream(s->access, path, NULL, take, to);
 }
@@ -85,7 +89,7 @@ static int machine_name(char *out, size_t size)
 int save_dat_to(struct access *a, FILE *out, const struct save_dat *what,
 		struct export_error *err)
 {
-	struct save_files from = { a, what->parts };
+	struct save_files from = { a, what->parts, what->drained };
 	struct export_files files = {
 		.arg = &from, .read = save_dat_read_text, .stream = save_dat_stream,
 		.list = list_names,

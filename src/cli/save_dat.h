@@ -19,6 +19,7 @@
 struct access;
 struct export_error;
 struct output;
+struct streams;
 
 /*
  * Only these records of the top instance, the older ones first: a time may be partly in the live
@@ -34,6 +35,7 @@ struct save_dat {
 	const char	*uname;		/* of the traced machine; NULL or "": this one */
 	bool		compress;
 	const struct save_dat_parts *parts;	/* NULL: all of the session */
+	struct streams	*drained;	/* the records are here; NULL: in the session */
 };
 
 int save_dat_open(const char *file, struct output **out);

@@ -206,6 +206,26 @@ void output_close(struct output *o)
 
 /* ---- writing ---- */
 
+int output_spare(struct output *o)
+{
+	char name[64];
+	int fd;
+
+	if (o->as_is >= 0)
+		return -EINVAL;
+	fd = openat(o->dir, ".", O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
+	/* Not every file system can make a file without a name. */
+	for (int i = 0; i < TRIES && fd < 0; i++) {
+		snprintf(name, sizeof(name), ".tracefuse-%d-spare-%d", (int)getpid(), i);
+		fd = openat(o->dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (fd >= 0)
+			unlinkat(o->dir, name, 0);
+		else if (errno != EEXIST)
+			break;
+	}
+	return fd < 0 ? -errno : fd;
+}
+
 static int descriptor(struct output *o)
 {
 	int fd;

@@ -29,6 +29,11 @@ FILE *output_begin(struct output *o);
  */
 int output_end(struct output *o, bool whole);
 void output_close(struct output *o);		/* may be NULL */
+/*
+ * Makes a file without a name in the same directory, for what FILE will have. A descriptor to read
+ * and write; -errno; -EINVAL: FILE is written in place.
+ */
+int output_spare(struct output *o);
 
 /*
  * From now on SIGPIPE and SIGXFSZ are ignored. So neither a pipe that nobody reads nor a limit of

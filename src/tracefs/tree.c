@@ -91,7 +91,8 @@ const struct root_kinds tree_root_kinds[] = {
 	{ stack_kinds, true },
 	{ instance_kinds, false }, { tracer_kinds, false },
 	{ top_tracer_kinds, true }, { ftrace_kinds, false },
-	{ buffer_kinds, false },	  { NULL, false },
+	{ buffer_kinds, false },	  { drain_kinds, false },
+	{ NULL, false },
 };
 
 static int step_root(struct tree *t, struct place *p, const char *name)

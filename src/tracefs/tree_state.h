@@ -19,6 +19,7 @@ struct tree_file;
 struct show;
 struct ring_consumer;
 struct raw_reader;
+struct ring_drain;
 struct ftrace_edit;
 
 enum { TREE_NAME_MAX = 255 };
@@ -122,6 +123,7 @@ struct tree_file {
 	struct ring_consumer *consumer;	/* pipes */
 	struct show	*show;		/* trace_pipe */
 	struct raw_reader *raw;		/* trace_raw */
+	struct ring_drain *drain;	/* trace_pages */
 	char		*pending;	/* pipes: printed, not yet read */
 	size_t		pending_len, pending_off;
 	bool		paused;		/* pause-on-trace */
@@ -170,6 +172,7 @@ extern const struct file_kind dynamic_kinds[];				/* dynamic_files.c */
 /* trace_stat.c: for the top; for trace_stat/ */
 extern const struct file_kind profile_kinds[], stat_kind, stat_all_kind;
 extern const struct file_kind stack_kinds[];				/* stack_files.c */
+extern const struct file_kind drain_kinds[];				/* drain_files.c */
 /* ftrace_files.c: for an instance; for the top */
 extern const struct file_kind ftrace_kinds[], ftrace_top_kinds[];
 

@@ -9,8 +9,10 @@
 
 #include "access/access.h"
 #include "cli/command.h"
+#include "cli/drain/drain.h"
 #include "host/output.h"
 #include "cli/run/run.h"
+#include "cli/save_dat.h"
 #include "session/session.h"
 #include "sources/program/programs.h"
 
@@ -25,7 +27,8 @@ enum {
 	OPT_GRAPH,
 	OPT_ALL,
 	OPT_KEEP_GOING,
-	OPT_ON_CRASH
+	OPT_ON_CRASH,
+	OPT_DRAIN
 };
 
 static const struct option long_options[] = {
@@ -39,6 +42,7 @@ static const struct option long_options[] = {
 	{ "all", no_argument, NULL, OPT_ALL },
 	{ "keep-going", no_argument, NULL, OPT_KEEP_GOING },
 	{ "on-crash", required_argument, NULL, OPT_ON_CRASH },
+	{ "drain", no_argument, NULL, OPT_DRAIN },
 	{ "quiet", no_argument, NULL, 'q' },
 	{ NULL, 0, NULL, 0 },
 };
@@ -72,6 +76,9 @@ static int parse_option(struct run *r, int opt, char **argv)
 		break;
 	case OPT_ON_CRASH:
 		r->crash.file = optarg;
+		break;
+	case OPT_DRAIN:
+		r->drain = true;
 		break;
 	case 'q':
 		r->quiet = true;
@@ -112,6 +119,11 @@ static int check_arguments(struct run *r)
 		return command_usage(&command_run, "which program?");
 	if (r->merge_delay && !r->kernel)
 		return command_usage(&command_run, "--merge-delay is for --kernel");
+	if (r->drain && !r->asked.dat_file)
+		return command_usage(&command_run, "--drain is for -o FILE");
+	if (r->drain && (r->crash.file || r->flight.asked))
+		return command_usage(&command_run, "--drain leaves no records for %s",
+				     r->crash.file ? "--on-crash" : "--over");
 	status = add_trace(r);
 	if (status)
 		return status;
@@ -186,11 +198,24 @@ static int run_untraced(struct run *r, bool *failed)
 	return run_child(r);
 }
 
+/* --drain: the records go to disk from now on. */
+static int run_drain(struct run *r)
+{
+	const struct save_dat what = {
+		.file = r->asked.dat_file, .out = r->results.dat, .compress = r->asked.compress,
+	};
+
+	return r->drain ? drain_begin(r->name, r->access, &what, &r->results.drain)
+			: COMMAND_DONE;
+}
+
 /* Returns 0 if the program ran; r->status is its end. *failed: something else went wrong. */
 static int run_program(struct run *r, bool *failed)
 {
 	int status = run_server_open(r);
 
+	if (!status)
+		status = run_drain(r);
 	/* No barrier for a program that will never join. */
 	if (!status && r->preload && !run_is_refused(r))
 		status = run_setup_barrier(r);
@@ -267,6 +292,7 @@ const struct command command_run = {
 "  --as FORM                   print them as csv, json or folded stacks\n"
 "  --save DIR                  the --cat files go there, / written as __\n"
 "  -o, --output FILE           write what was recorded as a trace.dat (version 7)\n"
+"  --drain                     write it while the program runs: more than the buffer has\n"
 "  --compress                  the same, packed with zstd\n"
 "  --on-crash FILE             the same, but only if the program crashes (SIGSEGV, SIGABRT\n"
 "                              and others)\n"

@@ -17,6 +17,7 @@
  *   next.c          what to try next, if nothing was asked for
  *   losses.c        processes and threads that could not take part
  *   crash.c         what led to a crash: --on-crash
+ *   cli/drain       the process of --drain
  *   flight.c        what led to the slowest latencies (flight.h)
  *   watch.c         the same, while the program runs
  *
@@ -66,7 +67,7 @@ struct run {
 	const char	*systems;	/* --providers; NULL: not given */
 	struct run_functions functions;
 	const struct command *command;	/* run, or live */
-	bool		kernel_names, quiet, keep_going;
+	bool		kernel_names, quiet, keep_going, drain;
 	bool		kernel;		/* the running kernel's events are wanted */
 	const char	*merge_delay;	/* in ms, as written; NULL: not given */
 	struct words	kernel_events;	/* of --kernel; `asked` has their memory */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/client.h"
+#include "cli/drain/drain.h"
 #include "host/mounts.h"
 #include "cli/run/run.h"
 #include "server/server.h"
@@ -263,6 +264,8 @@ void run_server_again(struct run *r)
 
 void run_server_close(struct run *r)
 {
+	drain_cancel(r->results.drain);
+	r->results.drain = NULL;
 	if (r->access && r->made && !r->stays)
 		client_end(r->access);
 	if (r->access)

@@ -123,5 +123,7 @@ struct ring_consumer;
  */
 bool ring_peek_page(struct ring_consumer *c, struct ring_whole *out);
 void ring_take_page(struct ring_consumer *c, const struct ring_whole *whole);
+/* Notes that consuming readers have read up to there. */
+void ring_taken_to(const struct ring_view *v, uint64_t pos);
 
 #endif

@@ -337,7 +337,7 @@ int ring_peek(struct ring_consumer *c, data_ref buffer, struct ring_record *out)
 	return 1;
 }
 
-static void taken_to(const struct ring_view *v, uint64_t pos)
+void ring_taken_to(const struct ring_view *v, uint64_t pos)
 {
 	v->book->taken = pos;
 	/* Relaxed: writers use it only to see whether a full ring has room again. */
@@ -354,7 +354,7 @@ void ring_take(struct ring_consumer *c)
 	 * one that was taken twice.
 	 */
 	r->overrun += st->lost;
-	taken_to(&st->view, st->page.seq * st->view.subbuf_size + st->cursor.next);
+	ring_taken_to(&st->view, st->page.seq * st->view.subbuf_size + st->cursor.next);
 	atomic_signal_fence(memory_order_seq_cst);
 	r->taken_entries++;
 	r->taken_bytes += st->cursor.next - st->cursor.at;
@@ -367,7 +367,7 @@ void ring_take(struct ring_consumer *c)
 	 * page (D1).
 	 */
 	if (other)
-		taken_to(&other->view, stream_pos(other));
+		ring_taken_to(&other->view, stream_pos(other));
 }
 
 /* The only stream that has records; NULL: several have. */
@@ -403,14 +403,14 @@ void ring_take_page(struct ring_consumer *c, const struct ring_whole *whole)
 	r->overrun += st->lost;
 	r->taken_entries += whole->entries;
 	r->taken_bytes += whole->end - RING_PAGE_HEADER;
-	taken_to(&st->view, (st->page.seq + 1) * st->view.subbuf_size);
+	ring_taken_to(&st->view, (st->page.seq + 1) * st->view.subbuf_size);
 	st->lost = 0;
 	st->expected += whole->entries - 1;	/* advance() has counted the first one */
 	st->cursor.next = st->cursor.end;
 	advance(st);
 	c->peeked->last = st->ready ? st : NULL;
 	if (st->ready)
-		taken_to(&st->view, stream_pos(st));
+		ring_taken_to(&st->view, stream_pos(st));
 }
 
 bool ring_peek_cpu(struct ring_consumer *c, uint32_t cpu, struct ring_record *out)
