@@ -76,7 +76,7 @@ void event_pattern_parse(char *word, struct event_pattern *out)
 	static const char mark[] = ":mod:";
 	char *mod = strstr(word, mark), *colon;
 
-	*out = (struct event_pattern){ NULL };
+	*out = (struct event_pattern){ .name = NULL };
 	if (mod) {
 		*mod = '\0';
 		out->module = mod + strlen(mark);
