@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * import.c - puts everything of a recording except its records into the model
+ * import.c - puts everything of a recording except its records into the model; formats.c has the
+ * events
  *
  * If several files have the same table, the first one is used.
  */
@@ -13,53 +14,6 @@
 #include "model/instance/options.h"
 #include "model/symbols.h"
 #include "sources/recording/source_state.h"
-
-struct format_import {
-	struct source		*src;
-	const struct trace_dat	*dat;
-	struct source_error	*err;
-};
-
-/* The text is stored in the model and in the session, and the fields as soon as they are used. */
-enum { EVENT_COST = 2048, FORMAT_COPIES = 4 };
-
-static int import_format(void *arg, const char *system, const char *text, size_t len)
-{
-	struct format_import *in = arg;
-	struct event *e;
-	int ret;
-
-	if (!source_memory_take(&in->src->window.memory, EVENT_COST + FORMAT_COPIES * len))
-		return error_set(in->err, -EFBIG, in->dat->path,
-				 "the event formats are " SOURCE_MEMORY_TEXT);
-	ret = model_add_event(in->src->model, system, text, len, &e);
-	if (!ret)
-		return 0;
-	if (ret == -EEXIST)
-		return error_set(in->err, -EINVAL, in->dat->path,
-				 "has an event of system %.64s that contradicts the events before: "
-				 "these files are not from the same kernel", system);
-	if (ret == -ENOMEM || ret == -ENOSPC)
-		return error_set(in->err, ret, in->dat->path, "out of memory for events");
-	return error_set_at(in->err, -EINVAL, in->dat->path, in->dat->event_formats.offset,
-			    "damaged: an event format of system %.64s cannot be understood",
-			    system);
-}
-
-static int import_formats(struct source *src, struct source_error *err)
-{
-	struct format_import in = { .src = src, .err = err };
-	unsigned int i;
-	int ret;
-
-	for (i = 0; i < src->window.nr_files; i++) {
-		in.dat = src->window.files[i];
-		ret = trace_dat_each_format(in.dat, import_format, &in, err);
-		if (ret)
-			return ret;
-	}
-	return 0;
-}
 
 /* Calls fn with a copy of each line of a text, 0-terminated, up to the first 0 byte. */
 static int import_each_line(const struct dat_piece *p, int (*fn)(struct source *src, char *line),
@@ -366,6 +320,8 @@ int source_import_tables(struct source *src, struct model *m, struct source_erro
 {
 	int ret = enter_session(src, m, err);
 
+	if (!ret)
+		ret = formats_find(src, err);
 	return ret ? ret : import_rest(src, err);
 }
 
@@ -377,7 +333,7 @@ int source_import(struct source *src, struct model *m, struct source_error *err)
 		return error_set(err, ret, "", "out of memory");
 	ret = enter_session(src, m, err);
 	if (!ret)
-		ret = import_formats(src, err);
+		ret = formats_import(src, err);
 	if (!ret)
 		ret = import_rest(src, err);
 	if (ret)

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* losses.c - counts lost events: in the recording itself, and in the session's rings */
+/*
+ * losses.c - counts lost events: in the recording itself, and in the session's rings; says which
+ * names may be wrong
+ */
 #include <inttypes.h>
+#include <string.h>
 
 #include "plane/ring/ring.h"
 #include "sources/recording/source_state.h"
@@ -56,6 +60,19 @@ static void print_ring_losses(const struct source *src, const struct instance *i
 	fputs(src->rings_cut ? "; see --memory, too\n" : "\n", out);
 }
 
+/* There is one table of tasks and one of symbols. */
+static void print_mixed_names(const struct source *src, FILE *out)
+{
+	struct trace_dat *const *files = src->window.files;
+
+	for (unsigned int i = 1; i < src->window.nr_files; i++)
+		if (files[0]->uname && files[i]->uname &&
+		    strcmp(files[0]->uname, files[i]->uname))
+			fprintf(out, "%s is of another machine: where it has the same pids or "
+				"addresses, the names are those of %s\n",
+				files[i]->path, files[0]->path);
+}
+
 uint64_t source_print_losses(const struct source *src, FILE *out)
 {
 	struct source_position pos;
@@ -71,6 +88,7 @@ uint64_t source_print_losses(const struct source *src, FILE *out)
 	if (src->names.forgot)
 		fprintf(out, "some names of tasks are older ones, or missing: they are "
 			SOURCE_MEMORY_TEXT "\n");
+	print_mixed_names(src, out);
 	list_each(inst, &src->model->instances, node) {
 		lost = ring_losses(src, inst, &needed);
 		all += lost;

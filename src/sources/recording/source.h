@@ -165,7 +165,8 @@ const struct source_error *source_damage(const struct source *src);
 
 /*
  * Prints a line for each place where events were lost: in the recording, in the rings of an
- * instance. Prints nothing if none were lost. Returns the total.
+ * instance, and where names are not those of the file. Prints nothing if none were lost. Returns
+ * the total.
  */
 uint64_t source_print_losses(const struct source *src, FILE *out);
 

@@ -96,6 +96,12 @@ struct source {
 void source_passed(struct source *src, uint64_t records, uint64_t hits, uint64_t time);
 /* run.c: makes a pass over the recording only for the names of tasks, once. */
 void source_learn_names(struct source *src);
+/*
+ * formats.c: adds the events of all files, or finds them. 0, or -errno with *err filled.
+ */
+int formats_import(struct source *src, struct source_error *err);
+/* formats.c: finds them in a model that was restored. 0, or -errno with *err filled. */
+int formats_find(struct source *src, struct source_error *err);
 /* import.c: imports everything except the events. 0, or -errno with *err filled. */
 int source_import_tables(struct source *src, struct model *m, struct source_error *err);
 /* stop.c: whether the run has to stop before this record. */

@@ -118,11 +118,12 @@ static uint32_t convert_record(const struct foreign *f, const uint8_t *in, uint3
 	else
 		memcpy(out, in, size);
 	/* The common fields that each record has. */
-	foreign_store(out, 2, id);
 	memcpy(out + 2, in + 2, 2);
 	foreign_store(out + 4, 4, foreign_load(in + 4, 4, f->swap));
 	for (i = 0; e && i < e->nr_parts && written; i++)
 		written = convert_part(f, e, &e->parts[i], in, size, out, written, room);
+	/* One of the parts was the file's id. */
+	foreign_store(out, 2, f->ids ? f->ids[id] : id);
 	return written;
 }
 

@@ -12,6 +12,7 @@
  *     converted               | time 8 | commit 8 | type:5 delta:27 | ... ip 8, parent_ip 8
  *
  * The other byte order: the formats say which numbers are in a record; all of them are swapped.
+ * Another kernel than the first file's: its events may get other ids.
  * Another clock: times.h says what the time stamps become.
  * A 32-bit kernel: the long numbers and the pointers of system ftrace's events become 64-bit ones,
  * and their formats say so, because the model knows these events. Other events stay as they are:
@@ -67,6 +68,7 @@ struct foreign {
 	bool		swap;
 	uint8_t		word;		/* bytes of the kernel's long */
 	bool		stacks;		/* an event has a FOREIGN_STACK */
+	uint16_t	*ids;		/* of the events, by the file's; NULL: they stay */
 	const struct dat_times *times;	/* NULL: time stamps stay */
 	struct foreign_event **events;	/* by id; NULL: no format */
 	struct foreign_text *texts;	/* in order of address */
@@ -92,6 +94,10 @@ static inline void foreign_store(uint8_t *p, unsigned int bytes, uint64_t v)
  */
 int foreign_open(struct trace_dat *d);
 void foreign_close(struct foreign *f);
+/*
+ * Records of event `from` become those of `to` in pages that are converted from now on. 0, -ENOMEM
+ */
+int foreign_rename(struct trace_dat *d, uint16_t from, uint16_t to);
 
 /* Size of the ring buffer pages for converted records: a power of two. `f` may be NULL. */
 uint32_t foreign_page_size(const struct foreign *f, uint32_t size);

@@ -353,29 +353,52 @@ void foreign_close(struct foreign *f)
 		event_free(f->events[id]);
 	free(f->events);
 	free(f->texts);
+	free(f->ids);
 	free(f);
+}
+
+/* 0, -ENOMEM, -EFBIG: more than the recording may take. */
+static int foreign_make(struct trace_dat *d)
+{
+	struct foreign *f = d->foreign = calloc(1, sizeof(*f));
+
+	if (!f)
+		return -ENOMEM;
+	f->swap = d->swap;
+	f->times = d->times;
+	f->word = d->commit_size == 4 ? 4 : 8;
+	if (!trace_dat_memory(d, FOREIGN_EVENTS * sizeof(*f->events)))
+		return -EFBIG;
+	f->events = calloc(FOREIGN_EVENTS, sizeof(*f->events));
+	return f->events ? 0 : -ENOMEM;
+}
+
+int foreign_rename(struct trace_dat *d, uint16_t from, uint16_t to)
+{
+	struct foreign *f;
+	int ret = d->foreign ? 0 : foreign_make(d);
+
+	f = d->foreign;
+	if (!ret && !f->ids) {
+		f->ids = trace_dat_memory(d, FOREIGN_EVENTS * sizeof(*f->ids)) ?
+				 malloc(FOREIGN_EVENTS * sizeof(*f->ids)) : NULL;
+		for (unsigned int id = 0; f->ids && id < FOREIGN_EVENTS; id++)
+			f->ids[id] = (uint16_t)id;
+	}
+	if (ret || !f->ids)
+		return -ENOMEM;
+	f->ids[from] = to;
+	return 0;
 }
 
 int foreign_open(struct trace_dat *d)
 {
 	const bool converts = d->swap || d->commit_size == 4;
-	struct foreign *f;
-	int ret = 0;
+	int ret;
 
 	if (!converts && !d->times)
 		return 0;
-	f = d->foreign = calloc(1, sizeof(*f));
-	if (!f)
-		return error_set(d->err, -ENOMEM, d->path, "out of memory");
-	f->swap = d->swap;
-	f->times = d->times;
-	f->word = d->commit_size == 4 ? 4 : 8;
-	if (trace_dat_memory(d, FOREIGN_EVENTS * sizeof(*f->events)))
-		f->events = calloc(FOREIGN_EVENTS, sizeof(*f->events));
-	else
-		ret = -EFBIG;
-	if (!ret && !f->events)
-		ret = -ENOMEM;
+	ret = foreign_make(d);
 	if (!ret && converts)
 		ret = trace_dat_each_format(d, add_event, d, d->err);
 	if (!ret && converts)

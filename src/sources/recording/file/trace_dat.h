@@ -20,7 +20,7 @@
 #ifndef TRACEFUSE_SOURCES_RECORDING_FILE_TRACE_DAT_H
 #define TRACEFUSE_SOURCES_RECORDING_FILE_TRACE_DAT_H
 
-#include "sources/recording/cursor.h"
+#include "sources/recording/file/cursor.h"
 #include "sources/recording/error.h"
 #include "sources/recording/memory.h"
 #include "sources/recording/file/unpack.h"

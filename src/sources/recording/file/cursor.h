@@ -6,8 +6,8 @@
  * stays. So a parser reads a whole structure and checks once. `swap` says that the file has the
  * other byte order than this machine; then all numbers are swapped here.
  */
-#ifndef TRACEFUSE_SOURCES_RECORDING_CURSOR_H
-#define TRACEFUSE_SOURCES_RECORDING_CURSOR_H
+#ifndef TRACEFUSE_SOURCES_RECORDING_FILE_CURSOR_H
+#define TRACEFUSE_SOURCES_RECORDING_FILE_CURSOR_H
 
 #include <stdbool.h>
 #include <stddef.h>
