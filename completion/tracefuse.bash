@@ -20,7 +20,7 @@ _tracefuse() {
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
 		mapfile -t COMPREPLY < <(compgen -W "run live replay hist latency report top syscalls heap locks mount umount dir ls cat write append paste save \
-			export web list explain shell sessions doctor reset --help --version" -- "$word")
+			export web list explain shell sessions doctor reset --help --version --no-pager" -- "$word")
 		return
 	fi
 	case $before in

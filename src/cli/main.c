@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "host/pager.h"
 #include "host/terminal.h"
 #include "cli/version.h"
 
@@ -45,7 +46,7 @@ static const struct command *const commands[] = {
 
 static void print_help(FILE *out)
 {
-	fprintf(out, "usage: tracefuse COMMAND [ARGUMENTS]\n\n"
+	fprintf(out, "usage: tracefuse [--no-pager] COMMAND [ARGUMENTS]\n\n"
 		     "The files of the kernel's tracing directory, its trigger language and its "
 		     "output,\n"
 		     "for programs and recorded traces, and without the kernel.\n\n");
@@ -78,6 +79,7 @@ static int main_finish(int status)
 {
 	int printed = message_flush();
 
+	pager_end();
 	/*
 	 * Some file systems report errors only at close. EBADF: stdout was closed, and there was
 	 * nothing to print.
@@ -92,6 +94,12 @@ int main(int argc, char **argv)
 	const struct command *cmd;
 
 	terminal_guard();
+	if (argc > 1 && !strcmp(argv[1], "--no-pager")) {
+		argc--;
+		argv++;
+	} else {
+		pager_allow();
+	}
 	if (argc < 2) {
 		print_help(stderr);
 		return COMMAND_USAGE;

@@ -13,6 +13,7 @@
 #include "cli/export/export.h"
 #include "host/links.h"
 #include "host/output.h"
+#include "host/pager.h"
 #include "cli/results.h"
 #include "cli/save_dat.h"
 #include "model/text_memory.h"
@@ -139,6 +140,17 @@ void results_print_by(int (*print)(void *arg, struct access *a), void *arg)
 	printer.arg = arg;
 }
 
+/* A pipe may go on for ever, and is shown as it comes. */
+static bool is_paged(const struct results *r)
+{
+	if (r->saved)
+		return false;
+	for (unsigned int i = 0; i < r->asked->cats.nr; i++)
+		if (strstr(r->asked->cats.v[i], "pipe"))
+			return false;
+	return printer.print || r->asked->cats.nr;
+}
+
 /* Prints all files that can be read. One that cannot be read does not stop the others. */
 static int write_files(struct results *r, struct access *a)
 {
@@ -167,11 +179,15 @@ int results_write(struct results *r, struct access *a, const char *uname)
 	/* Printing may take as long as a reader of stdout wants. */
 	if (!r->saved)
 		output_signals_let_in();
+	if (is_paged(r))
+		pager_begin();
 	if (write_files(r, a))
 		status = COMMAND_FAILED;
 	output_signals_let_in();
 	if (message_flush())
 		status = COMMAND_FAILED;
+	/* What the command says afterwards is not lost with the pager's screen. */
+	pager_end();
 	r->unsaved_cats |= message_stdout_lost();
 	return status;
 }

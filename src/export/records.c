@@ -231,11 +231,15 @@ static void record_pass(struct export_run *x, const struct export_record *r)
 		counters_pass(x, r);
 }
 
+enum { EXPORT_OFTEN = 1 << 16 };	/* records between two calls of `step` */
+
 static int export_take(void *arg, const struct source_record *r)
 {
 	struct export_run *x = arg;
 	struct export_record record = { .r = r };
 
+	if (x->what->step && x->sums->records % EXPORT_OFTEN == EXPORT_OFTEN - 1)
+		x->what->step(x->what->step_arg);
 	if (!x->sums->records++) {
 		x->first = r->time;
 		x->err = x->what->form->begin(x);

@@ -39,6 +39,8 @@ struct export_records {
 	const struct export_counter *counters;
 	unsigned int	nr_counters;
 	struct export_summary *summary;	/* summary.h; NULL: none */
+	void		(*step)(void *arg);	/* called now and then; NULL: nothing */
+	void		*step_arg;
 };
 
 /* What cannot be seen in the result itself. */

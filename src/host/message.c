@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "host/message.h"
+#include "host/pager.h"
 
 int message_error(const char *format, ...)
 {
@@ -28,7 +29,8 @@ static int stdout_failed(int err)
 		fprintf(stderr, "tracefuse: cannot write: %s\n", strerror(err));
 	if (!stdout_error)
 		stdout_error = err;
-	return COMMAND_FAILED;
+	/* Who has read enough has left the pager. */
+	return err == EPIPE && pager_was_used() ? COMMAND_DONE : COMMAND_FAILED;
 }
 
 bool message_stdout_lost(void)
@@ -40,7 +42,8 @@ int message_flush(void)
 {
 	if (fflush(stdout))
 		return stdout_failed(errno);
-	return ferror(stdout) ? stdout_failed(EIO) : COMMAND_DONE;
+	return ferror(stdout) ? stdout_failed(pager_was_used() ? EPIPE : EIO) :
+		COMMAND_DONE;
 }
 
 int message_print(const char *bytes, size_t n)

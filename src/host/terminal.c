@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "host/terminal.h"
@@ -164,8 +165,30 @@ static void guard(FILE **stream, struct guarded *g, int buffering)
 	*stream = out;
 }
 
+/* Stays as it was at the start: a pager takes the place of the terminal later. */
+static struct {
+	bool		is;
+	unsigned int	columns;	/* the last answer */
+} terminal_stdout;
+
+bool terminal_is_stdout(void)
+{
+	return terminal_stdout.is;
+}
+
+unsigned int terminal_columns(void)
+{
+	struct winsize size;
+
+	if (terminal_stdout.is && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
+		terminal_stdout.columns = size.ws_col;
+	return terminal_stdout.columns;
+}
+
 void terminal_guard(void)
 {
+	terminal_stdout.is = isatty(STDOUT_FILENO);
+
 	guard(&stdout, &outputs[0], _IOLBF);
 	guard(&stderr, &outputs[1], _IONBF);
 	atexit(write_partial);

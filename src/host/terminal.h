@@ -15,6 +15,11 @@
 /* Call it once, before anything is printed. */
 void terminal_guard(void);
 
+/* Whether stdout is a terminal, or was one before a pager took it (pager.h). */
+bool terminal_is_stdout(void);
+/* How wide that terminal is; 0: stdout is none, or it does not say. */
+unsigned int terminal_columns(void);
+
 /* Writes a control sequence of tracefuse itself to stderr. */
 void terminal_control(const char *text);
 

@@ -23,6 +23,8 @@ nr=0
 work=$(mktemp -d /dev/shm/tracefuse-test-XXXXXX) || exit 1
 export XDG_RUNTIME_DIR="$work" XDG_CACHE_HOME="$work/cache"
 unset TRACEFUSE_SESSION
+# Tests that have a terminal read what is printed there.
+export TRACEFUSE_PAGER=
 
 end_all() {
 	for s in $("$tf" sessions 2>/dev/null | sed -n 's/^\([^ ][^:]*\):.*/\1/p'); do

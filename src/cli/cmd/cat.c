@@ -11,6 +11,7 @@
 #include "cli/client.h"
 #include "cli/draw/draw.h"
 #include "cli/options.h"
+#include "host/pager.h"
 
 enum { CAT_JSON = 1 << 0, CAT_DRAW = 1 << 1 };
 
@@ -61,6 +62,15 @@ static int cat_draw(struct access *a, const char *argument)
 	return client_path(argument, path, sizeof(path)) ? draw_file(a, path) : COMMAND_FAILED;
 }
 
+/* What follows a pipe is shown as it comes. */
+static void cat_page(char **names)
+{
+	for (; *names; names++)
+		if (strstr(*names, "pipe"))
+			return;
+	pager_begin();
+}
+
 static int cat_run(int argc, char **argv)
 {
 	static const char *const flags[] = { "json", "draw", NULL };
@@ -76,6 +86,7 @@ static int cat_run(int argc, char **argv)
 	a = client_connect_to(&command_cat, name);
 	if (!a)
 		return COMMAND_FAILED;
+	cat_page(argv + optind);
 	for (int i = optind; i < argc; i++)
 		status |= seen & CAT_DRAW ? cat_draw(a, argv[i])
 			  : seen	  ? print_json(a, argv[i])

@@ -10,6 +10,7 @@
 #include "cli/explain/explain.h"
 #include "cli/list/list.h"
 #include "cli/options.h"
+#include "host/pager.h"
 #include "session/session.h"
 
 struct request {
@@ -268,6 +269,7 @@ static int explain_run(int argc, char **argv)
 		status = open_scope(&r, &e.scope);
 	e.system = r.system;
 	e.event = r.event;
+	pager_begin();
 	if (!status)
 		status = *r.program ? explain_function(&e, r.program, r.text) : answer(&e, r.text);
 	explain_scope_destroy(e.scope);

@@ -15,6 +15,7 @@
 #include "cli/client.h"
 #include "cli/list/list.h"
 #include "cli/run/check.h"
+#include "host/pager.h"
 #include "session/session.h"
 
 void list_clean(char *text, size_t len)
@@ -173,6 +174,7 @@ static int list_run(int argc, char **argv)
 		l.pattern = argv[optind++];
 	if (optind < argc)
 		what = argv[optind];
+	pager_begin();
 	status = what ? list_what(&l, what) : session_reach(&l, session);
 	if (!status && !l.printed && l.pattern)
 		return message_error("list: nothing has a name like %s", l.pattern);

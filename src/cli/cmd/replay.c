@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "access/access.h"
@@ -23,6 +22,7 @@
 #include "server/boot.h"
 #include "cli/command.h"
 #include "cli/event_names.h"
+#include "cli/progress.h"
 #include "server/function_list.h"
 #include "host/input.h"
 #include "host/mounts.h"
@@ -371,49 +371,13 @@ static int set_up(struct replay *r)
 
 /* ---- running ---- */
 
-static double seconds(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec + ts.tv_nsec / 1e9;
-}
-
-struct progress {
-	const struct source *source;
-	double	start;
-	double	last;	/* time of the last output; 0: none yet */
-	bool	terminal;
-};
-
-static void show_progress(void *arg)
-{
-	struct progress *p = arg;
-	struct source_position pos;
-	double now = p->terminal ? seconds() : 0;
-
-	if (!p->terminal || now - p->start < 1 || now - p->last < 0.2)
-		return;
-	p->last = now;
-	source_position(p->source, &pos);
-	terminal_control("\r");
-	fprintf(stderr, "replay: %3.0f %%  %.1f M records ",
-		pos.total_bytes ? 100.0 * pos.bytes / pos.total_bytes : 0, pos.records / 1e6);
-}
-
-static void end_progress(const struct progress *p)
-{
-	if (p->last)
-		terminal_control("\r\033[K");
-}
-
 /* Runs up to the present stop or the end. Returns the last result of source_step(). */
 static int run_on(struct replay *r, struct progress *p)
 {
 	int ret;
 
 	while ((ret = source_step(r->made.source, STEP_RECORDS)) == 1)
-		show_progress(p);
+		progress_show(p);
 	return ret;
 }
 
@@ -430,7 +394,7 @@ static int run_stops(struct replay *r, struct progress *p)
 		if (ret < 0)
 			return COMMAND_DONE;	/* run_all() reports the damage */
 		if (ret != 2) {
-			end_progress(p);
+			progress_end(p);
 			fprintf(stderr, "tracefuse: --at: no further %s\n", r->at_events.v[i]);
 			return COMMAND_DONE;
 		}
@@ -443,17 +407,16 @@ static int run_stops(struct replay *r, struct progress *p)
 
 static int run_all(struct replay *r)
 {
-	struct progress p = {
-		.source = r->made.source, .start = seconds(), .terminal = isatty(STDERR_FILENO),
-	};
 	const struct source_error *damage;
+	struct progress p;
 	int ret, status;
 
+	progress_begin(&p, "replay", r->made.source, r->quiet);
 	status = run_stops(r, &p);
 	if (status)
 		return status;
-	ret = source_run(r->made.source, show_progress, &p);
-	end_progress(&p);
+	ret = source_run(r->made.source, progress_show, &p);
+	progress_end(&p);
 	damage = source_damage(r->made.source);
 	if (damage) {
 		source_failed(damage);

@@ -3,13 +3,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "access/access.h"
 #include "cli/draw/draw.h"
 #include "cli/draw/rows.h"
 #include "host/message.h"
+#include "host/terminal.h"
 #include "model/text_memory.h"
 
 enum {
@@ -39,10 +38,10 @@ static bool locale_is_utf8(void)
 struct draw_shape draw_shape(void)
 {
 	struct draw_shape shape = { .columns = COLUMNS, .utf8 = locale_is_utf8() };
-	struct winsize size;
+	const unsigned int columns = terminal_columns();
 
-	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
-		shape.columns = size.ws_col;
+	if (columns)
+		shape.columns = columns;
 	return shape;
 }
 

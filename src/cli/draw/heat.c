@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "cli/draw/heat.h"
 #include "cli/draw/rows.h"
+#include "host/terminal.h"
 
 enum {
 	TIME_WIDTH	= 15,	/* "  1234.567890s" */
@@ -42,7 +42,7 @@ static bool has_colours(void)
 {
 	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
 
-	return isatty(STDOUT_FILENO) && !(no && *no) && term && strcmp(term, "dumb") != 0;
+	return terminal_is_stdout() && !(no && *no) && term && strcmp(term, "dumb") != 0;
 }
 
 static double heat_now(void)

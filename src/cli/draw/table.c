@@ -3,11 +3,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "cli/draw/rows.h"
 #include "cli/draw/table.h"
+#include "host/terminal.h"
 #include "model/demangle/demangle.h"
 #include "model/text_memory.h"
 #include "session/array.h"
@@ -164,14 +163,6 @@ struct printing {
 	size_t		width[TABLE_COLUMNS];
 	FILE		*out;
 };
-
-/* How wide a line may be; 0: stdout is no terminal. */
-static unsigned int terminal_columns(void)
-{
-	struct winsize size;
-
-	return isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ? size.ws_col : 0;
-}
 
 /* A blank and the longest number: on a terminal that has no room for the usual width. */
 static size_t number_width(const struct table *t, unsigned int i, size_t lines)

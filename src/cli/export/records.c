@@ -14,6 +14,7 @@
 #include "access/wire.h"
 #include "cli/client.h"
 #include "cli/export/export.h"
+#include "cli/progress.h"
 #include "cli/replay_session.h"
 #include "cli/results.h"
 #include "cli/save_dat.h"
@@ -163,14 +164,19 @@ static int records_write(const struct export_asked *e, const struct replay_sessi
 	};
 	struct export_counter *counters = calloc(e->counters.nr + 1, sizeof(*counters));
 	struct export_sums sums = { .records = 0 };
+	struct progress p;
 	int status, ret;
 
 	if (!counters)
 		return message_error("out of memory");
 	what.counters = counters;
+	what.step = progress_show;
+	what.step_arg = &p;
 	status = counters_find(e, s->model, counters);
 	if (!status) {
+		progress_begin(&p, "export", s->source, false);
 		ret = export_records_write(&what, out, &sums);
+		progress_end(&p);
 		status = ret ? records_failed(s->source, ret) : sums_message(e, &sums);
 		if (!ret && source_damage(s->source))
 			damage_message(source_damage(s->source));

@@ -2,6 +2,8 @@
 /* visit.c - shows the records of the window one by one, for a caller that wants no hits */
 #include "sources/recording/source_state.h"
 
+enum { OFTEN = 1 << 16 };	/* records between two changes of source_position() */
+
 static struct source_record record_of(struct source *src, const struct stream *s)
 {
 	const struct subbuf_record *r = &s->record;
@@ -41,7 +43,10 @@ int source_visit(struct source *src, int (*take)(void *arg, const struct source_
 	task_names_reset(&src->names);
 	while (!ret && (s = window_first(w))) {
 		r = record_of(src, s);
-		records++;
+		if (++records == OFTEN) {
+			source_passed(src, records, 0, r.time);
+			records = 0;
+		}
 		ret = take(arg, &r);
 		if (!ret)
 			ret = window_step(w);
