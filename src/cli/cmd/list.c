@@ -16,6 +16,7 @@
 #include "cli/list/list.h"
 #include "cli/run/check.h"
 #include "host/pager.h"
+#include "model/demangle/demangle.h"
 #include "session/session.h"
 
 void list_clean(char *text, size_t len)
@@ -27,10 +28,13 @@ void list_clean(char *text, size_t len)
 
 bool list_wants(const struct list *l, const char *kind, const char *name)
 {
+	const char *readable = strcmp(kind, "function") ? NULL : demangle(l->names, name);
 	char *full;
 	bool wants;
 
 	if (!l->pattern || !fnmatch(l->pattern, name, 0))
+		return true;
+	if (readable && !fnmatch(l->pattern, readable, 0))
 		return true;
 	if (asprintf(&full, "%s:%s", kind, name) < 0)
 		return false;
@@ -175,7 +179,9 @@ static int list_run(int argc, char **argv)
 	if (optind < argc)
 		what = argv[optind];
 	pager_begin();
+	l.names = demangler_create();
 	status = what ? list_what(&l, what) : session_reach(&l, session);
+	demangler_destroy(l.names);
 	if (!status && !l.printed && l.pattern)
 		return message_error("list: nothing has a name like %s", l.pattern);
 	return status;
@@ -195,7 +201,8 @@ const struct command command_list = {
 "session or a recording it lists the events. Each line is KIND:NAME, where KIND is\n"
 "function, usdt or event.\n"
 "\n"
-"PATTERN has * ? [ ] as in file names, and means NAME or KIND:NAME: 'usdt:*'.\n"
+"PATTERN has * ? [ ] as in file names, and means NAME or KIND:NAME: 'usdt:*'. A\n"
+"function of C++ or Rust is meant by its name in the source, too: 'ns::Table::*'.\n"
 "\n"
 "  -v, --verbose       with addresses, the instructions that make room for a probe,\n"
 "                      arguments of USDT probes, fields of events, and the parts\n"

@@ -21,18 +21,23 @@
 #include "elf/sites.h"
 
 struct access;
+struct demangler;
 
 struct list {
 	const char	*pattern;	/* NULL: everything */
 	bool		details;	/* -v */
 	bool		summary;	/* only numbers */
+	struct demangler *names;	/* of C++ and Rust, as in the source */
 	size_t		printed;
 	size_t		events;		/* of them, of a program */
 };
 
 /* Replaces bytes that would break a line or reach the terminal by '?'. Files may have any. */
 void list_clean(char *text, size_t len);
-/* Whether the pattern means a thing "KIND:NAME"; a pattern may leave out KIND. */
+/*
+ * Whether the pattern means a thing "KIND:NAME"; a pattern may leave out KIND. A function is meant
+ * by its name in the source, too.
+ */
 bool list_wants(const struct list *l, const char *kind, const char *name);
 
 /* Each returns an exit status. path: as in messages, too. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/list/list.h"
+#include "model/demangle/demangle.h"
 
 enum { NAME_WIDTH = 40 };
 
@@ -151,10 +152,13 @@ static void print_details(const struct list_item *item)
 
 void list_print(const struct list *l, const struct list_item *item)
 {
+	const char *readable = item->fn ? demangle(l->names, item->name) : NULL;
 	const int used = printf("%s:%s", item->kind, item->name);
 
 	printf("%*s", used < NAME_WIDTH ? NAME_WIDTH - used : 1, "");
 	list_answer(item, stdout);
+	if (readable)
+		printf(" (%s)", readable);
 	putchar('\n');
 	if (l->details)
 		print_details(item);
