@@ -236,7 +236,10 @@ void stack_bounds(struct agent_thread *t);
  */
 uint32_t stack_levels(const struct agent_thread *t, const uintptr_t *frames, uint32_t nr,
 		      uintptr_t sp);
-/* The callers of the function with this frame, as addresses in the session. -> how many */
+/*
+ * The callers of the function with this frame, as addresses in the session, the innermost first.
+ * The last one is LAYOUT_STACK_CUT if there are more, but not known. -> how many
+ */
 uint32_t stack_walk(struct agent_thread *t, const void *frame, uint64_t *out, uint32_t max);
 /*
  * The same for the stack tracer, and where each return address lies. slot: that of the function's
@@ -275,6 +278,16 @@ uint64_t dso_contents(uintptr_t addr);
 
 /* 1 + its number in the session's table. 0: it is not known, or the table has no room. */
 uint64_t dso_number(uintptr_t addr);
+
+/* What unwind.c reads of an object in memory. */
+struct dso_tables {
+	const uint8_t	*low, *high;	/* the segment that has .eh_frame_hdr */
+	const uint8_t	*header;	/* NULL: the object has none */
+	uintptr_t	code, code_end;	/* the first segment that can be executed; 0: none */
+};
+
+/* The tables of the object at addr. False: no object is there. In a hit. */
+bool dso_tables(uintptr_t addr, struct dso_tables *out);
 
 struct dso_place {
 	uintptr_t	code, code_end;	/* from the first to the last byte that can be executed */

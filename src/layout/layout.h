@@ -84,6 +84,8 @@ enum {
 
 /* R19: DSO number i begins at this address plus i << LAYOUT_DSO_SHIFT. */
 #define LAYOUT_DSO_BASE		0x500000000000ull
+/* The last address of a stack whose other callers are not known: stack_is_cut. */
+#define LAYOUT_STACK_CUT	0x4fffffffff00ull
 #define LAYOUT_DSO_SHIFT	32	/* bits of addresses that each DSO has */
 
 /*

@@ -66,6 +66,7 @@ _Atomic uint32_t agent_dso_age;
 struct found {
 	uintptr_t	start, end;
 	const char	*path;
+	const void	*eh_frame;	/* .eh_frame_hdr; NULL: none */
 };
 
 static int list_one(struct dl_phdr_info *info, size_t size, void *arg)
@@ -90,7 +91,7 @@ static bool find_listed(uintptr_t addr, struct found *out)
 	for (uint32_t i = 0; i < nr_listed; i++) {
 		if (addr - listed[i].start >= listed[i].end - listed[i].start)
 			continue;
-		*out = (struct found){ listed[i].start, listed[i].end, listed[i].path };
+		*out = (struct found){ listed[i].start, listed[i].end, listed[i].path, NULL };
 		return true;
 	}
 	return false;
@@ -106,7 +107,8 @@ static bool find(uintptr_t addr, struct found *out)
 		return false;
 	*out = (struct found){ (uintptr_t)o.dlfo_map_start & ~(uintptr_t)(PAGE - 1),
 		(uintptr_t)o.dlfo_map_end,
-			       o.dlfo_link_map ? o.dlfo_link_map->l_name : "" };
+			       o.dlfo_link_map ? o.dlfo_link_map->l_name : "",
+			       o.dlfo_eh_frame };
 	return true;
 }
 
@@ -375,6 +377,42 @@ static bool image_fill(const struct found *f, struct dso_image *out)
 	return out->segments != NULL;
 }
 
+/* The segment with .eh_frame_hdr, and all that can be executed. */
+static void tables_look(const struct found *f, struct dso_tables *out)
+{
+	const uintptr_t header = (uintptr_t)f->eh_frame;
+	unsigned int nr = 0;
+	const Elf64_Phdr *p = image_segments((const void *)f->start, PAGE, &nr);
+	const uintptr_t bias = bias_of(f, p, nr);
+
+	for (unsigned int i = 0; i < nr; i++) {
+		const uintptr_t at = bias + p[i].p_vaddr, end = at + p[i].p_filesz;
+
+		if (p[i].p_type != PT_LOAD || at < f->start || end > f->end || end < at)
+			continue;
+		if (p[i].p_flags & PF_X && (p[i].p_flags & PF_R) && !out->code) {
+			out->code = at;
+			out->code_end = end;
+		}
+		if ((p[i].p_flags & PF_R) && header - at < end - at) {
+			out->low = (const void *)at;
+			out->high = (const void *)end;
+			out->header = f->eh_frame;
+		}
+	}
+}
+
+bool dso_tables(uintptr_t addr, struct dso_tables *out)
+{
+	struct found f = { .eh_frame = NULL };
+
+	*out = (struct dso_tables){ .header = NULL };
+	if (!find(addr, &f))
+		return false;
+	tables_look(&f, out);
+	return true;
+}
+
 /* Its headers are at its load bias, as those of any library. */
 static bool image_is_coming(uintptr_t bias, const char *path, struct dso_image *out)
 {
@@ -440,7 +478,7 @@ static uint64_t dso_delta(const struct dso *d)
 
 bool dso_place(uintptr_t start, uintptr_t end, const char *path, struct dso_place *out)
 {
-	const struct found f = { start, end, path };
+	const struct found f = { start, end, path, NULL };
 	struct dso d;
 
 	look_up(&f, &d);

@@ -1,22 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stack.c - who called: return addresses by frame pointers, and which stack an address is on
+ * stack.c - who called: return addresses by .eh_frame or frame pointers, and which stack an address
+ * is on
  *
  * S1  Only memory that is certainly mapped is read: from the first frame upwards
  *     within the thread's own stack, or, on another one (an alternate stack, a
  *     coroutine), within the page of the first frame.
- * S2  A program need not have frame pointers. Each return address must be in the
- *     code of a DSO, and each frame above the one before. The first that is not
- *     ends the stack.
+ * S2  A program need not have frame pointers: a walk goes by the rows of .eh_frame
+ *     (unwind.c). It begins with the walk's own registers, because only they are
+ *     all known, and passes our own frames. Code without a row is left by the
+ *     frame pointer. If the first frame is not found, the walk goes by frame
+ *     pointers alone. Each return address must be in the code of a DSO, and each
+ *     frame above the one before. The first that is not ends the stack, and
+ *     LAYOUT_STACK_CUT says so.
  * S3  An alternate stack may be part of the thread's own, as an array of a function
  *     that has not returned. While handlers run there, and only then, its
  *     addresses count as another stack's (agent_alternate()).
  * S4  If a function's return is caught, its true return address is elsewhere (graph.h).
  */
 #include <string.h>
-#include "agent/graph/graph.h"
+#include "agent/graph/frame.h"
+#include "agent/probes/probes.h"
 #include "agent/state.h"
 #include "agent/syscall.h"
+#include "agent/thread/unwind.h"
 #include <sys/resource.h>
 
 enum {
@@ -25,6 +32,10 @@ enum {
 	/* The largest distance between the thread pointer and the end of the stack. */
 	TOP_MOST	= 65536,
 	PAGE		= 4096,
+	/* Functions of ours between a program's and the walk, at most. */
+	OWN_FRAMES	= 32,
+	/* What entry.S takes from the address behind a site of moved code. */
+	MOVED_LESS	= 4,
 };
 
 #define MAIN_STACK_MOST	(128ul << 20)
@@ -60,7 +71,8 @@ static void bounds_of_main(struct agent_thread *t, uintptr_t sp)
 
 	if (!agent_syscall(SYS_prlimit64, 0, RLIMIT_STACK, 0, &r) && r.rlim_cur < size)
 		size = r.rlim_cur;
-	if (agent.main_stack - sp >= size)
+	/* A handler's own stack may be the first one that is seen. */
+	if (agent.main_stack - sp >= size && !stack_alternate(sp))
 		return;
 	t->stack_low = agent.main_stack - size;
 	t->stack_high = agent.main_stack;
@@ -73,22 +85,17 @@ void stack_bounds(struct agent_thread *t)
 		bounds_of_main(t, (uintptr_t)__builtin_frame_address(0));
 }
 
-static bool on_own(const struct agent_thread *t, uintptr_t addr)
-{
-	return addr - t->stack_low < t->stack_high - t->stack_low;
-}
-
 /*
  * Whether a function with its frame at `frame` cannot be running when the stack pointer is `sp`
  * (A6).
  */
 static bool stack_left(const struct agent_thread *t, uintptr_t frame, uintptr_t sp)
 {
-	bool other = stack_alternate(sp), own = on_own(t, sp);
+	bool other = stack_alternate(sp), own = is_own(t, sp);
 
 	if (other != stack_alternate(frame))
 		return !other && own;	/* S3: a handler there was left; false: has begun */
-	if (own != on_own(t, frame))
+	if (own != is_own(t, frame))
 		/* True: a handler on an alternate stack has ended; false: one has begun. */
 		return own;
 	if (!own && (frame ^ sp) / PAGE)
@@ -106,34 +113,141 @@ uint32_t stack_levels(const struct agent_thread *t, const uintptr_t *frames, uin
 	return nr;
 }
 
+/* ---- A walk ---- */
+
 /* at NULL: nobody asks where they lie. */
-static uint32_t walk(struct agent_thread *t, const void *frame, uint64_t *out, uint32_t *at,
-		     uint32_t max)
+struct callers {
+	uint64_t	*out;
+	uint32_t	*at;
+	uint32_t	nr, max;
+	uint32_t	left_out;	/* frames of ours between those of the program */
+	uintptr_t	first;		/* the first address; a site's row has another one */
+	bool		is_in_ours;	/* the first one is ours */
+};
+
+/* The bounds of this library's code. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char etext[] __attribute__((visibility("hidden")));
+
+static bool code_is_ours(uintptr_t ip)
+{
+	return ip - (uintptr_t)__ehdr_start < (uintptr_t)(etext - __ehdr_start);
+}
+
+/*
+ * The registers of the caller of this function's caller. It must be called at once: what has been
+ * called since must not have changed them.
+ */
+static inline __attribute__((always_inline)) void registers_now(struct unwind_registers *r)
+{
+	__asm__ volatile("leaq 0(%%rip), %0\n\tmovq %%rsp, %1\n\tmovq %%rbp, %2\n\tmovq %%rbx, %3"
+			 : "=&r"(r->ip), "=m"(r->sp), "=m"(r->bp), "=m"(r->bx));
+}
+
+/*
+ * Below the first frame are frames of ours, and of what our headers made in the program. The first
+ * return address that is the frame's leads to the program. A probe has none: its place has all
+ * registers.
+ */
+static bool walk_begin(struct unwind_walk *w, const uintptr_t *frame)
+{
+	for (unsigned int i = 0; i < OWN_FRAMES; i++) {
+		if (w->r.ip - (uintptr_t)probe_entry < (uintptr_t)probe_entry_end -
+							       (uintptr_t)probe_entry) {
+			const uint64_t *regs = ((const struct probe_registers *)w->r.bx)->r;
+
+			w->r = (struct unwind_registers){ frame[1], regs[FETCH_RSP],
+							  regs[FETCH_RBP], regs[FETCH_RBX] };
+			w->exact = true;
+			w->slot = w->r.sp;
+			return true;
+		}
+		if (unwind_step(w) != UNWIND_STEPPED)
+			return false;
+		if (*(const uintptr_t *)w->slot == frame[1] || w->r.ip + MOVED_LESS == frame[1])
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The functions that we begin threads and handlers with are left out, because the program has not
+ * called them. A program that the agent is linked into keeps them. False: the address is in no
+ * code.
+ */
+static bool caller_add(struct callers *c, const struct unwind_walk *w)
+{
+	if (c->nr && code_is_ours(w->r.ip) && c->left_out < OWN_FRAMES && !c->is_in_ours) {
+		c->left_out++;
+		return true;
+	}
+	if (!dso_code(w->thread, (c->nr ? w->r.ip : c->first) - 1, &c->out[c->nr]))
+		return false;
+	if (c->at)
+		c->at[c->nr] = (uint32_t)(w->thread->stack_high - w->slot);
+	c->is_in_ours |= !c->nr && code_is_ours(c->first);
+	c->out[c->nr++]++;
+	return true;
+}
+
+/* By .eh_frame. False: the first frame was not found. */
+static bool walk_rows(struct unwind_walk *w, const uintptr_t *frame, struct callers *c)
+{
+	enum unwind_step step = UNWIND_STEPPED;
+
+	unwind_bounds(w);
+	if (!walk_begin(w, frame))
+		return false;
+	c->first = is_label(frame[1]) ? w->r.ip : frame[1];
+	do {
+		if (!caller_add(c, w))
+			step = UNWIND_CUT;
+		else if (c->nr < c->max)
+			step = unwind_step(w);
+	} while (step == UNWIND_STEPPED && c->nr < c->max);
+	if (step == UNWIND_CUT && c->nr < c->max && !c->at)
+		c->out[c->nr++] = LAYOUT_STACK_CUT;
+	return true;
+}
+
+/* By frame pointers. */
+static void walk_frames(struct agent_thread *t, const void *frame, struct callers *c)
 {
 	uintptr_t fp = (uintptr_t)frame,
-		  end = on_own(t, fp) ? t->stack_high : (fp | (PAGE - 1)) + 1;
-	uint32_t nr = 0;
+		  end = is_own(t, fp) ? t->stack_high : (fp | (PAGE - 1)) + 1;
 
-	while (nr < max && !(fp % 8) && fp < end && end - fp >= 16) {
+	while (c->nr < c->max && !(fp % 8) && fp < end && end - fp >= 16) {
 		const uintptr_t *word = (const uintptr_t *)fp;
 		/* The first one may be a copy (hooks.h). */
-		uintptr_t ret = nr ? word[1] : graph_caller(t, word[1], fp);
+		uintptr_t ret = c->nr ? word[1] : graph_caller(t, word[1], fp);
 
-		if (!dso_code(t, (ret == word[1] ? graph_looked_up(&word[1]) : ret) - 1, &out[nr]))
+		if (!dso_code(t, (ret == word[1] ? graph_looked_up(&word[1]) : ret) - 1,
+			      &c->out[c->nr]))
 			break;
-		if (at)
-			at[nr] = (uint32_t)(t->stack_high - (uintptr_t)&word[1]);
-		out[nr++]++;
+		if (c->at)
+			c->at[c->nr] = (uint32_t)(t->stack_high - (uintptr_t)&word[1]);
+		c->out[c->nr++]++;
 		if (word[0] <= fp)
 			break;
 		fp = word[0];
 	}
-	return nr;
+}
+
+/* noinline: registers_now() has what this function's own rows say. */
+static __attribute__((noinline)) uint32_t walk(struct agent_thread *t, const void *frame,
+					       struct callers c)
+{
+	struct unwind_walk w = { .thread = t, .exact = true, .has_bx = true };
+
+	registers_now(&w.r);
+	if (!walk_rows(&w, frame, &c))
+		walk_frames(t, frame, &c);
+	return c.nr;
 }
 
 uint32_t stack_walk(struct agent_thread *t, const void *frame, uint64_t *out, uint32_t max)
 {
-	return walk(t, frame, out, NULL, max);
+	return walk(t, frame, (struct callers){ .out = out, .max = max });
 }
 
 /*
@@ -147,9 +261,10 @@ void stack_depths(struct agent_thread *t, const void *frame, uintptr_t slot,
 	const uintptr_t own = t->stack_high - slot;
 
 	out->nr = 0;
-	if (!on_own(t, slot) || stack_alternate(slot) || own > UINT32_MAX / 2)
+	if (!is_own(t, slot) || stack_alternate(slot) || own > UINT32_MAX / 2)
 		return;
-	out->nr = walk(t, frame, out->ip, out->at, STACK_DEEPEST);
+	out->nr = walk(t, frame, (struct callers){ .out = out->ip, .at = out->at,
+						   .max = STACK_DEEPEST });
 	for (uint32_t i = 0; i < out->nr && out->at[i] > own; i++)
 		out->at[i] = (uint32_t)own;
 	if (out->nr)
@@ -165,7 +280,7 @@ bool stack_may_be_deepest(const struct agent_thread *t, const struct plan *plan,
 		return true;
 	d = plane_given(&agent.plane, plan->deepest);
 	/* Relaxed: hit_deepest() looks again. */
-	return on_own(t, sp) && !stack_alternate(sp) &&
+	return is_own(t, sp) && !stack_alternate(sp) &&
 	       t->stack_high - sp > stack_word_bytes(atomic_load_explicit(&d->word,
 									  memory_order_relaxed));
 }

@@ -122,6 +122,9 @@ probe_entry:
 	.cfi_def_cfa_register %rbx
 	extended_call probe_hit_slow
 	jmp	2b
+	.globl	probe_entry_end
+	.hidden	probe_entry_end
+probe_entry_end:
 	.cfi_endproc
 	.size	probe_entry, . - probe_entry
 

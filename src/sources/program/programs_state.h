@@ -47,6 +47,7 @@ struct programs {
 
 	/* symbols.c: the DSO's symbols are loaded */
 	bool		dso_read[LAYOUT_MAX_DSOS];
+	bool		cut_is_named;	/* LAYOUT_STACK_CUT has its name */
 
 	struct program_sites *sites;	/* sites.h */
 	struct program_probes *probes;	/* probes.h */

@@ -88,12 +88,24 @@ static void dso_load(struct programs *p, uint32_t nr)
 	elf_symbols_free(&symbols);
 }
 
+/* The name of the address that ends a stack whose other callers are not known. */
+static void cut_name(struct programs *p)
+{
+	if (p->cut_is_named)
+		return;
+	p->cut_is_named = !symbols_add(p->model->symbols, LAYOUT_STACK_CUT, 't', "stack_is_cut",
+				       NULL);
+	symbols_add_gap(p->model->symbols, LAYOUT_STACK_CUT + 1, NULL, 0, 1);
+}
+
 void program_symbols_load(struct programs *p, uint64_t addr)
 {
 	uint64_t nr = (addr - LAYOUT_DSO_BASE) >> LAYOUT_DSO_SHIFT;
 
 	if (addr && addr >= LAYOUT_DSO_BASE && nr < LAYOUT_MAX_DSOS)
 		dso_load(p, (uint32_t)nr);
+	if (!addr || addr == LAYOUT_STACK_CUT)
+		cut_name(p);
 	for (uint32_t i = 0; !addr && i < LAYOUT_MAX_DSOS; i++)
 		dso_load(p, i);
 }

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stacks_program.c - allocates memory below functions of many kinds, without frame pointers
+ *
+ * Its argument says which kind. Each allocation whose stack is looked at has WANTED bytes or more.
+ */
+#include <alloca.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "apart.h"
+
+enum { WANTED = 40000, ALIGNMENT = 64, STACK = 65536 };
+
+volatile int stacks_sink;
+static void *volatile kept;
+
+APART int leaf(int n)
+{
+	kept = malloc((size_t)(WANTED + n));
+	free(kept);
+	stacks_sink++;
+	return n + 1;
+}
+
+APART int with_array(int n)
+{
+	volatile char big[3000];
+
+	big[n % 3000] = 1;
+	n = leaf(n) + big[n % 3000];
+	stacks_sink += n;
+	return n;
+}
+
+/* The compiler aligns the stack; the CFA is in memory. */
+APART int aligned(int n)
+{
+	_Alignas(ALIGNMENT) volatile char b[128];
+
+	b[n % 128] = 2;
+	n = with_array(n) + b[n % 128];
+	stacks_sink += n;
+	return n;
+}
+
+APART int by_alloca(int n)
+{
+	volatile char *b = alloca((size_t)n + 10);
+
+	b[3] = 1;
+	n = aligned(n) + b[3];
+	stacks_sink += n;
+	return n;
+}
+
+static APART void plain(void)
+{
+	by_alloca(1);
+	stacks_sink++;
+}
+
+/* ---- Through libc ---- */
+
+static int compare(const void *a, const void *b)
+{
+	by_alloca(2);
+	stacks_sink++;
+	return *(const int *)a - *(const int *)b;
+}
+
+static APART void sorted(void)
+{
+	int v[] = { 3, 2 };
+
+	qsort(v, 2, sizeof(*v), compare);
+	stacks_sink += v[0];
+}
+
+/* ---- Signals ---- */
+
+static void on_signal(int sig)
+{
+	by_alloca(sig);
+	stacks_sink++;
+}
+
+static APART void raised(void)
+{
+	signal(SIGUSR1, on_signal);
+	raise(SIGUSR1);
+	stacks_sink++;
+}
+
+static sigjmp_buf again;
+
+static void on_fault(int sig)
+{
+	by_alloca(sig);
+	siglongjmp(again, 1);
+}
+
+/* A leaf without a frame: the signal comes where nothing was called. */
+APART int faulting(volatile int *nowhere)
+{
+	return *nowhere + stacks_sink;
+}
+
+static APART void faulted(void)
+{
+	static char memory[STACK];
+	const stack_t alternate = { .ss_sp = memory, .ss_size = STACK };
+	struct sigaction act = { .sa_handler = on_fault, .sa_flags = SA_ONSTACK };
+	int *nowhere = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	sigaltstack(&alternate, NULL);
+	sigaction(SIGSEGV, &act, NULL);
+	if (!sigsetjmp(again, 1))
+		stacks_sink += faulting(nowhere);
+}
+
+/* ---- Threads and coroutines ---- */
+
+static void *thread(void *arg)
+{
+	by_alloca(3);
+	stacks_sink++;
+	return arg;
+}
+
+static APART void threaded(void)
+{
+	pthread_t t;
+
+	pthread_create(&t, NULL, thread, NULL);
+	pthread_join(t, NULL);
+}
+
+static ucontext_t here, there;
+
+static void coroutine(void)
+{
+	leaf(4);
+	stacks_sink++;
+}
+
+/* The stack is a page: all of it is read. */
+static APART void contexts(void)
+{
+	static _Alignas(4096) char memory[STACK];
+
+	getcontext(&there);
+	there.uc_stack.ss_sp = memory;
+	there.uc_stack.ss_size = STACK;
+	there.uc_link = &here;
+	makecontext(&there, coroutine, 0);
+	swapcontext(&here, &there);
+	stacks_sink++;
+}
+
+/* ---- Depth ---- */
+
+APART int recursive(int n)
+{
+	n = n ? recursive(n - 1) + 1 : leaf(5);
+	stacks_sink += n;
+	return n;
+}
+
+/* ---- Assembly ---- */
+
+/*
+ * No rows: one with a frame pointer, one that has another value there. A tail: it is jumped to.
+ */
+__asm__(".text\n"
+	".type with_pointer, @function\n"
+	"with_pointer: push %rbp\n mov %rsp, %rbp\n call tail_of_assembly\n pop %rbp\n ret\n"
+	".size with_pointer, . - with_pointer\n"
+	".type without_pointer, @function\n"
+	"without_pointer: push %rbp\n mov $1, %ebp\n call tail_of_assembly\n pop %rbp\n ret\n"
+	".size without_pointer, . - without_pointer\n");
+void with_pointer(void);
+void without_pointer(void);
+
+void tail_of_assembly(void);
+APART void tail_of_assembly(void)
+{
+	leaf(6);
+	stacks_sink++;
+}
+
+static APART void pointed(void)
+{
+	with_pointer();
+	stacks_sink++;
+}
+
+static APART void unpointed(void)
+{
+	without_pointer();
+	stacks_sink++;
+}
+
+/* ---- Objects that come and go ---- */
+
+static void called_back(void)
+{
+	leaf(7);
+	stacks_sink++;
+}
+
+static void object_use(const char *path)
+{
+	void *object = dlopen(path, RTLD_NOW);
+	void (*enter)(void (*back)(void)) = object ? (void (*)(void (*)(void)))dlsym(object,
+									      "part_enter") : NULL;
+
+	if (!enter) {
+		fprintf(stderr, "%s\n", dlerror());
+		exit(1);
+	}
+	enter(called_back);
+	dlclose(object);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void	(*run)(void);
+	} kinds[] = {
+		{ "plain", plain }, { "sorted", sorted }, { "raised", raised },
+		{ "faulted", faulted }, { "threaded", threaded }, { "contexts", contexts },
+		{ "pointed", pointed }, { "unpointed", unpointed },
+	};
+	const char *kind = argc > 1 ? argv[1] : "";
+
+	for (unsigned int i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (!strcmp(kind, kinds[i].name))
+			kinds[i].run();
+	if (!strcmp(kind, "deep"))
+		recursive(100);
+	if (!strcmp(kind, "storm"))
+		for (int i = 0; i < 1000; i++)
+			plain();
+	for (int i = 2; i < argc; i++)
+		object_use(argv[i]);
+	stacks_sink++;
+	return 0;
+}
