@@ -75,7 +75,7 @@ void live_stack_fill(struct live *l, const struct live_cpu *c, struct hit *h)
  * The kernel may write a record's stack only after the record was read, because a virtual CPU may
  * pause between the two. The thread then reads again.
  */
-void live_stack_await(const struct live *l, struct live_cpu *c)
+static void await_stack(const struct live *l, struct live_cpu *c)
 {
 	const struct timespec pause = { 0, STACK_PAUSE_NS };
 	struct subbuf_record r;
@@ -107,7 +107,7 @@ static void pass_record(struct live *l, struct live_cpu *c)
 	if (r->time > l->passed)
 		l->passed = r->time;
 	if (is_of_calls(l, c)) {
-		live_stack_await(l, c);
+		await_stack(l, c);
 		live_calls_pass(l, c);
 		return;
 	}
@@ -118,7 +118,7 @@ static void pass_record(struct live *l, struct live_cpu *c)
 		}
 		return;
 	}
-	live_stack_await(l, c);
+	await_stack(l, c);
 	h.record = r->data;
 	if (tells)
 		live_names_follow(l, r, true);

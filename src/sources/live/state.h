@@ -344,11 +344,7 @@ void live_merge_end(struct live *l);
 
 /* ---- run.c ---- */
 
-/*
- * The stack of a cursor's record: waits until the kernel has written it; then sets it in the hit.
- * Under live->lock. The first one may move the record.
- */
-void live_stack_await(const struct live *l, struct live_cpu *c);
+/* Sets the stack of a cursor's record in the hit, if the kernel records stacks. */
 void live_stack_fill(struct live *l, const struct live_cpu *c, struct hit *h);
 /* Takes in what the kernel has recorded until now. Under live->lock. */
 void live_round(struct live *l);
