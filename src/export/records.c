@@ -38,6 +38,7 @@ static enum export_kind export_kind_of(const struct event *e)
 		const char	*name;
 		enum export_kind kind;
 	} internal[] = {
+		{ GRAPH_RETADDR_ENTRY, EXPORT_GRAPH_ENTRY },
 		{ "funcgraph_entry", EXPORT_GRAPH_ENTRY }, { "funcgraph_exit", EXPORT_GRAPH_EXIT },
 		{ "function", EXPORT_FUNCTION }, { "kernel_stack", EXPORT_STACK },
 		{ "user_stack", EXPORT_STACK }, { "print", EXPORT_PRINT },

@@ -648,6 +648,8 @@ enum graph_flags {
 	GRAPH_ARGS	= 1 << 4,
 	/* The profile has details: each function's time without those that it calls */
 	GRAPH_DETAILS	= 1 << 5,
+	/* funcgraph-retaddr: the record also has the address that the call returns to */
+	GRAPH_RETADDR	= 1 << 6,
 };
 
 /* How a probe stands in its file's code. The server makes it from the file alone. */

@@ -386,6 +386,9 @@ static inline void model_barrier(const struct model *m)
 		m->kernel->barrier(m->kernel->arg);
 }
 
+/* The entry of a function whose record has the address that it returns to, since Linux 6.13 */
+#define GRAPH_RETADDR_ENTRY "fgraph_retaddr_entry"
+
 int model_create(struct session *s, struct model **out);
 void model_destroy(struct model *m);
 

@@ -10,6 +10,7 @@
 #include "model/dynamic/eprobe.h"
 #include "model/dynamic/events.h"
 #include "model/dynamic/place.h"
+#include "model/parameters.h"
 #include "show/state.h"
 
 /* All print fmts of a kernel together take less. */
@@ -440,14 +441,18 @@ static void graph_fields(struct show_event *e)
 {
 	if (!find_offset(e, GRAPH_AT_FUNC, "func") || !find_offset(e, GRAPH_AT_DEPTH, "depth"))
 		return;
-	if (!strcmp(e->event->name, "funcgraph_entry"))
+	if (strcmp(e->event->name, "funcgraph_exit") != 0)
 		e->kind = SHOW_GRAPH_ENTRY;
 	else if (find_offset(e, GRAPH_AT_CALLTIME, "calltime") &&
 		 find_offset(e, GRAPH_AT_RETTIME, "rettime"))
 		e->kind = SHOW_GRAPH_EXIT;
-	/* Some kernels lack these three fields; then they read as 0. */
+	/* Some kernels lack these fields; then they read as 0. */
 	if (!find_offset(e, GRAPH_AT_ARGS, "args"))
 		e->at[GRAPH_AT_ARGS] = UINT16_MAX;
+	if (!find_offset(e, GRAPH_AT_RETADDR, "retaddr"))
+		e->at[GRAPH_AT_RETADDR] = e->event->model->of_programs ?
+					  e->at[GRAPH_AT_ARGS] + 8 * PARAMETER_REGISTERS :
+					  UINT16_MAX;
 	if (!find_offset(e, GRAPH_AT_OVERRUN, "overrun"))
 		e->at[GRAPH_AT_OVERRUN] = UINT16_MAX;
 	if (!find_offset(e, GRAPH_AT_RETVAL, "retval"))
@@ -457,7 +462,8 @@ static void graph_fields(struct show_event *e)
 /* Entry and exit of functions print by their print fmt unless the tracer draws the graph. */
 static bool graph_functions(struct show_event *e)
 {
-	if (strncmp(e->event->name, "funcgraph_", 10))
+	if (strncmp(e->event->name, "funcgraph_", 10) &&
+	    strcmp(e->event->name, GRAPH_RETADDR_ENTRY) != 0)
 		return false;
 	graph_fields(e);
 	e->no_memory = print_format_create(e->event, &e->format) == -ENOMEM;

@@ -36,6 +36,7 @@ enum graph_field {
 	GRAPH_AT_OVERRUN,
 	GRAPH_AT_RETVAL,
 	GRAPH_AT_ARGS,
+	GRAPH_AT_RETADDR,	/* of a program behind the arguments */
 	GRAPH_FIELDS
 };
 

@@ -46,7 +46,8 @@ struct graph {
 struct graph_call {
 	uint64_t	func;
 	int		depth;
-	bool		has_args;
+	bool		has_args, has_retaddr;
+	uint64_t	retaddr;
 	uint64_t	args[PARAMETER_REGISTERS];
 };
 
@@ -305,6 +306,8 @@ static struct graph_call call_of(const struct show_event *e, const struct show_r
 		.func = record_load(r, e->at[GRAPH_AT_FUNC], 8),
 		.depth = depth_of(e, r),
 		.has_args = e->at[GRAPH_AT_ARGS] + sizeof(c.args) <= r->at.size,
+		.has_retaddr = e->at[GRAPH_AT_RETADDR] + sizeof(c.retaddr) <= r->at.size,
+		.retaddr = record_load(r, e->at[GRAPH_AT_RETADDR], 8),
 	};
 
 	for (unsigned int i = 0; i < PARAMETER_REGISTERS; i++)
@@ -343,6 +346,17 @@ static void return_value(struct show *s, unsigned int style, uint64_t value)
 		text_printf(&s->text, " = 0x%llx */\n", (unsigned long long)value);
 }
 
+/* Beside a return address. */
+static void return_value_since_6_13(struct show *s, unsigned int style, uint64_t value)
+{
+	int64_t err = style & GRAPH_RETVAL_HEX ? 0 : error_of(value);
+
+	if (err)
+		text_printf(&s->text, " ret=%lld", (long long)err);
+	else
+		text_printf(&s->text, " ret=0x%llx", (unsigned long long)value);
+}
+
 static void argument(struct show *s, const struct parameter *p, const uint64_t *args)
 {
 	const unsigned int bits = p->size < 8 ? p->size * 8u : 64;
@@ -377,6 +391,20 @@ static void arguments(struct show *s, unsigned int style, const struct graph_cal
 	if (p && p->more)
 		text_puts(&s->text, p->nr ? ", ..." : "...");
 	text_putc(&s->text, ')');
+}
+
+/* As Linux 6.13 prints it. */
+static bool returns_to(struct show *s, unsigned int style, const struct graph_call *c)
+{
+	if (!(style & GRAPH_RETURNS_TO) || !c->has_retaddr)
+		return false;
+	text_puts(&s->text, " /* <-");
+	if (!print_symbol(&s->env, c->retaddr, PRINT_SYMBOL_OFFSET | PRINT_SYMBOL_MODULE,
+			  &s->text)) {
+		text_put(&s->text, "0x", 2);
+		text_hex(&s->text, c->retaddr, 1);
+	}
+	return true;
 }
 
 /* If the next record of the CPU is the entry's own return, takes it from the reader. */
@@ -415,11 +443,16 @@ static void leaf_line(struct show *s, unsigned int style, const struct show_reco
 	indent(s, call->depth);
 	func_name(s, ret->func);
 	arguments(s, style, call);
-	if (style & GRAPH_RETVAL) {
-		text_puts(&s->text, "; /*");
+	text_putc(&s->text, ';');
+	if (returns_to(s, style, call)) {
+		if (style & GRAPH_RETVAL)
+			return_value_since_6_13(s, style, ret->retval);
+		text_puts(&s->text, " */\n");
+	} else if (style & GRAPH_RETVAL) {
+		text_puts(&s->text, " /*");
 		return_value(s, style, ret->retval);
 	} else {
-		text_puts(&s->text, ";\n");
+		text_putc(&s->text, '\n');
 	}
 	irq_arrow(s, style, r, ret->func, "<==========");
 }
@@ -436,7 +469,8 @@ static void open_line(struct show *s, unsigned int style, const struct show_reco
 	indent(s, call->depth);
 	func_name(s, call->func);
 	arguments(s, style, call);
-	text_puts(&s->text, " {\n");
+	text_puts(&s->text, " {");
+	text_puts(&s->text, returns_to(s, style, call) ? " */\n" : "\n");
 }
 
 static void entry_line(struct show *s, unsigned int style, const struct show_event *e,
@@ -596,6 +630,7 @@ unsigned int graph_style(const struct show *s)
 		{ OPTION_FUNCGRAPH_RETVAL, GRAPH_RETVAL },
 		{ OPTION_FUNCGRAPH_RETVAL_HEX, GRAPH_RETVAL_HEX },
 		{ OPTION_FUNCGRAPH_ARGS, GRAPH_ARGUMENTS },
+		{ OPTION_FUNCGRAPH_RETADDR, GRAPH_RETURNS_TO },
 	};
 	unsigned int style = 0;
 
@@ -630,7 +665,8 @@ const struct tracer tracer_function_graph = {
 		 BIT(OPTION_FUNCGRAPH_DURATION) | BIT(OPTION_FUNCGRAPH_ABSTIME) |
 		 BIT(OPTION_FUNCGRAPH_IRQS) | BIT(OPTION_FUNCGRAPH_TAIL) |
 		 BIT(OPTION_FUNCGRAPH_RETVAL) | BIT(OPTION_FUNCGRAPH_RETVAL_HEX) |
-		 BIT(OPTION_FUNCGRAPH_ARGS) | BIT(OPTION_SLEEP_TIME) | BIT(OPTION_GRAPH_TIME),
+		 BIT(OPTION_FUNCGRAPH_RETADDR) | BIT(OPTION_FUNCGRAPH_ARGS) |
+		 BIT(OPTION_SLEEP_TIME) | BIT(OPTION_GRAPH_TIME),
 	.allow_instances = true,
 	.init = init,
 	.reset = functions_disable,

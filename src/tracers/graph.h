@@ -29,6 +29,7 @@ enum graph_style {
 	GRAPH_RETVAL = 1 << 9,
 	GRAPH_RETVAL_HEX = 1 << 10,
 	GRAPH_ARGUMENTS = 1 << 11,
+	GRAPH_RETURNS_TO = 1 << 12,
 };
 
 /* The style by the options of function_graph, of enum graph_style. */

@@ -120,12 +120,16 @@ struct graph_entry_record {
 	uint32_t	depth;
 };
 
-/* The same with the registers of arguments, if they are wanted (GRAPH_ARGS). */
+/*
+ * The same with the registers of arguments, if they are wanted (GRAPH_ARGS), or behind them the
+ * address that the call returns to (GRAPH_RETADDR).
+ */
 struct graph_args_record {
 	struct record_common common;
 	uint64_t	func;
 	uint64_t	depth;
 	uint64_t	args[6];
+	uint64_t	retaddr;
 };
 
 struct graph_exit_record {
@@ -254,21 +258,27 @@ static __attribute__((noinline)) uint64_t args_emit(struct agent_thread *t,
 		return 0;
 	for (unsigned int i = 0; i < sizeof(places); i++)
 		r.args[i] = saved[places[i] / 8];
-	return emit_hit(t, &(struct hit){ .entry = entry, .record = &r, .size = sizeof(r),
-					  .ask = c->thresh }, time, NULL, EMIT_NEXT_LONG);
+	return emit_hit(t, &(struct hit){ .entry = entry, .record = &r,
+			.size = c->flags & GRAPH_RETADDR ? sizeof(r) : sizeof(r) - 8,
+			.ask = c->thresh }, time, NULL, EMIT_NEXT_LONG);
 }
 
 /* -> the instances that want the function's return */
 static uint64_t entry_emit(struct agent_thread *t, const struct graph_config *c, uint32_t word,
-			   uint64_t func, uint64_t state, const uint64_t *saved, uint64_t *time)
+			   uint64_t func, uint64_t state, const uint64_t *saved, uint64_t *time,
+			   const uintptr_t *slot)
 {
 	struct graph_entry_record r = { .func = func, .depth = (uint32_t)state };
 	uint32_t entry = (word & SITE_GROUP) + GROUP_GRAPH;
 	uint64_t mask;
 
-	if (__builtin_expect(c->flags & GRAPH_ARGS, 0))
-		return args_emit(t, c, entry, (struct graph_args_record){ .func = func,
-				 .depth = (uint32_t)state }, saved, time);
+	if (__builtin_expect(c->flags & (GRAPH_ARGS | GRAPH_RETADDR), 0)) {
+		struct graph_args_record args = { .func = func, .depth = (uint32_t)state };
+
+		if (c->flags & GRAPH_RETADDR)
+			args.retaddr = agent_address(t, (const void *)graph_true(slot));
+		return args_emit(t, c, entry, args, saved, time);
+	}
 	mask = c->thresh ? 0 : emit_try(t, entry, &r, ENTRY_SIZE, time, EMIT_ALL);
 	if (mask)
 		return mask;
@@ -437,7 +447,7 @@ static uint32_t hook(struct agent_thread *t, struct graph_piece *piece, uintptr_
 	}
 	if (!is_left_out(c, state))
 		mask = entry_emit(t, c, word, func, state,
-				  late ? late : (const uint64_t *)(slot - S), &time);
+				  late ? late : (const uint64_t *)(slot - S), &time, at);
 	/* The outermost function in set_graph_notrace is hooked, so that those below it know. */
 	if (!mask && !profiled && !(state & FRAME_NOTRACE))
 		return unhooked(t, piece, slot);

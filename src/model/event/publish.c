@@ -59,6 +59,7 @@ static bool is_recorded_call(const struct event *e)
 
 	return e->internal && ft && ft->chosen &&
 	       (is_event(e, "ftrace", "function") || is_event(e, "ftrace", "funcgraph_entry") ||
+		is_event(e, "ftrace", GRAPH_RETADDR_ENTRY) ||
 		is_event(e, "ftrace", "funcgraph_exit"));
 }
 

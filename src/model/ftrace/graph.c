@@ -39,6 +39,8 @@ static struct graph_config wanted(const struct ftrace *ft)
 		c.flags |= GRAPH_SELF_TIME;
 	if (options_test(options, OPTION_FUNCGRAPH_ARGS))
 		c.flags |= GRAPH_ARGS;
+	if (options_test(options, OPTION_FUNCGRAPH_RETADDR))
+		c.flags |= GRAPH_RETADDR;
 	return c;
 }
 

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "model/ftrace/groups.h"
 #include "model/model.h"
@@ -22,7 +23,8 @@ const char *const option_names[OPTION_COUNT] = {
 	"func_stack_trace", "func-no-repeats",
 	"funcgraph-overrun", "funcgraph-cpu", "funcgraph-overhead", "funcgraph-proc",
 	"funcgraph-duration", "funcgraph-abstime", "funcgraph-irqs", "funcgraph-tail",
-	"funcgraph-retval", "funcgraph-retval-hex", "funcgraph-args", "sleep-time", "graph-time",
+	"funcgraph-retval", "funcgraph-retval-hex", "funcgraph-retaddr", "funcgraph-args",
+	"sleep-time", "graph-time",
 };
 
 #define BIT(o) (1ull << (o))
@@ -81,15 +83,41 @@ uint64_t options_of_nop(void)
 	return BIT(OPTION_TEST_NOP_ACCEPT) | BIT(OPTION_TEST_NOP_REFUSE);
 }
 
-/* Linux 6.12 does not have it, and nothing says what a kernel's functions have as arguments. */
-static bool is_of_programs(enum trace_option o)
+/* Programs have all options. A recording has those of its kernel, if it says which one it was. */
+static bool kernel_is_at_least(const struct model *m, unsigned int major, unsigned int minor)
 {
-	return o == OPTION_FUNCGRAPH_ARGS;
+	unsigned int ours = 0, ours_minor = 0;
+	const char *release = m->release;
+	struct utsname here;
+
+	if (!m->imported || m->of_programs)
+		return true;
+	if (!release && m->has_kernel && !uname(&here))
+		release = here.release;
+	if (!release || sscanf(release, "%u.%u", &ours, &ours_minor) != 2)
+		return false;
+	return ours > major || (ours == major && ours_minor >= minor);
+}
+
+/*
+ * Linux 6.12 has none of these. Nothing says what a kernel's functions have as arguments; a
+ * recording may have the addresses that calls return to.
+ */
+static bool options_exist_for(const struct model *m, enum trace_option o)
+{
+	if (o == OPTION_COPY_TRACE_MARKER)
+		return kernel_is_at_least(m, 6, 16);
+	if (o == OPTION_BITMASK_LIST)
+		return kernel_is_at_least(m, 7, 0);
+	if (o == OPTION_FUNCGRAPH_RETADDR)
+		return m->of_programs || model_find_event((struct model *)m, "ftrace",
+							  GRAPH_RETADDR_ENTRY);
+	return o != OPTION_FUNCGRAPH_ARGS || m->of_programs;
 }
 
 /* Newer than Linux 6.12. funcgraph-args was listed from its first day on. */
 static const uint64_t newer_options =
-	BIT(OPTION_COPY_TRACE_MARKER) | BIT(OPTION_BITMASK_LIST);
+	BIT(OPTION_COPY_TRACE_MARKER) | BIT(OPTION_BITMASK_LIST) | BIT(OPTION_FUNCGRAPH_RETADDR);
 
 static bool has_first_value(const struct instance *inst, enum trace_option o)
 {
@@ -106,13 +134,13 @@ bool option_is_listed(const struct instance *inst, enum trace_option o)
 bool option_in_directory(const struct instance *inst, enum trace_option o)
 {
 	return (!inst->name || !(top_only & BIT(o))) &&
-	       (!is_of_programs(o) || inst->model->of_programs);
+	       options_exist_for(inst->model, o);
 }
 
 bool option_applies(const struct instance *inst, enum trace_option o)
 {
 	return (o < OPTION_TRACER || (inst->tracer_options & BIT(o))) &&
-	       (!is_of_programs(o) || inst->model->of_programs);
+	       options_exist_for(inst->model, o);
 }
 
 static void tell_follow(struct model *m)

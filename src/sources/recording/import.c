@@ -180,7 +180,8 @@ static uint8_t kind_of(const struct source *src, const struct event *e)
 			return RECORD_PRINT;
 		if (!strcmp(e->name, "function"))
 			return RECORD_FUNCTION;
-		if (!strcmp(e->name, "funcgraph_entry"))
+		/* Both begin alike. */
+		if (!strcmp(e->name, "funcgraph_entry") || !strcmp(e->name, GRAPH_RETADDR_ENTRY))
 			return RECORD_GRAPH_ENTRY;
 		if (!strcmp(e->name, "funcgraph_exit"))
 			return RECORD_GRAPH_EXIT;

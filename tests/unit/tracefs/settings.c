@@ -147,6 +147,15 @@ static void options_of_newer_kernels_are_not_listed(void **state)
 	assert_non_null(strstr(text, "\nnocopy_trace_marker\nnopause"));
 	assert_non_null(strstr(text, "hash-ptr\nbitmask-list\n"));
 	free(text);
+	w->model->imported = true;
+	w->model->release = strdup("6.15.3-1");
+	assert_null(fixture_read(w, "options/copy_trace_marker"));
+	assert_int_equal(fixture_write(w, "trace_options", "bitmask-list"), -EINVAL);
+	strcpy(w->model->release, "6.16.0-1");
+	assert_file(w, "options/copy_trace_marker", "0\n");
+	assert_null(fixture_read(w, "options/bitmask-list"));
+	strcpy(w->model->release, "7.0-rc1");
+	assert_file(w, "options/bitmask-list", "1\n");
 	fixture_new_server(w);
 	assert_file(w, "options/copy_trace_marker", "0\n");
 	assert_file(w, "options/bitmask-list", "1\n");

@@ -25,6 +25,13 @@ static const char exit_format[] =
 	"\tfield:unsigned long long rettime;\toffset:40;\tsize:8;\tsigned:0;\n\nprint fmt: \"<-- "
 	"%ps\", (void *)REC->func\n";
 
+static const char retaddr_format[] =
+	"name: fgraph_retaddr_entry\nID: 20\n" COMMON
+	"\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
+	"\tfield:int depth;\toffset:16;\tsize:4;\tsigned:1;\n"
+	"\tfield:unsigned long retaddr;\toffset:20;\tsize:8;\tsigned:0;\n\nprint fmt: "
+	"\"--> %ps (%u) <- %ps\", (void *)REC->func, REC->depth, (void *)REC->retaddr\n";
+
 #define ALPHA KERNEL
 #define BETA (KERNEL + 0x100)
 
@@ -280,6 +287,52 @@ static void arguments_have_names_and_types(void **state)
 	free(alpha);
 }
 
+/* As Linux 6.13 records them. */
+static void enter_from(uint64_t func, int depth, uint64_t from)
+{
+	struct record r = { .type = 20, .pid = 42 };
+
+	put64(&r, 8, func);
+	put32(&r, 16, (uint32_t)depth);
+	put64(&r, 20, from);
+	fixture_write(script.f, &r, 20, 0, script.now += 1000);
+}
+
+static void calls_name_where_they_return_to(void **state)
+{
+	assert_false(option_in_directory(script.f->top, OPTION_FUNCGRAPH_RETADDR));
+	fixture_event(script.f, "ftrace", retaddr_format);
+	assert_true(option_in_directory(script.f->top, OPTION_FUNCGRAPH_RETADDR));
+	enter_from(ALPHA, 0, 0x10);
+	enter_from(BETA, 1, ALPHA + 0x10);
+	leave_with(0, BETA, 1, 100, (uint64_t)-2);
+	enter(0, BETA, 1);
+	leave_with(0, BETA, 1, 100, 5);
+	leave(0, ALPHA, 0, 200);
+	option(script.f, OPTION_FUNCGRAPH_DURATION, false);
+	expect(" 0) alpha() {\n 0)   beta();\n 0)   beta();\n 0) }\n");
+	option(script.f, OPTION_FUNCGRAPH_RETADDR, true);
+	expect(" 0) alpha() { /* <-0x10 */\n 0)   beta(); /* <-alpha+0x10/0x100 */\n"
+	       " 0)   beta();\n 0) }\n");
+	option(script.f, OPTION_FUNCGRAPH_RETVAL, true);
+	expect(" 0) alpha() { /* <-0x10 */\n 0)   beta(); /* <-alpha+0x10/0x100 ret=-2 */\n"
+	       " 0)   beta(); /* = 0x5 */\n 0) } /* alpha = 0x0 */\n");
+}
+
+static void a_program_s_record_has_it_behind_the_arguments(void **state)
+{
+	struct record r = { .type = 11, .pid = 42 };
+
+	script.f->model->of_programs = true;
+	put64(&r, 8, BETA);
+	put64(&r, 24 + 8 * PARAMETER_REGISTERS, ALPHA + 0x20);
+	fixture_write(script.f, &r, 24 + 8 * PARAMETER_REGISTERS, 0, script.now += 1000);
+	leave(0, BETA, 0, 100);
+	option(script.f, OPTION_FUNCGRAPH_DURATION, false);
+	option(script.f, OPTION_FUNCGRAPH_RETADDR, true);
+	expect(" 0) beta(); /* <-alpha+0x20/0x100 */\n");
+}
+
 static void tail_names_each_return_and_overrun_counts(void **state)
 {
 	enter(0, ALPHA, 0);
@@ -418,6 +471,8 @@ int main(void)
 		TEST(the_header_has_the_columns),
 		TEST(returned_values_are_errors_where_they_can_be),
 		TEST(arguments_have_names_and_types),
+		TEST(calls_name_where_they_return_to),
+		TEST(a_program_s_record_has_it_behind_the_arguments),
 		TEST(tail_names_each_return_and_overrun_counts),
 		TEST(interrupts_have_arrows),
 		TEST(without_irqs_what_interrupts_call_is_hidden),
