@@ -19,7 +19,6 @@
 #include "cli/replay_session.h"
 #include "export/summary.h"
 #include "host/message.h"
-#include "model/demangle/demangle.h"
 #include "model/model.h"
 #include "sources/recording/source.h"
 
@@ -101,33 +100,28 @@ static void print_systems(const struct export_summary *s)
 			others == 1 ? "" : "s");
 }
 
-/* As in the source; a long name is cut. */
-static void print_function_name(struct demangler *names, const char *symbol)
+/* A long name is cut. */
+static void print_function_name(const char *name)
 {
-	const char *readable = demangle(names, symbol);
 	char cut[NAME_MOST + 1];
 
-	snprintf(cut, sizeof(cut), "%s", readable ? readable : symbol);
+	snprintf(cut, sizeof(cut), "%s", name);
 	print_clean(cut);
-	if (strlen(readable ? readable : symbol) > NAME_MOST)
+	if (strlen(name) > NAME_MOST)
 		fputs("...", stderr);
 }
 
 static void print_functions(const struct export_summary *s)
 {
-	struct demangler *names;
-
 	if (!*s->functions[0].name || !s->self)
 		return;
-	names = demangler_create();
 	fprintf(stderr, "  functions, by the time they took themselves:");
 	for (unsigned int i = 0; i < SUMMARY_FUNCTIONS && *s->functions[i].name; i++) {
 		fprintf(stderr, "%s ", i ? "," : "");
-		print_function_name(names, s->functions[i].name);
+		print_function_name(s->functions[i].name);
 		fprintf(stderr, " %.0f %%", 100.0 * (double)s->functions[i].self / (double)s->self);
 	}
 	fputc('\n', stderr);
-	demangler_destroy(names);
 }
 
 static void print_waits(const struct export_summary *s)

@@ -24,6 +24,8 @@
 #include "model/model.h"
 #include "sources/recording/source.h"
 
+struct demangler;
+
 enum export_kind {
 	EXPORT_PLAIN,
 	EXPORT_GRAPH_ENTRY,		/* funcgraph_entry, funcgraph_exit */
@@ -88,6 +90,7 @@ struct export_run {
 	struct export_task **tasks;	/* a hash table; the room is a power of two */
 	uint32_t	nr_tasks, tasks_room;
 	struct export_name *names;	/* of addresses */
+	struct demangler *demangler;	/* NULL: no name was asked for so far */
 };
 
 struct export_form {
@@ -158,10 +161,14 @@ struct export_value export_stack(const struct export_record *r);
 
 /* The address of the function in which an address is; the address itself, if none is known. */
 uint64_t export_function(struct export_run *x, uint64_t address);
-/* The name of the function; "0x..." without one. Valid until the next call. */
+/*
+ * The name of the function, of C++ and Rust as in the source; "0x..." without one. Valid until the
+ * next call.
+ */
 const char *export_function_name(struct export_run *x, uint64_t address);
 /* The same with the offset in it: "main+0x12". */
 const char *export_address_name(struct export_run *x, uint64_t address);
+void export_names_free(struct export_run *x);
 
 /* ---- json.c ---- */
 

@@ -290,7 +290,7 @@ static void export_free(struct export_run *x)
 	}
 	free(x->tasks);
 	free(x->events);
-	free(x->names);
+	export_names_free(x);
 }
 
 int export_records_write(const struct export_records *what, FILE *out, struct export_sums *sums)

@@ -19,7 +19,7 @@ struct summary_event {
 };
 
 struct summary_function {
-	char		name[512];	/* the symbol */
+	char		name[512];	/* as in the source */
 	uint64_t	calls, self;	/* ns without the calls below it */
 };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "export/form.h"
+#include "model/demangle/demangle.h"
 #include "model/symbols.h"
 
 /* ---- fields ---- */
@@ -177,9 +178,22 @@ enum { NAMES = 4096, NAME_ROOM = 512 };
 struct export_name {
 	uint64_t	address;
 	const char	*name;		/* the model's; NULL: none, or nothing is known yet */
+	char		*readable;	/* as in the source; NULL: it is the same */
 	uint64_t	offset;
 	bool		asked;
 };
+
+/* Without memory it stays the symbol. */
+static void name_demangle(struct export_run *x, struct export_name *n)
+{
+	const char *readable;
+
+	if (!x->demangler)
+		x->demangler = demangler_create();
+	readable = n->name ? demangle(x->demangler, n->name) : NULL;
+	free(n->readable);
+	n->readable = readable ? strdup(readable) : NULL;
+}
 
 static const struct export_name *name_find(struct export_run *x, uint64_t address)
 {
@@ -196,7 +210,16 @@ static const struct export_name *name_find(struct export_run *x, uint64_t addres
 	n->address = address;
 	n->offset = 0;
 	n->name = symbols_find(x->what->model->symbols, address, &n->offset, NULL, NULL);
+	name_demangle(x, n);
 	return n;
+}
+
+void export_names_free(struct export_run *x)
+{
+	for (size_t i = 0; x->names && i < NAMES; i++)
+		free(x->names[i].readable);
+	free(x->names);
+	demangler_destroy(x->demangler);
 }
 
 static const char *name_text(struct export_run *x, uint64_t address, bool with_offset)
@@ -207,9 +230,10 @@ static const char *name_text(struct export_run *x, uint64_t address, bool with_o
 	if (!n || !n->name)
 		snprintf(text, sizeof(text), "0x%" PRIx64, address);
 	else if (!with_offset)
-		return n->name;
+		return n->readable ? n->readable : n->name;
 	else
-		snprintf(text, sizeof(text), "%s+0x%" PRIx64, n->name, n->offset);
+		snprintf(text, sizeof(text), "%s+0x%" PRIx64, n->readable ? n->readable : n->name,
+			 n->offset);
 	return text;
 }
 
