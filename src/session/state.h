@@ -201,6 +201,11 @@ unsigned int threads_finish(struct session *s, unsigned int index);
 
 /* attach/server.c */
 int attach_listen(struct session *s);
+/*
+ * Notes which connections have ended by now, but for that of a process (1 + index) that is being
+ * answered.
+ */
+void attach_see_ends(struct session *s, uint32_t but);
 /* Accepts connections again when the pause is over. */
 void attach_restore(struct session *s);
 /* What a process needs only if it lives longer than a few milliseconds (server.c). */

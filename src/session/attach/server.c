@@ -44,6 +44,7 @@ enum {
 	SPARE		= 24,
 	PAUSE_MS	= 50,	/* how long nothing is accepted after accept() failed */
 	SETTLE_MS	= 20,	/* S1, S2 */
+	AT_ONCE		= 64,	/* descriptors that are served before it looks again, at most */
 };
 
 #ifndef SO_PEERPIDFD
@@ -325,6 +326,28 @@ static void connection_ended(struct session *s, unsigned int index)
 	settle_later(s);
 }
 
+/* Whether the connection is closed at the other end and nothing that was sent waits in it. */
+static bool has_ended(const struct process *p, const struct epoll_event *ev)
+{
+	char byte;
+
+	return p->pid && p->conn == (int)(uint32_t)ev->data.u64 && ev->events & EPOLLHUP &&
+	       !recv(p->conn, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT);
+}
+
+void attach_see_ends(struct session *s, uint32_t but)
+{
+	struct epoll_event ev[AT_ONCE];
+	int n = s->poll_fd < 0 ? 0 : epoll_wait(s->poll_fd, ev, AT_ONCE, 0);
+
+	for (int i = 0; i < n; i++) {
+		const uint32_t process = (uint32_t)(ev[i].data.u64 >> 32);
+
+		if (process && process != but && has_ended(&s->processes[process - 1], &ev[i]))
+			connection_ended(s, process - 1);
+	}
+}
+
 /* ---- S1, S2 ---- */
 
 static void settle_left(struct session *s, unsigned int index)
@@ -443,17 +466,20 @@ static bool any_connects(const struct session *s)
 	return poll(&fd, 1, 0) > 0;
 }
 
-/* A new process waits for its first answer, and in many cases it has asked by now. */
+/*
+ * A new process waits for its first answer, and in many cases it has asked by now. Programs that
+ * start one after the other do not keep the server from all else.
+ */
 static void accept_all(struct session *s)
 {
-	int conn, index;
+	int conn, index, left = AT_ONCE;
 
 	do {
 		conn = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		index = conn < 0 ? -1 : accept_one(s, conn, false);
 		if (index >= 0)
 			connection_read(s, (unsigned int)index);
-	} while (conn >= 0 && any_connects(s));
+	} while (conn >= 0 && --left && any_connects(s));
 	if (conn >= 0)
 		return;
 	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
@@ -480,8 +506,8 @@ static void ready_serve(struct session *s, uint64_t ready)
 
 void attach_serve(struct session *s)
 {
-	struct epoll_event ev[64];
-	int n = epoll_wait(s->poll_fd, ev, 64, 0);
+	struct epoll_event ev[AT_ONCE];
+	int n = epoll_wait(s->poll_fd, ev, AT_ONCE, 0);
 
 	s->serving = true;
 	attach_restore(s);

@@ -141,9 +141,11 @@ unsigned int slots_give(struct session *s, uint32_t process, unsigned int nr, ui
 {
 	unsigned int given = 0;
 
-	/* Processes that have left may have some with memory. */
-	if (s->nr_perhaps_left && slots_free(s) < nr)
+	/* Processes that have left may have some with memory. Their ends may wait to be served. */
+	if (slots_free(s) < nr) {
+		attach_see_ends(s, process);
 		attach_settle_left(s);
+	}
 	for (uint32_t i = 0; i < s->nr_slots && given < nr; i++) {
 		if (s->slot_process[i] != SLOT_FREE)
 			continue;

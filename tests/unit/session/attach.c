@@ -287,6 +287,50 @@ static void programs_in_turn_use_the_same_slots(void **state)
 	assert_int_equal(served(), 0);
 }
 
+/* Attaches, says so by a byte, and stays. */
+static pid_t program_that_stays(int says)
+{
+	const pid_t pid = fork();
+	struct attachment *a;
+
+	if (pid)
+		return pid;
+	if (attach_open("s", &a) || !attach_slot(a) || write(says, "x", 1) != 1)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+/* The server has the next program's question before the end of the last one. */
+static void slots_of_a_program_that_has_just_ended_are_used_again(void **state)
+{
+	struct pollfd p = { .fd = attach_fd(session), .events = POLLIN };
+	pid_t first, second;
+	int ready[2];
+	uint32_t high;
+	char c;
+
+	assert_int_equal(pipe(ready), 0);
+	first = program_that_stays(ready[1]);
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	serve_stop();
+	for (int i = 0; i < 30; i++) {	/* it is settled, and nothing waits */
+		attach_serve(session);
+		usleep(1000);
+	}
+	high = session_header(session)->slots_high;
+	second = program_that_stays(ready[1]);
+	assert_int_equal(poll(&p, 1, 10000), 1);
+	kill(first, SIGKILL);
+	waitpid(first, NULL, 0);
+	for (p.fd = ready[0]; !poll(&p, 1, 0);)
+		attach_serve(session);
+	kill(second, SIGKILL);
+	waitpid(second, NULL, 0);
+	close(ready[0]), close(ready[1]);
+	assert_int_equal(session_header(session)->slots_high, high);
+}
+
 static const struct process_entry *first_process(void)
 {
 	return plane_config(session_plane(session), session_header(session)->processes);
@@ -538,6 +582,7 @@ int main(void)
 		ATTACH_TEST(the_end_of_the_connection_alone_means_nothing),
 		ATTACH_TEST(exec_leaves_the_session),
 		ATTACH_TEST(programs_in_turn_use_the_same_slots),
+		ATTACH_TEST(slots_of_a_program_that_has_just_ended_are_used_again),
 		ATTACH_TEST(a_number_that_is_used_again_keeps_no_slots),
 		ATTACH_TEST(a_process_that_stays_is_described),
 		ATTACH_TEST(an_end_that_no_connection_tells_is_noticed),
