@@ -51,15 +51,23 @@ static size_t page_bytes(const struct live_cpu *c, unsigned int slot)
 /* A page that cannot be understood has no records. */
 static struct subbuf enter_page(struct live_cpu *c, unsigned int slot)
 {
-	struct subbuf page;
+	struct subbuf page = c->page;
 	uint64_t lost;
 
-	if (subbuf_start(&page, slot_at(c, slot), c->page_size, &lost)) {
+	if (subbuf_start_behind(&page, slot_at(c, slot), c->page_size, &lost)) {
 		c->damaged++;
 		return (struct subbuf){ 0 };
 	}
 	c->lost += lost;
 	return page;
+}
+
+/* Its time stays for the next one. */
+static void leave_page(struct live_cpu *c)
+{
+	c->page.at = c->page.end = NULL;
+	c->next = c->tail = 0;
+	c->has = false;
 }
 
 void live_cpu_next(struct live_cpu *c)
@@ -69,9 +77,7 @@ void live_cpu_next(struct live_cpu *c)
 	while ((ret = subbuf_next(&c->page, &c->record)) <= 0) {
 		c->damaged += ret < 0;
 		if (c->next == c->tail) {
-			c->page = (struct subbuf){ 0 };
-			c->next = c->tail = 0;
-			c->has = false;
+			leave_page(c);
 			return;
 		}
 		c->page = enter_page(c, c->next++);
@@ -92,7 +98,8 @@ bool live_cpu_peek(const struct live_cpu *c, struct live_peek *peek, struct subb
 
 	while ((ret = subbuf_next(&peek->page, out)) <= 0)
 		if (ret < 0 || peek->next == c->tail ||
-		    subbuf_start(&peek->page, slot_at(c, peek->next++), c->page_size, &lost))
+		    subbuf_start_behind(&peek->page, slot_at(c, peek->next++), c->page_size,
+					&lost))
 			return false;
 	return true;
 }

@@ -198,6 +198,62 @@ static void the_rest_is_not_the_end(void **state)
 	assert_int_equal(f->cpu.tail, 6);
 }
 
+/* A discarded event of 8 bytes, `delta` after the last one. */
+static void discarded(struct page *p, uint32_t delta)
+{
+	record(p, delta, 0, 0);
+	p->bytes[SUBBUF_HEADER + p->used - 12] &= (uint8_t)~31;
+	p->bytes[SUBBUF_HEADER + p->used - 12] |= SUBBUF_PADDING;
+	memcpy(p->bytes + SUBBUF_HEADER + p->used - 8, &(uint32_t){ 8 }, 4);
+}
+
+/* The kernel's reader does not count the delta of a discarded event, so the next piece lacks it. */
+static void a_piece_goes_on_behind_a_discarded_event(void **state)
+{
+	static const uint64_t times[] = { 101, 153, 160, 1000 };
+	struct fixture *f = *state;
+	struct page p;
+
+	begin(&p, 100);
+	record(&p, 1, 1, 0);
+	discarded(&p, 50);
+	record(&p, 2, 1, 0);
+	put(f, &p, 0);
+	begin(&p, 103);
+	record(&p, 7, 1, 0);
+	put(f, &p, 0);
+	begin(&p, 1000);	/* another page, whose time is right */
+	record(&p, 0, 1, 0);
+	put(f, &p, 0);
+	for (unsigned int i = 0; i < 4; i++) {
+		live_cpu_read(&f->cpu, 9000);
+		assert_true(f->cpu.has);
+		assert_int_equal(f->cpu.record.time, times[i]);
+		live_cpu_next(&f->cpu);
+	}
+}
+
+/* The same where the pieces are read one by one, with nothing left between them. */
+static void a_piece_that_comes_later_goes_on(void **state)
+{
+	struct fixture *f = *state;
+	struct page p;
+
+	begin(&p, 100);
+	discarded(&p, 50);
+	record(&p, 2, 1, 0);
+	put(f, &p, 0);
+	live_cpu_read(&f->cpu, 9000);
+	assert_int_equal(f->cpu.record.time, 152);
+	live_cpu_next(&f->cpu);
+	assert_false(f->cpu.has);
+	begin(&p, 102);
+	record(&p, 7, 1, 0);
+	put(f, &p, 0);
+	live_cpu_read(&f->cpu, 9000);
+	assert_int_equal(f->cpu.record.time, 159);
+}
+
 /* There are more pages than slots. Then `complete` is the beginning of the last page read. */
 static void without_room_it_waits(void **state)
 {
@@ -305,6 +361,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(records_come_with_their_times, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_later_page_ends_the_reading, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_rest_is_not_the_end, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_piece_goes_on_behind_a_discarded_event, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_piece_that_comes_later_goes_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(without_room_it_waits, setup, teardown),
 		cmocka_unit_test_setup_teardown(losses_are_counted, setup, teardown),
 		cmocka_unit_test_setup_teardown(damage_is_counted, setup, teardown),

@@ -122,18 +122,20 @@ static void padding(void **state)
 	struct subbuf_record r;
 	struct subbuf b = { 0 };
 
-	/* The delta of a discarded record does not count. */
+	/* The next record's delta begins at the discarded one. A delta of 1 stands for 0. */
 	put(&p, SUBBUF_PADDING | 50 << 5);
 	put(&p, 12);
 	put(&p, 0);
 	put(&p, 0);
+	put(&p, SUBBUF_PADDING | 1 << 5);
+	put(&p, 4);
 	put_record(&p, 1, 0);
 	/* The rest of the page is empty. */
 	put(&p, SUBBUF_PADDING);
 	put_record(&p, 1, 0);
 	start(&p, &b, 100, 0);
 	assert_int_equal(subbuf_next(&b, &r), 1);
-	assert_int_equal(r.time, 101);
+	assert_int_equal(r.time, 151);
 	assert_int_equal(subbuf_next(&b, &r), 0);
 }
 

@@ -11,10 +11,13 @@
  *     event: u32 = time delta << 5 | type
  *       1..28    data of type * 4 bytes
  *       0        u32 n, then n - 4 bytes of data
- *       29       delta 0: the rest is empty; else u32 n: skip n bytes. Its delta is not added
- *                to the time: the kernel's own readers do not either.
+ *       29       delta 0: the rest is empty; else u32 n: skip n bytes of a discarded event. Its
+ *                delta counts, because the next event's begins there. 1 stands for 0.
  *       30       u32 t: time += t << 27 | delta
  *       31       u32 t: time  = t << 27 | delta, its upper 5 bits those of the time before
+ *
+ * The kernel's files of text leave out the delta of a discarded event: what follows it on the page
+ * is too early there. Histograms in the kernel have the right time, and so has trace-cmd.
  *
  * Included by stream.c and by fuzzers; trusts nothing in the page.
  */
@@ -48,6 +51,7 @@ struct subbuf {
 	const uint8_t	*at;
 	const uint8_t	*end;
 	uint64_t	time;
+	uint64_t	skipped;	/* the part of time that the kernel leaves out */
 };
 
 struct subbuf_record {
@@ -78,6 +82,7 @@ static inline int subbuf_start(struct subbuf *b, const uint8_t *page, uint32_t s
 	if (commit > size - SUBBUF_HEADER)
 		return -EPROTO;
 	memcpy(&b->time, page, 8);
+	b->skipped = 0;
 	b->at = page + SUBBUF_HEADER;
 	b->end = b->at + commit;
 	if (flags & SUBBUF_MISSED) {
@@ -86,6 +91,24 @@ static inline int subbuf_start(struct subbuf *b, const uint8_t *page, uint32_t s
 			memcpy(lost, b->end, 8);
 	}
 	return 0;
+}
+
+/*
+ * The same when *b is at the end of what was read before from the same CPU. A page that is being
+ * written is read in pieces. A later piece has the time that the kernel's reader has reached, which
+ * lacks what *b has of discarded events.
+ */
+static inline int subbuf_start_behind(struct subbuf *b, const uint8_t *page, uint32_t size,
+				      uint64_t *lost)
+{
+	const struct subbuf before = *b;
+	const int err = subbuf_start(b, page, size, lost);
+
+	if (!err && b->time == before.time - before.skipped) {
+		b->time = before.time;
+		b->skipped = before.skipped;
+	}
+	return err;
 }
 
 static inline uint64_t subbuf_absolute(uint64_t stamp, uint64_t before)
@@ -132,12 +155,15 @@ static inline int subbuf_skip(struct subbuf *b, uint32_t type, uint32_t delta)
 		if (value < 4 || value > (size_t)(b->end - b->at) - 4)
 			return -EPROTO;
 		b->at += 4 + (size_t)value;
+		b->time += delta > 1 ? delta : 0;
+		b->skipped += delta > 1 ? delta : 0;
 		return 1;
 	case SUBBUF_TIME_EXTEND:
 		b->time += ((uint64_t)value << 27) + delta;
 		break;
 	default:
 		b->time = subbuf_absolute(((uint64_t)value << 27) + delta, b->time);
+		b->skipped = 0;
 		break;
 	}
 	b->at += 8;
