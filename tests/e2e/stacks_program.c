@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -231,6 +232,43 @@ static void object_use(const char *path)
 	dlclose(object);
 }
 
+/* ---- All at once ---- */
+
+static volatile int storm_ends;
+
+/* It may have interrupted malloc(). */
+static void on_storm(int sig)
+{
+	stacks_sink += getppid();
+}
+
+static void *storm_calls(void *arg)
+{
+	while (!storm_ends)
+		by_alloca(8);
+	return arg;
+}
+
+/* Signals meet two threads at any instruction, while libraries are loaded and unmapped. */
+static void storm(char **parts, int nr)
+{
+	const struct timespec pause = { .tv_nsec = 20000 };
+	pthread_t threads[2];
+
+	signal(SIGUSR1, on_storm);
+	for (int i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, storm_calls, NULL);
+	for (int i = 0; i < 600; i++) {
+		pthread_kill(threads[i % 2], SIGUSR1);
+		nanosleep(&pause, NULL);
+		object_use(parts[i % nr]);
+	}
+	storm_ends = 1;
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	puts("storm done");
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -248,9 +286,8 @@ int main(int argc, char **argv)
 			kinds[i].run();
 	if (!strcmp(kind, "deep"))
 		recursive(100);
-	if (!strcmp(kind, "storm"))
-		for (int i = 0; i < 1000; i++)
-			plain();
+	if (!strcmp(kind, "storm") && argc > 2)
+		storm(argv + 2, argc - 2);
 	for (int i = 2; i < argc; i++)
 		object_use(argv[i]);
 	stacks_sink++;

@@ -36,6 +36,8 @@ enum {
 	OWN_FRAMES	= 32,
 	/* What entry.S takes from the address behind a site of moved code. */
 	MOVED_LESS	= 4,
+	/* Bytes below its stack pointer that a function may use. */
+	RED_ZONE	= 128,
 };
 
 #define MAIN_STACK_MOST	(128ul << 20)
@@ -144,6 +146,14 @@ static inline __attribute__((always_inline)) void registers_now(struct unwind_re
 			 : "=&r"(r->ip), "=m"(r->sp), "=m"(r->bp), "=m"(r->bx));
 }
 
+/* The stub of a system call (gates.S) is in no object. It has left the function its red zone. */
+static bool is_in_stub(const struct unwind_walk *w)
+{
+	uint64_t at;
+
+	return !code_is_ours(w->r.ip) && !dso_code(w->thread, w->r.ip, &at);
+}
+
 /*
  * Below the first frame are frames of ours, and of what our headers made in the program. The first
  * return address that is the frame's leads to the program. A probe has none: its place has all
@@ -166,6 +176,12 @@ static bool walk_begin(struct unwind_walk *w, const uintptr_t *frame)
 			return false;
 		if (*(const uintptr_t *)w->slot == frame[1] || w->r.ip + MOVED_LESS == frame[1])
 			return true;
+		if (is_in_stub(w)) {
+			w->r.ip = frame[1];
+			w->r.sp += RED_ZONE;
+			w->exact = true;
+			return true;
+		}
 	}
 	return false;
 }
@@ -240,8 +256,12 @@ static __attribute__((noinline)) uint32_t walk(struct agent_thread *t, const voi
 	struct unwind_walk w = { .thread = t, .exact = true, .has_bx = true };
 
 	registers_now(&w.r);
-	if (!walk_rows(&w, frame, &c))
-		walk_frames(t, frame, &c);
+	if (walk_rows(&w, frame, &c))
+		return c.nr;
+	walk_frames(t, frame, &c);
+	/* Frame pointers do not say whether this was all. */
+	if (c.nr && c.nr < c.max && !c.at)
+		c.out[c.nr++] = LAYOUT_STACK_CUT;
 	return c.nr;
 }
 

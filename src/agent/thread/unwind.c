@@ -83,7 +83,8 @@ static uint64_t row_read(struct agent_thread *t, uintptr_t ip, bool exact)
 	/* Relaxed: a thread that runs code of an object keeps it. W2 is for stacks that lie. */
 	if (atomic_load_explicit(&sites.moving, memory_order_relaxed) ||
 	    !stack_has_room((uintptr_t)__builtin_frame_address(0), TABLE_ROOM))
-		return 0;
+		/* Not by the frame pointer: that would leave out functions that do not set it. */
+		return UNWIND_UNREAD;
 	t->busy = 1;	/* dso.c, D4 */
 	if (dso_tables(ip, &d)) {
 		word = table_read(&d, ip, exact);
@@ -107,7 +108,7 @@ static uint64_t row_find(struct agent_thread *t, uintptr_t ip, bool exact)
 			      row_mix(word)) == key, 1))
 		return word;
 	word = row_read(t, ip, exact);
-	if (word) {
+	if (word && word != UNWIND_UNREAD) {
 		atomic_store_explicit(&p->word, word, memory_order_relaxed);
 		atomic_store_explicit(&p->check, key ^ row_mix(word), memory_order_relaxed);
 	}

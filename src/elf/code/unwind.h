@@ -33,6 +33,7 @@ enum unwind_kind {
 	/* The kernel's frame of a signal is at rsp: it has all registers. */
 	UNWIND_SIGNAL,
 	UNWIND_END,		/* the first function of a thread: it has no caller */
+	UNWIND_UNREAD,		/* the tables could not be read now; never in them */
 };
 
 /* Where a register of the caller is. */
