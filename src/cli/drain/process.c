@@ -22,7 +22,9 @@
 
 enum {
 	BUSY_PAGES	= 256,		/* after as many there are more */
+	SOME_PAGES	= 32,
 	PAUSE_MS	= 5,
+	LONG_PAUSE_MS	= 10,		/* after less than SOME_PAGES */
 	FIND_MS		= 100,		/* how often it looks for new instances */
 	SPARE_MOST	= 8 << 20,	/* for what trace.dat has besides pages */
 	SPARE_LEAST	= 256 << 10,
@@ -152,6 +154,16 @@ static int64_t drain_some(struct process *p, int64_t (*pages)(struct streams *))
 	return n;
 }
 
+/* How long to wait until the next turn; -1: for ever. */
+static int pause_ms(const struct process *p, int64_t pages)
+{
+	if (p->streams.stopped)
+		return -1;
+	if (pages >= BUSY_PAGES)
+		return 0;
+	return pages >= SOME_PAGES ? PAUSE_MS : LONG_PAUSE_MS;
+}
+
 /* Drains until the command says what to do, or is gone. */
 static int loop(struct process *p)
 {
@@ -159,7 +171,7 @@ static int loop(struct process *p)
 	char what = END;
 	int64_t n = 0;
 
-	while (poll(&told, 1, p->streams.stopped ? -1 : n >= BUSY_PAGES ? 0 : PAUSE_MS) <= 0)
+	while (poll(&told, 1, pause_ms(p, n)) <= 0)
 		n = drain_some(p, streams_round);
 	return read(p->told, &what, 1) == 1 ? what : END;
 }
@@ -179,6 +191,7 @@ static int finish(struct process *p)
 	close(p->spare);
 	if (!s->access)
 		return message_error("-o %s: the session is lost with all its records", s->file);
+	streams_overwrite_again(s);
 	p->what.drained = s;
 	status = save_dat(s->access, &p->what);
 	return s->stopped ? COMMAND_FAILED : status;

@@ -25,13 +25,38 @@ static bool is_drained(const struct streams *s, const char *name)
 	return false;
 }
 
+static void instance_path(const char *name, const char *file, char *out, size_t size)
+{
+	snprintf(out, size, "%s%s%s%s", *name ? "instances/" : "", name, *name ? "/" : "", file);
+}
+
 /* From now on full rings drop new records: no page is overwritten while it is written to disk. */
-static int stop_overwriting(struct streams *s, const char *prefix)
+static int stop_overwriting(struct streams *s, struct stream_instance *i)
+{
+	char path[600], *was;
+	size_t len;
+	int ret;
+
+	instance_path(i->name, "options/overwrite", path, sizeof(path));
+	ret = access_read_all(s->access, path, &was, &len);
+	if (ret)
+		return ret;
+	i->overwrote |= *was == '1';
+	free(was);
+	return access_write_all(s->access, path, O_TRUNC, "0\n", 2, NULL);
+}
+
+void streams_overwrite_again(struct streams *s)
 {
 	char path[600];
 
-	snprintf(path, sizeof(path), "%soptions/overwrite", prefix);
-	return access_write_all(s->access, path, O_TRUNC, "0\n", 2, NULL);
+	for (unsigned int i = 0; i < s->nr; i++) {
+		if (!s->instances[i].pages || !s->instances[i].overwrote)
+			continue;
+		instance_path(s->instances[i].name, "options/overwrite", path, sizeof(path));
+		/* An instance that was removed meanwhile needs nothing. */
+		access_write_all(s->access, path, O_TRUNC, "1\n", 2, NULL);
+	}
 }
 
 /* The place of an instance of that name: one that the server has lost, or a new one. */
@@ -60,7 +85,7 @@ static int open_instance(void *to, const char *name, bool is_dir)
 {
 	struct streams *s = to;
 	struct stream_instance *i;
-	char prefix[300], path[400];
+	char path[600];
 	int ret;
 
 	if (!is_dir || is_drained(s, name))
@@ -68,10 +93,8 @@ static int open_instance(void *to, const char *name, bool is_dir)
 	i = place_for(s, name);
 	if (!i)
 		return -ENOMEM;
-	snprintf(prefix, sizeof(prefix), "%s%s%s", *name ? "instances/" : "", name,
-		 *name ? "/" : "");
-	ret = stop_overwriting(s, prefix);
-	snprintf(path, sizeof(path), "%strace_pages", prefix);
+	ret = stop_overwriting(s, i);
+	instance_path(name, "trace_pages", path, sizeof(path));
 	if (!ret)
 		ret = s->access->ops->open(s->access, path, O_RDONLY, &i->pages);
 	return ret == -ENOENT && *name ? 0 : ret;	/* it was removed again */

@@ -23,6 +23,7 @@ struct stream_cpu {
 struct stream_instance {
 	char		*name;		/* "": the top */
 	struct access_file *pages;	/* NULL: it is gone */
+	bool		overwrote;	/* its option overwrite was on before */
 	uint32_t	subbuf_size;	/* of its pages; 0: not known yet */
 	char		*page;		/* one page, for pages that are merged */
 	char		*zeros;		/* as many */
@@ -49,6 +50,8 @@ struct streams {
 int streams_find(struct streams *s);
 /* Closes the session's files, not those with pages: the server is gone, or all is drained. */
 void streams_let_go(struct streams *s);
+/* The end of draining: full rings overwrite again where they did before. */
+void streams_overwrite_again(struct streams *s);
 /* The file of a CPU's pages, made when it is needed. -errno */
 int stream_file(struct streams *s, struct stream_cpu *c);
 /*

@@ -147,7 +147,8 @@ static bool first_whole(const struct ring_view *v, uint64_t head_page, uint64_t 
 	struct page_facts facts;
 
 	*out = seq;
-	if (start <= seq * v->subbuf_size)
+	/* A merging reader that comes to a page has its place behind the page's header. */
+	if (start <= seq * v->subbuf_size + RING_PAGE_HEADER)
 		return true;
 	if (seq >= head_page || !page_facts(v, seq, &facts) ||
 	    start - seq * v->subbuf_size < facts.end)
