@@ -1,59 +1,139 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""drain.py TRACEFUSE DIRECTORY - how many events can be drained to a file while they are made
+"""drain.py TRACEFUSE DIRECTORY [quick] - how many events go to a file while they are made
 
 DIRECTORY has reader_events and, where LTTng is installed, reader_events_lttng. On each of two CPUs
-a thread makes events of two integers at a rate, for three seconds, into 64 MB for each CPU.
-trace-cmd record drains them by splice from a session's trace_pipe_raw, and LTTng's own consumer
-drains its buffers. Prints lines NAME<tab>VALUE: the highest rate without a loss, both threads
-together, and the share that is lost at 5 M events/s of each. What is not installed is left out.
+a thread makes events of two integers at a rate, for two seconds, into 64 MB for each CPU. They
+are drained by `run --drain`, by trace-cmd record (splice from trace_pipe_raw), and by LTTng's
+consumer. Prints lines NAME<tab>VALUE: the highest rate without a loss, both threads together, the
+share that is lost at 5 M events/s of each, and the processor time of all but the program for an
+event that was drained. What is not installed is left out. `quick` is for the test of this script.
 """
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 TRACEFUSE, HERE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-SECONDS, ROUNDS = 3, 2
-RATES = [200, 400, 800, 1300, 2000, 3000, 4000, 5000]   # k/s
+QUICK = sys.argv[3:] == ['quick']
+SECONDS, ROUNDS = (0.1, 1) if QUICK else (2, 2)
+# k/s
+RATES = [10, 20] if QUICK else [500, 1000, 2000, 3000, 4000, 5000, 7000, 10000, 14000, 20000,
+                              30000]
+FULL, SMALL = (40000, 20000) if QUICK else (5000000, 1000000)
 PAIRS = 'tracefuse_bench:ring'
+EVENT_BYTES = 20        # of a record of reader_events with its header
 
 
 def quiet(*command, **more):
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, **more)
+    return subprocess.run(command, capture_output=True, text=True, timeout=240, **more)
 
 
 def program(name, rate):
-    return [os.path.join(HERE, name), str(rate), str(rate * SECONDS)]
+    return [os.path.join(HERE, name), str(rate), str(int(rate * SECONDS))]
 
 
-class TraceCmd:
-    name = 'trace-cmd record'
+def own_seconds(text):
+    """The processor time of the program itself, by what it prints."""
+    found = re.search(r'^\d+ \d+ (\d+)$', text, re.M)
+    return int(found.group(1)) / 1e6 if found else 0
+
+
+def used_by(pid):
+    """The processor time of a process so far, in seconds."""
+    try:
+        with open(f'/proc/{pid}/stat') as f:
+            fields = f.read().rpartition(')')[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+    except OSError:
+        return 0
+
+
+def used_by_children():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+class Peer:
+    """One way to drain. `lost` sets `text`, what its commands have printed."""
+
+    works, text = False, ''
+
+    def daemons(self):
+        """Processes besides the commands that take part."""
+        return []
+
+    def used(self, rate):
+        """The processor time without the program's, and the events that were drained."""
+        before = sum(map(used_by, self.daemons())) + used_by_children()
+        lost = self.lost(rate)
+        after = sum(map(used_by, self.daemons())) + used_by_children()
+        return after - before - own_seconds(self.text), 2 * int(rate * SECONDS) - lost
+
+    def nanoseconds(self):
+        """The processor time for one event more."""
+        (some, nr), (more, nr_more) = self.used(SMALL), self.used(FULL)
+        return (more - some) * 1e9 / max(nr_more - nr, 1)
+
+    def end(self):
+        pass
+
+
+class Session(Peer):
+    """What both ways to drain a session have in common."""
 
     def __init__(self, work):
         self.out = os.path.join(work, 'out.dat')
-        quiet(TRACEFUSE, 'run', '-q', '--session', 'bench', '--', *program('reader_events', 1),
-              check=True)
-        self.works = shutil.which('trace-cmd') and \
-            not quiet(TRACEFUSE, 'shell', 'bench', '--', 'true').returncode
+        quiet(TRACEFUSE, 'run', '-q', '--buffer-size', '64M', '--session', self.session, '--',
+              *program('reader_events', 1), check=True)
+        for line in quiet(TRACEFUSE, 'sessions').stdout.splitlines():
+            if line.startswith(f'{self.session}:'):
+                self.server = int(line.split()[2])
+        self.works = True
 
-    def lost(self, rate):
-        done = quiet(TRACEFUSE, 'shell', 'bench', '--', 'trace-cmd', 'record', '-b', '65536', '-e',
-                     'readers', '-o', self.out, TRACEFUSE, 'run', '-q', '--session', 'bench',
-                     '--', *program('reader_events', rate))
-        return sum(int(n) for n in re.findall(r'(\d+) events lost', done.stdout + done.stderr))
+    def daemons(self):
+        return [self.server]
 
     def end(self):
-        quiet(TRACEFUSE, 'sessions', '--end', 'bench')
+        quiet(TRACEFUSE, 'sessions', '--end', self.session)
 
 
-class Lttng:
+class Drain(Session):
+    name, session = 'run --drain', 'bench-drain'
+
+    def lost(self, rate):
+        quiet(TRACEFUSE, 'write', '-s', self.session, 'trace', '')
+        done = quiet(TRACEFUSE, 'run', '--drain', '-o', self.out, '-e', 'readers', '--session',
+                     self.session, '--', *program('reader_events', rate), check=True)
+        self.text = done.stdout + done.stderr
+        return sum(int(n) for n in re.findall(r'(\d+) (?:dropped|overwritten)', self.text))
+
+
+class TraceCmd(Session):
+    name, session = 'trace-cmd record', 'bench'
+
+    def __init__(self, work):
+        super().__init__(work)
+        self.works = shutil.which('trace-cmd') and \
+            not quiet(TRACEFUSE, 'shell', self.session, '--', 'true').returncode
+
+    def lost(self, rate):
+        done = quiet(TRACEFUSE, 'shell', self.session, '--', 'trace-cmd', 'record', '-b', '65536',
+                     '-e', 'readers', '-o', self.out, TRACEFUSE, 'run', '-q', '--session',
+                     self.session, '--', *program('reader_events', rate))
+        self.text = done.stdout + done.stderr
+        return sum(int(n) for n in re.findall(r'(\d+) events lost', self.text))
+
+
+class Lttng(Peer):
     name = 'LTTng'
 
     def __init__(self, work):
-        self.work, self.works, self.own = work, False, False
+        self.work, self.own = work, False
         if shutil.which('lttng') and shutil.which('lttng-sessiond') and \
                 os.path.exists(os.path.join(HERE, 'reader_events_lttng')):
             os.environ['LTTNG_HOME'] = work
@@ -64,6 +144,18 @@ class Lttng:
                                            stderr=subprocess.DEVNULL)
             self.works = True
 
+    def daemons(self):
+        found = []
+        for pid in filter(str.isdigit, os.listdir('/proc')):
+            try:
+                with open(f'/proc/{pid}/comm') as f:
+                    name = f.read()
+            except OSError:
+                continue
+            if name.startswith(('lttng-consumerd', 'lttng-sessiond')):
+                found.append(int(pid))
+        return found
+
     def lost(self, rate):
         out = os.path.join(self.work, 'out')
         for command in (['create', 'drain', f'--output={out}'],
@@ -71,7 +163,7 @@ class Lttng:
                          '--num-subbuf=8', 'c'],
                         ['enable-event', '-u', '-c', 'c', PAIRS], ['start']):
             quiet('lttng', '-n', *command, check=True)
-        quiet(*program('reader_events_lttng', rate))
+        self.text = quiet(*program('reader_events_lttng', rate)).stdout
         quiet('lttng', '-n', 'stop')
         found = re.findall(r'Discarded events: (\d+)', quiet('lttng', '-n', 'list', 'drain').stdout)
         quiet('lttng', '-n', 'destroy', 'drain')
@@ -94,25 +186,47 @@ def sustained(peer):
     return best * 2 / 1000
 
 
+def floor(work):
+    """To write the bytes of an event to a file there, in ns: the least of several."""
+    block, best = b'x' * (1 << 20), float('inf')
+    for _ in range(ROUNDS * 3):
+        with open(os.path.join(work, 'floor'), 'wb', buffering=0) as f:
+            begin = time.process_time()
+            for _ in range(100):
+                f.write(block)
+            best = min(best, time.process_time() - begin)
+    os.unlink(os.path.join(work, 'floor'))
+    return best * 1e9 * EVENT_BYTES / (100 << 20)
+
+
+def measure(peer):
+    """Prints the peer's rows. Returns the rate that it sustains."""
+    best = sustained(peer)
+    print(f'drained by {peer.name} without a loss, M events/s\t{best:.1f}')
+    share = min(peer.lost(FULL) for _ in range(ROUNDS)) / (SECONDS * 2 * FULL)
+    print(f'lost of 10 M events/s: {peer.name}, %\t{100 * share:.1f}')
+    cost = min(peer.nanoseconds() for _ in range(ROUNDS))
+    print(f'processor time to drain an event: {peer.name}, ns\t{cost:.1f}', flush=True)
+    return best
+
+
 def main():
     best = {}
     with tempfile.TemporaryDirectory(prefix='tracefuse-bench-', dir='/dev/shm') as work:
         os.environ['XDG_RUNTIME_DIR'] = work
-        peers = [TraceCmd(work), Lttng(work)]
+        peers = [Drain(work), TraceCmd(work), Lttng(work)]
         try:
+            print(f'processor time to write the bytes of an event, ns\t{floor(work):.1f}')
             for peer in peers:
-                if not peer.works:
-                    continue
-                best[peer.name] = sustained(peer)
-                print(f'drained by {peer.name} without a loss, M events/s\t{best[peer.name]:.1f}')
-                share = min(peer.lost(5000000) for _ in range(ROUNDS)) / (SECONDS * 1e7)
-                print(f'lost of 10 M events/s: {peer.name}, %\t{100 * share:.1f}', flush=True)
+                if peer.works:
+                    best[peer.name] = measure(peer)
         finally:
             for peer in peers:
                 peer.end()
-    if len(best) == 2 and best['LTTng']:
-        ratio = best['trace-cmd record'] / best['LTTng']
-        print(f"drained by trace-cmd record, times LTTng's\t{ratio:.2f}")
+    if best.get('LTTng'):
+        for name in ('run --drain', 'trace-cmd record'):
+            if name in best:
+                print(f"drained by {name}, times LTTng's\t{best[name] / best['LTTng']:.2f}")
 
 
 if __name__ == '__main__':
