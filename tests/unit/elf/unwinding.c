@@ -300,7 +300,10 @@ static void word_keeps_a_row(void **state)
 	struct unwind_row got;
 
 	unpack(unwind_pack(&r), &got);
-	assert_memory_equal(&r, &got, sizeof(r));
+	/* Not the bytes between the fields. */
+	assert_true(got.kind == r.kind && got.is_signal == r.is_signal && got.cfa == r.cfa &&
+		    got.ret == r.ret && got.bp_base == r.bp_base && got.bp == r.bp &&
+		    got.bx_base == r.bx_base && got.bx == r.bx);
 	for (unsigned int i = 0; i < sizeof(offsets) / sizeof(*offsets); i++) {
 		struct unwind_row one = r;
 
