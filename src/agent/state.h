@@ -343,8 +343,8 @@ void sites_forbidden(void);
 
 /* ---- late.c ---- */
 
-/* The process has answered the server's knock. */
-extern _Atomic bool late_done;
+/* late_wanted() when the process last answered the server's knock; 0: never. */
+extern _Atomic uint32_t late_done;
 /* After a knock: begins the task, unless a later call has to. errno stays. */
 void late_begin(const struct agent_thread *t);
 
@@ -353,6 +353,16 @@ static inline config_ref late_knock(void)
 {
 	/* Relaxed: a hit that sees an older word leaves it to the next one. */
 	return atomic_load_explicit(&plane_header(&agent.plane)->knock, memory_order_relaxed);
+}
+
+/* What the server knocks for: never 0. Under the same condition. */
+static inline uint32_t late_wanted(void)
+{
+	const struct site_control *c =
+		plane_config(&agent.plane, plane_header(&agent.plane)->sites);
+
+	/* Relaxed: as above. */
+	return atomic_load_explicit(&c->asked, memory_order_relaxed) + 1;
 }
 
 /* ---- events.c ---- */

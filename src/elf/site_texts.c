@@ -25,6 +25,8 @@ const char *site_skip_text(enum site_skip why)
 		[SITE_AGAIN] = "they jump to their own start",
 		[SITE_FLAGS] = "they begin with flags of their callers",
 		[SITE_NO_FDE] = "without an entry in .eh_frame",
+		[SITE_BUSY] = "threads may be inside their first bytes, and could not be led on",
+		[SITE_FAR] = "no memory is near enough for their moved code",
 	};
 
 	return why < SITE_NR_SKIPS ? texts[why] : "";

@@ -40,7 +40,7 @@ typedef uint64_t data_ref;		/* offset in the data region, 0: none */
  * groups; 7: snapshots refused; 8: waiters; 10: hostile memory, more slots; 11: names of what is
  * saved, more reasons of sites
  */
-#define SESSION_VERSION		11u
+#define SESSION_VERSION		12u
 
 enum {
 	LAYOUT_MAX_EVENTS	= 65536,	/* common_type is 16 bits wide */
@@ -539,6 +539,11 @@ struct slot {
  */
 enum dso_state { DSO_FREE, DSO_WRITING, DSO_READY };
 
+enum dso_moved {
+	DSO_MOVED	= 1,
+	DSO_MOVED_LATE	= 2,	/* a process that runs waits for site_set.places */
+};
+
 struct dso_entry {
 	_Atomic uint32_t state;		/* enum dso_state; READY is stored with release */
 	uint32_t	pid;		/* a process that has it, with the server's pid */
@@ -546,7 +551,10 @@ struct dso_entry {
 	/* Lowest p_vaddr, rounded down to a page: not 0 only in fixed executables */
 	uint64_t	load;
 	uint32_t	id_len;		/* bytes of id */
-	/* 1: it has no sites of a compiler, and a process has made some (agent/sites/moved.c) */
+	/*
+	 * Not 0: it has no sites of a compiler, and a process makes some (agent/sites/moved.c).
+	 * enum dso_moved
+	 */
 	_Atomic uint32_t moved;
 	uint8_t		id[24];
 	/*
@@ -728,7 +736,8 @@ struct site_libraries {
  */
 struct site_control {
 	_Atomic uint32_t command;
-	uint32_t	pad;
+	/* Raised when somebody asks for functions of further programs or libraries */
+	_Atomic uint32_t asked;
 	_Atomic config_ref graph;	/* struct graph_config, 0: all its fields are 0 */
 	/*
 	 * struct probe_table: all probes that are to be planted now, 0: none. Stored before
@@ -763,6 +772,9 @@ struct site_answer {
 	/* 1: it plants probes. So it answers, though it may have no sites. */
 	uint32_t	plants;
 	uint32_t	plants_never;		/* 1: it was asked to, and cannot */
+	/* site_control.asked: what it looked for last among its files */
+	uint32_t	asked;
+	uint32_t	pad;
 	uint32_t	nr_probes;		/* points that are planted */
 	uint32_t	nr_probes_refused;	/* points in its files that cannot be planted */
 	struct site_refused {

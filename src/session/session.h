@@ -169,6 +169,8 @@ void session_pids_follow(struct session *s, uint32_t instance, uint32_t sets);
 void session_follow(struct session *s, bool on);
 /* From now on programs without sites of a compiler make some. NULL: nothing happens. */
 void session_functions_asked(struct session *s);
+/* Raised whenever somebody asks for more (site_control.asked). */
+uint32_t session_asked(struct session *s);
 /* From now on programs that begin can plant probes while they run. NULL: nothing happens. */
 void session_probes_defined(struct session *s);
 /*

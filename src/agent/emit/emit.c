@@ -362,7 +362,7 @@ static __attribute__((noinline, cold)) bool knocked(const struct agent_thread *t
 	const config_ref plan =
 		atomic_load_explicit(&plane_event(&agent.plane, id)->plan, memory_order_relaxed);
 
-	if (!atomic_load_explicit(&late_done, memory_order_relaxed))
+	if (atomic_load_explicit(&late_done, memory_order_relaxed) != late_wanted())
 		late_begin(t);
 	return plan == late_knock();
 }

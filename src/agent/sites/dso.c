@@ -21,14 +21,11 @@
 #include "agent/sites/state.h"
 #include "agent/syscall.h"
 #include "elf/image.h"
-#include "elf/moved.h"
 #include "session/preload.h"
 
 enum { PAGE = 4096, SPARE = 16, SITELESS_PLACES = 4,
        /* bytes of a stub and moved code, about */
-       MOVED_ROOM = 64,
-       /* bytes that a place displaces */
-       MOVED_LEAST = 5, MOVED_MOST = 30 };
+       MOVED_ROOM = 64 };
 
 struct site_state sites;
 bool patch_has_xsave;
@@ -37,12 +34,7 @@ _Atomic uint32_t nr_site_tables;
 
 /* ---- Finding ---- */
 
-struct file {
-	const void	*bytes;
-	size_t		size;
-};
-
-static bool file_map(const char *path, struct file *f)
+bool known_file_map(const char *path, struct known_file *f)
 {
 	long fd = agent_syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC), at = -1;
 	struct stat st;
@@ -52,7 +44,7 @@ static bool file_map(const char *path, struct file *f)
 	if (!agent_syscall(SYS_fstat, fd, &st) && S_ISREG(st.st_mode))
 		at = agent_syscall(SYS_mmap, 0, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	agent_syscall(SYS_close, fd);
-	*f = (struct file){ (const void *)at, (size_t)st.st_size };
+	*f = (struct known_file){ (const void *)at, (size_t)st.st_size };
 	return !is_error(at);
 }
 
@@ -75,7 +67,7 @@ static bool text_add(struct site_dso *d, const Elf64_Phdr *p)
  * Whether this file was loaded: its first page, with the headers and mostly the build-id, is in
  * memory.
  */
-static bool is_loaded(struct known *k, const struct file *f)
+bool known_is_loaded(struct known *k, const struct known_file *f)
 {
 	unsigned int nr = 0;
 	const Elf64_Phdr *p = f->size < PAGE ? NULL : image_segments(f->bytes, PAGE, &nr);
@@ -99,7 +91,7 @@ static bool is_loaded(struct known *k, const struct file *f)
 		       first->p_filesz < PAGE ? first->p_filesz : PAGE);
 }
 
-static struct site *site_memory(size_t nr)
+struct site *known_site_memory(size_t nr)
 {
 	long at = agent_syscall(SYS_mmap, 0, nr * sizeof(struct site), PROT_READ | PROT_WRITE,
 				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -193,7 +185,7 @@ static bool library_is_asked(const char *path)
 }
 
 /* Whether it gets sites if the compiler has made none. path "": the program. */
-static bool is_asked(const char *path)
+bool known_is_asked(const char *path)
 {
 	return *path ? library_is_asked(path) : functions_asked();
 }
@@ -203,7 +195,7 @@ static int has_sites(struct dl_phdr_info *info, size_t size, void *arg)
 	const bool is_program = !*info->dlpi_name, has_file = strchr(info->dlpi_name, '/');
 
 	/* Every object has its program headers in the part that is loaded first. */
-	if (is_asked(info->dlpi_name))
+	if (known_is_asked(info->dlpi_name))
 		return true;
 	return (is_program || has_file) && !is_siteless(dso_contents((uintptr_t)info->dlpi_phdr));
 }
@@ -214,7 +206,7 @@ bool sites_none(void)
 }
 
 /* -> the number of all sites then */
-static size_t returns_add(struct known *k, const struct file *f, size_t room)
+static size_t returns_add(struct known *k, const struct known_file *f, size_t room)
 {
 	struct site *sites = k->dso.sites;
 	size_t nr = sites_returns(f->bytes, f->size, sites + k->dso.nr, room);
@@ -222,133 +214,15 @@ static size_t returns_add(struct known *k, const struct file *f, size_t room)
 	return sites_pair(f->bytes, f->size, sites, k->dso.nr, nr > room ? 0 : nr);
 }
 
-/* ---- Functions without sites of a compiler ---- */
-
-/* A debugger may have set a breakpoint there. */
-static void moved_compare(struct known *k, const struct image *im)
-{
-	for (size_t i = 0; i < k->dso.nr; i++) {
-		struct site *s = &k->dso.sites[i];
-		size_t size = s->len;
-		uint32_t flags;
-		const unsigned char *b = image_address(im, s->at, &size, &flags);
-
-		if (!s->skip && (!b || size < s->len ||
-				 memcmp((const void *)(k->dso.bias + s->at), b, s->len)))
-			s->skip = SITE_CHANGED;
-	}
-}
-
-static void moved_list(struct known *k, struct code_file *code)
-{
-	k->room = code->nr_functions;
-	k->dso.sites = k->room ? site_memory(k->room) : NULL;
-	k->dso.nr = k->dso.sites ? moved_sites(code, k->dso.sites) : 0;
-}
-
-/* Takes time: reads all of the file's code. */
-static void moved_find(struct known *k, const struct image *im)
-{
-	const size_t size = code_room(im);
-	struct code_file code;
-	long memory;
-
-	memory = size ? agent_syscall(SYS_mmap, 0, size, PROT_READ | PROT_WRITE,
-				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
-		      : -ENOEXEC;
-	if (is_error(memory))
-		return;
-	if (code_open(&code, im, (void *)memory, size))
-		moved_list(k, &code);
-	agent_syscall(SYS_munmap, memory, size);
-}
-
-/* NULL: the server has not read the file. *nr: how many there are */
-static const struct site_place *places_of(const struct known *k, uint32_t *nr)
-{
-	const struct site_set *set = &sites_control()->sets[k->number % LAYOUT_MAX_DSOS];
-	/* Acquire: the list is there. Pairs with the release in program_places_publish(). */
-	const config_ref ref = atomic_load_explicit(&set->places, memory_order_acquire);
-
-	/* Relaxed: stored before. */
-	*nr = atomic_load_explicit(&set->nr_places, memory_order_relaxed);
-	if (!ref || ref >= agent.plane.config_size ||
-	    *nr * sizeof(struct site_place) > agent.plane.config_size - ref)
-		return NULL;
-	return plane_config(&agent.plane, ref);
-}
-
-/* Whether the place can be one: in code, behind the one in front of it. */
-static bool place_fits(const struct known *k, const struct site_place *p, uint64_t behind)
-{
-	const uintptr_t at = k->dso.bias + p->at;
-
-	if (p->at < behind || p->skip >= SITE_NR_SKIPS || p->len > MOVED_MOST ||
-	    (!p->skip && p->len < MOVED_LEAST))
-		return false;
-	for (unsigned int i = 0; i < k->dso.nr_texts; i++)
-		if (at >= k->dso.texts[i].low && at + p->len <= k->dso.texts[i].high)
-			return true;
-	return false;
-}
-
-/* False: the file is to be read. */
-static bool places_take(struct known *k)
-{
-	uint32_t nr;
-	const struct site_place *p = places_of(k, &nr);
-	uint64_t behind = 0;
-
-	if (!p)
-		return false;
-	k->room = nr;
-	k->dso.sites = nr ? site_memory(nr) : NULL;
-	for (uint32_t i = 0; k->dso.sites && i < nr; i++) {
-		if (!place_fits(k, &p[i], behind)) {
-			agent_syscall(SYS_munmap, k->dso.sites, nr * sizeof(struct site));
-			k->dso.sites = NULL;
-			return false;
-		}
-		behind = p[i].at + (p[i].len ? p[i].len : 1);
-		k->dso.sites[i] = (struct site){
-			.at = p[i].at, .kind = SITE_MOVED, .len = p[i].len, .skip = p[i].skip,
-			.unreturned = p[i].unreturned, .number = i,
-		};
-	}
-	k->dso.nr = k->dso.sites ? nr : 0;
-	return true;
-}
-
-/* Finds the functions of a DSO that is `unread`. -> whether there are some */
-static bool known_read(struct known *k)
-{
-	struct known now = { .dso.bias = k->dso.bias };
-	struct image im;
-	struct file f;
-
-	if (!file_map(*k->path ? k->path : "/proc/self/exe", &f))
-		return false;
-	sites_ask_memory();
-	if (is_loaded(&now, &f) && image_open(&im, f.bytes, f.size)) {
-		if (!places_take(k))
-			moved_find(k, &im);
-		moved_compare(k, &im);
-	}
-	agent_syscall(SYS_munmap, f.bytes, f.size);
-	if (k->dso.sites && !k->dso.nr)
-		agent_syscall(SYS_munmap, k->dso.sites, k->room * sizeof(struct site));
-	return k->dso.nr;
-}
-
-static bool find_in(struct known *k, const struct file *f, uint64_t contents)
+static bool find_in(struct known *k, const struct known_file *f, uint64_t contents)
 {
 	size_t room = sites_find(f->bytes, f->size, NULL, 0), returns;
 
-	if (!is_loaded(k, f))
+	if (!known_is_loaded(k, f))
 		return false;
 	if (!room) {
 		siteless_note(contents);
-		k->unread = k->alone && is_asked(k->path);
+		k->unread = k->alone && known_is_asked(k->path);
 		return k->unread;
 	}
 	sites_ask_memory();
@@ -356,7 +230,7 @@ static bool find_in(struct known *k, const struct file *f, uint64_t contents)
 		sites.profiled = sites_profiled(f->bytes, f->size);
 	returns = sites_returns(f->bytes, f->size, NULL, 0);
 	k->room = room + returns;
-	k->dso.sites = site_memory(k->room);
+	k->dso.sites = known_site_memory(k->room);
 	k->dso.nr = k->dso.sites ? sites_find(f->bytes, f->size, k->dso.sites, room) : 0;
 	if (k->dso.nr)
 		k->dso.nr = returns_add(k, f, returns);
@@ -393,14 +267,11 @@ static void known_map(void)
 	sites.nr_known = LAYOUT_MAX_DSOS;
 }
 
-static struct known *known_free(void)
+struct known *known_free(void)
 {
 	if (!sites.known)
 		known_map();
-	for (unsigned int i = 0; i < sites.nr_known; i++)
-		if (!sites.known[i].ld)
-			return &sites.known[i];
-	return NULL;
+	return known_of(NULL);
 }
 
 struct known *known_find(const void *ld, uintptr_t bias, const char *path, bool alone)
@@ -412,14 +283,14 @@ struct known *known_find(const void *ld, uintptr_t bias, const char *path, bool 
 			      .program = !*path };
 	struct known *k = NULL;
 	uint64_t contents;
-	struct file f;
+	struct known_file f;
 
 	/* The vdso's path has no directory. */
 	if (!ld || (*path && !strchr(path, '/')) || sites_quiet())
 		return NULL;
 	contents = dso_contents((uintptr_t)ld);
-	if ((is_siteless(contents) && !is_asked(path)) ||
-	    !file_map(*path ? path : "/proc/self/exe", &f))
+	if ((is_siteless(contents) && !known_is_asked(path)) ||
+	    !known_file_map(*path ? path : "/proc/self/exe", &f))
 		return NULL;
 	if (find_in(&found, &f, contents))
 		k = known_free();
@@ -518,7 +389,7 @@ static struct site_table *table_place(void)
 	return NULL;
 }
 
-static struct site_table *table_publish(const struct dso_place *place, struct site_dso *dso)
+struct site_table *known_table_publish(const struct dso_place *place, struct site_dso *dso)
 {
 	struct site_table *table = table_place();
 	uint32_t nr = (uint32_t)(table - site_tables) + 1;
@@ -609,52 +480,43 @@ static int patch(struct known *k, uint64_t code)
 void known_look_through(struct known *k)
 {
 	struct known now = { .dso.bias = k->dso.bias };
-	struct file f;
+	struct known_file f;
 
 	k->looked_through = sites.callers_hidden;
 	if (!sites.looked_at || !sites.callers_hidden)
 		return;
 	for (size_t i = 0; i < k->dso.nr; i++)
 		k->dso.sites[i].jumps = true;
-	if (sites_quiet() || !file_map(k->program ? "/proc/self/exe" : k->path, &f))
+	if (k->file.bytes) {
+		sites_jumping(k->file.bytes, k->file.size, k->dso.sites, k->dso.nr);
 		return;
-	if (is_loaded(&now, &f))
+	}
+	if (sites_quiet() || !known_file_map(k->program ? "/proc/self/exe" : k->path, &f))
+		return;
+	if (known_is_loaded(&now, &f))
 		sites_jumping(f.bytes, f.size, k->dso.sites, k->dso.nr);
 	agent_syscall(SYS_munmap, f.bytes, f.size);
 }
 
 /* Before ATTACH_DSO tells the server of it. */
-static void moved_note(uint32_t number)
+static void moved_note(uint32_t number, bool late)
 {
 	struct program_tables *tables =
 		plane_given(&agent.plane, plane_header(&agent.plane)->programs);
 
 	/* Relaxed: the request that follows orders it. */
-	atomic_store_explicit(&tables->dsos[number].moved, 1, memory_order_relaxed);
+	atomic_store_explicit(&tables->dsos[number].moved, late ? DSO_MOVED_LATE : DSO_MOVED,
+			      memory_order_relaxed);
 }
 
-static bool known_number(struct known *k, struct dso_place *place)
+bool known_number(struct known *k, struct dso_place *place)
 {
 	if (!dso_place(k->start, k->end, k->path, place) || place->number >= LAYOUT_MAX_DSOS)
 		return false;
 	k->number = place->number;
 	if (k->unread)
-		moved_note(k->number);
+		moved_note(k->number, k->late);
 	return true;
-}
-
-void known_ask(struct known *k)
-{
-	struct attach_request q = { .version = SESSION_VERSION, .kind = ATTACH_PLACES };
-	struct attach_reply reply;
-	struct dso_place place;
-	uint32_t nr;
-
-	if (!known_number(k, &place) || places_of(k, &nr))
-		return;
-	q.value = k->number;
-	/* If it fails, this process reads the file. */
-	request_ask(&q, &reply);
 }
 
 int known_prepare(struct known *k)
@@ -680,8 +542,16 @@ int known_prepare(struct known *k)
 	k->returns = sites_unpair(k->dso.sites, k->dso.nr);
 	if (!calls_left(k, err != 0) && err)
 		return err;
-	k->dso.table = table_publish(&place, &k->dso);
+	k->dso.table = known_table_publish(&place, &k->dso);
 	return k->dso.table ? 0 : -ENOMEM;
+}
+
+struct known *known_of(const void *ld)
+{
+	for (unsigned int i = 0; i < sites.nr_known; i++)
+		if (sites.known[i].ld == ld)
+			return &sites.known[i];
+	return NULL;
 }
 
 /* The text is gone. */
@@ -701,5 +571,8 @@ void known_drop(struct known *k)
 		table_withdraw(k->dso.table);
 	patch_forget(&k->dso);
 	room_unused += k->mirror_room;
-	agent_syscall(SYS_munmap, k->dso.sites, k->room * sizeof(struct site));
+	if (k->file.bytes)
+		agent_syscall(SYS_munmap, k->file.bytes, k->file.size);
+	if (k->dso.sites)
+		agent_syscall(SYS_munmap, k->dso.sites, k->room * sizeof(struct site));
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * late.c - a process that runs already begins its task when the session's first probe comes
+ * late.c - a process that runs already begins its task when the session's first probe comes, or
+ * when somebody asks for functions
  *
- *     server: a process has a file with probes, and no task
+ *     server: a process has a file with probes, and no task; or site_control.asked was raised
  *         -> config_header.knock, the plan of events of calls that nobody asks for
  *     process: its next such call -> emit_long() -> late_begin() -> task, probes, answer
+ *                                                                -> late_find() (unread.c)
  *     server: all of them have answered -> the events have no plan again
  *
  * A1  It is a hit in any thread, so the thread may hold any lock of libc. It waits for no lock: if
@@ -20,7 +22,7 @@
 /* Bytes of an alternate stack. */
 enum { LATE_ROOM = 16384 };
 
-_Atomic bool late_done;
+_Atomic uint32_t late_done;
 
 /* A2 */
 static bool may_begin_now(const struct agent_thread *t)
@@ -46,10 +48,12 @@ void late_begin(const struct agent_thread *t)
 		return;
 	old = quiet ? 0 : signals_block();
 	if (sites_lock_try()) {
-		if (!sites.plants && !sites_begin_late())
+		const uint32_t wanted = late_wanted();
+
+		if (!sites_begin_late())
 			sites_never_plants();
 		/* Relaxed: it only says that nothing is to be done here. */
-		atomic_store_explicit(&late_done, true, memory_order_relaxed);
+		atomic_store_explicit(&late_done, wanted, memory_order_relaxed);
 		sites_unlock();
 	}
 	if (!quiet)

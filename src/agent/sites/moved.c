@@ -32,10 +32,9 @@
 #include <sys/mman.h>
 #include "agent/sites/stub.h"
 #include "agent/syscall.h"
-#include "agent/x86_64/relocate.h"
 
 enum {
-	PAGE = 4096, JUMP_SIZE = 5, HEAD = 32, CALL = 0xe8, SHORT = 0xeb,
+	PAGE = 4096, JUMP_SIZE = 5, CALL = 0xe8, SHORT = 0xeb,
 	SITE_WORD = 12,		/* where the distance to the site is */
 	CORRECTION = 16,
 };
@@ -78,7 +77,7 @@ static uint16_t head_on(const uint8_t *stub, const void *enter)
 
 static uint16_t head_off(void)
 {
-	return SHORT | (HEAD - 2) << 8;
+	return SHORT | (MOVED_HEAD - 2) << 8;
 }
 
 void moved_switch(const struct site_dso *d, const struct site *s, bool on)
@@ -115,7 +114,7 @@ static size_t stub_size(const struct site_dso *d, const struct site *s)
 	struct relocated map;
 	size_t len = relocate((const uint8_t *)at, s->len, at, at, moved, &map);
 
-	return len ? aligned(HEAD + len) : 0;
+	return len ? aligned(MOVED_HEAD + len) : 0;
 }
 
 /* -> the bytes of the whole area; skips sites that cannot be moved */
@@ -164,30 +163,37 @@ static int area_map(struct site_dso *d)
 	return 0;
 }
 
-/* -> its size; 0: an operand is too far */
-static size_t stub_make(const struct site_dso *d, const struct site *s, uint8_t *stub)
+size_t moved_stub_make(const struct stub_shared *shared, uintptr_t at, size_t size, uint8_t *stub,
+		       struct relocated *map)
 {
-	const struct stub_shared *shared = &area_of(d)->shared;
-	const uintptr_t at = d->bias + s->at;
-	uint8_t *const moved = stub + HEAD;
+	uint8_t *const moved = stub + MOVED_HEAD;
 	const int32_t correction = (int32_t)((uintptr_t)moved - (at + 1));
 	const int32_t to_site = (int32_t)(at + JUMP_SIZE - (uintptr_t)(stub + SITE_WORD + 4));
 	const int64_t distance = (int64_t)((uintptr_t)stub - (at + JUMP_SIZE));
-	const uint16_t off = head_off();
-	struct relocated map;
 	size_t len;
 
 	if (distance != (int32_t)distance)
 		return 0;
 	stub_code(stub, "\xe8", 1, shared->enter);
-	memcpy(stub, &off, sizeof(off));
 	memcpy(stub + 5, "\x72\x09\xeb\x17\xcc\xcc\xcc", 7);
 	memcpy(stub + SITE_WORD, &to_site, sizeof(to_site));
 	memcpy(stub + CORRECTION, "\x48\x81\x44\x24\xd8", 5);
 	memcpy(stub + CORRECTION + 5, &correction, sizeof(correction));
 	memcpy(stub_code(stub + CORRECTION + 9, "\xe9", 1, shared->through), "\xcc\xcc", 2);
-	len = relocate((const uint8_t *)at, s->len, at, (uintptr_t)moved, moved, &map);
-	return len ? aligned(HEAD + len) : 0;
+	len = relocate((const uint8_t *)at, size, at, (uintptr_t)moved, moved, map);
+	return len ? MOVED_HEAD + len : 0;
+}
+
+/* -> its size; 0: an operand is too far. It is off. */
+static size_t stub_make(const struct site_dso *d, const struct site *s, uint8_t *stub)
+{
+	const uint16_t off = head_off();
+	struct relocated map;
+	const size_t size =
+		moved_stub_make(&area_of(d)->shared, d->bias + s->at, s->len, stub, &map);
+
+	memcpy(stub, &off, sizeof(off));
+	return size ? aligned(size) : 0;
 }
 
 static void area_fill(struct site_dso *d)

@@ -300,6 +300,7 @@ static int mirror_make(struct site_dso *d)
 
 void patch_forget(struct site_dso *d)
 {
+	moved_late_forget(d);
 	if (d->mirror)
 		agent_syscall(SYS_munmap, d->mirror, d->mirror_size);
 	d->mirror = NULL;
@@ -482,6 +483,8 @@ long patch_switch(struct site_dso *d, bool (*wants)(void *arg, size_t index), vo
 	bool writable = false;
 	long nr = 0;
 
+	if (d->late)
+		return moved_late_switch(d, wants, arg);
 	for (size_t i = 0; d->prepared && i < d->nr; i++) {
 		struct site *s = &d->sites[i];
 		bool on = !s->skip && wants(arg, i);
@@ -536,6 +539,10 @@ void patch_release_open(struct site_dso *d, uintptr_t low, uintptr_t high)
 
 void patch_look(struct site_dso *d)
 {
+	if (d->late) {
+		moved_late_look(d);
+		return;
+	}
 	for (size_t i = 0; d->prepared && i < d->nr; i++)
 		d->sites[i].on = !d->sites[i].skip &&
 				 (d->moved ? moved_is_on(d, &d->sites[i])

@@ -219,6 +219,10 @@ static int known_obey(const struct site_control *c, struct known *k)
 	const bool there = is_there(k);
 	long n = 0;
 
+	if (there)
+		late_ready(k);
+	if (there && k->dso.late)
+		moved_late_judge(&k->dso, guard_leads());
 	w.sites = k->dso.sites;
 	words_set(k, &w, there && returns_on(k, &w));
 	/* What the server commanded before it knew the DSO does not count. */
@@ -286,6 +290,7 @@ static void answer_fill(int err)
 	answer_dsos(a);
 	if (sites.plants)
 		probes_answer(a);
+	a->asked = sites.asked;
 	a->pid = agent.here->pid;
 	a->err = err ? err : sites.failed ? sites.failed : graph_error();
 }
@@ -361,10 +366,27 @@ bool sites_are_moved_at(uintptr_t at)
 	for (unsigned int i = 0; i < sites.nr_known; i++) {
 		const struct site_dso *d = &sites.known[i].dso;
 
-		if (sites.known[i].ld && d->moved && to - (uintptr_t)d->mirror < d->mirror_size)
+		if (!sites.known[i].ld)
+			continue;
+		if ((d->moved && to - (uintptr_t)d->mirror < d->mirror_size) ||
+		    (d->late && moved_late_is_on(d, at)))
 			return true;
 	}
 	return false;
+}
+
+uintptr_t sites_lead(uintptr_t ip)
+{
+	uintptr_t to = 0;
+
+	for (unsigned int i = 0; !to && i < sites.nr_known; i++) {
+		const struct known *k = &sites.known[i];
+
+		/* Acquire: pairs with the release in known_find(). */
+		if (__atomic_load_n(&k->ld, __ATOMIC_ACQUIRE) && ip - k->start < k->end - k->start)
+			to = moved_late_lead(&k->dso, ip);
+	}
+	return to;
 }
 
 void sites_catch_up(void)
@@ -659,6 +681,8 @@ void sites_start(void)
 	if (sites.told_of_writes)
 		atomic_store_explicit(&patch_asks, false, memory_order_relaxed);
 	graph_start();
+	/* Relaxed: as in late_find(). */
+	sites.asked = atomic_load_explicit(&sites_control()->asked, memory_order_relaxed);
 	if (!sites.permitted && task_permitted(false)) {
 		/*
 		 * Not when the first sites come: the dynamic linker is locked then, and a fork
@@ -775,12 +799,22 @@ void sites_begin(void)
 bool sites_begin_late(void)
 {
 	const bool has_task = any_known();
+	bool wanted;
 
 	if (sites_quiet() || !sites.permitted)
 		return false;
 	sites_ask_memory();
 	if (!sites.may_patch)
 		return false;
+	wanted = late_find() || probes_may_come();
+	if (!wanted && !sites.plants) {
+		answer_fill(0);
+		return true;
+	}
+	if (sites.plants) {
+		sites_obey();
+		return true;
+	}
 	/* One that has ended for a moment begins again by itself (agent_task_again()). */
 	if (!has_task)
 		task_begin();

@@ -74,6 +74,9 @@ struct site_dso {
 	/* The texts are writable now. In a child of fork(): its parent made them so. */
 	bool		is_open;
 	struct pages_kept kept[SITE_TEXTS];
+	/* Its sites are moved code that was prepared beside running threads. Stored last. */
+	struct late_area *late;
+	bool		leads;		/* guard_leads(), when it was judged */
 };
 
 /*
@@ -101,6 +104,28 @@ void patch_release_open(struct site_dso *d, uintptr_t low, uintptr_t high);
 void patch_look(struct site_dso *d);
 /* The DSO has been unmapped. */
 void patch_forget(struct site_dso *d);
+
+/* ---- moved_late.c ---- */
+
+/* All but moved_late_lead() is under a lock. */
+
+/* Makes the stubs of all sites. A site that cannot have one is skipped. 0, or -errno: none has. */
+int moved_late_make(struct site_dso *d);
+/*
+ * Before words are stored: finds out from the memory which sites are on, and which cannot be
+ * switched now. leads: guard_leads()
+ */
+void moved_late_judge(struct site_dso *d, bool leads);
+/* As patch_switch(). */
+long moved_late_switch(struct site_dso *d, bool (*wants)(void *arg, size_t index), void *arg);
+/* Finds out from the memory which sites are on. */
+void moved_late_look(struct site_dso *d);
+/* Whether a site is at that address, and is on. */
+bool moved_late_is_on(const struct site_dso *d, uintptr_t at);
+/* A thread has met a byte that traps. -> where it goes on; 0: elsewhere. Async-signal-safe. */
+uintptr_t moved_late_lead(const struct site_dso *d, uintptr_t ip);
+/* The code is unmapped. */
+void moved_late_forget(struct site_dso *d);
 
 /* ---- x86_64/entry.S ---- */
 

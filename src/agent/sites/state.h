@@ -4,6 +4,7 @@
  *
  *     watch.c         which are loaded      dynamic linker -> seen[] -> known_find(), known_drop()
  *     dso.c           what is known of one  file -> sites -> prepared text, table of words
+ *     unread.c        the same of a DSO in which no compiler left sites
  *     sites.c         what they are to do   site_control -> words, bytes -> site_answer
  *
  *     found -> prepared, numbered -> reported to the server -> obeys          (gone)
@@ -16,6 +17,12 @@
 #include "agent/sites/sites.h"
 #include "agent/sites/hit.h"
 #include "agent/state.h"
+
+/* A file that is mapped; no bytes: none is. */
+struct known_file {
+	const void	*bytes;
+	size_t		size;
+};
 
 struct known {
 	/* Its dynamic section in memory, which identifies it; NULL: free. Stored last. */
@@ -31,6 +38,9 @@ struct known {
 	bool		tried;		/* known_prepare() was called */
 	/* It has no sites of a compiler, and somebody asks for its functions. */
 	bool		unread;
+	/* Opened by late_find(). `file` is mapped until the server has read it, too. */
+	bool		late;
+	struct known_file file;
 	bool		looked_through;	/* site.jumps is final */
 	/* It could not be prepared: its calls of mcount or __fentry__ come to us. */
 	bool		calls;
@@ -69,6 +79,8 @@ struct site_state {
 	_Atomic bool	binds_deep;	/* objects may have been loaded with RTLD_DEEPBIND */
 	bool		watching;	/* watch.c sees all DSOs come and go */
 	bool		plants;		/* the process plants probes */
+	/* site_control.asked, when it was last looked who asks for functions */
+	uint32_t	asked;
 	bool		forking;	/* the thread that forks has the lock */
 };
 
@@ -106,8 +118,9 @@ void sites_obey(void);
  */
 void sites_look_again(void);
 /*
- * For late.c: a process that has no task yet begins one, and plants. False: it cannot. The second
- * function tells the server so. Under the lock.
+ * For late.c: finds functions that somebody asks for now. A process that has no task yet begins
+ * one, if there is anything to do, and plants. False: it cannot. The second function tells the
+ * server so. Under the lock.
  */
 bool sites_begin_late(void);
 void sites_never_plants(void);
@@ -117,6 +130,10 @@ void sites_probe(void);
 bool sites_have_changed(uintptr_t bias);
 /* Whether the jump of a function of moved code stands there. Under the lock. */
 bool sites_are_moved_at(uintptr_t at);
+/*
+ * A thread has met a byte that traps. -> where it goes on; 0: it is in no site. Async-signal-safe.
+ */
+uintptr_t sites_lead(uintptr_t ip);
 /* Nothing is switched any more: the answer gives the reason, and so does a message. */
 void sites_fail(int err);
 /* The same without a message. */
@@ -148,11 +165,37 @@ struct known *known_find(const void *ld, uintptr_t bias, const char *path, bool 
  * process's connection; not under the lock.
  */
 void known_ask(struct known *k);
+/* Finds the functions of a DSO that is `unread`. -> whether there are some */
+bool known_read(struct known *k);
+/*
+ * The objects that are loaded, and whose functions somebody asks for now, become known. -> whether
+ * there are some. Not in the task.
+ */
+bool late_find(void);
+/* If the server has found the functions of a DSO of late_find(): prepares them. */
+void late_ready(struct known *k);
 /* 0: its sites can be switched; -errno: never. */
 int known_prepare(struct known *k);
 /* Finds who may end in a jump out of it, where that matters. */
 void known_look_through(struct known *k);
 void known_drop(struct known *k);
+/* Of a dynamic section. NULL: it has none. */
+struct known *known_of(const void *ld);
+
+/* The rest is for unread.c. */
+
+bool known_file_map(const char *path, struct known_file *f);
+/* Whether this file was loaded. Fills in the texts and the mapped bytes. */
+bool known_is_loaded(struct known *k, const struct known_file *f);
+struct site *known_site_memory(size_t nr);
+/* A free entry, which is not used so far. NULL: there is none. */
+struct known *known_free(void);
+/* The DSO's number in the session's table. An `unread` one is noted there. */
+bool known_number(struct known *k, struct dso_place *place);
+/* Whether it gets sites if the compiler has made none. path "": the program. */
+bool known_is_asked(const char *path);
+/* From now on calls of its functions can be found; all words are 0. NULL: no memory. */
+struct site_table *known_table_publish(const struct dso_place *place, struct site_dso *dso);
 
 /* ---- static.c ---- */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stub.h - what all stubs of a DSO share: the way to the agent (patch.c, moved.c)
+ * stub.h - what all stubs of a DSO share: the way to the agent (patch.c, moved.c, moved_late.c)
  *
- * Included by these two only.
+ * Included by these only.
  */
 #ifndef TRACEFUSE_AGENT_SITES_STUB_H
 #define TRACEFUSE_AGENT_SITES_STUB_H
@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 #include "agent/sites/sites.h"
+#include "agent/x86_64/relocate.h"
 
 enum { STUB = 16 };
 
@@ -50,6 +51,16 @@ static inline void stub_share(struct stub_shared *m, struct site_dso *d, void (*
 }
 
 /* ---- moved.c ---- */
+
+enum { MOVED_HEAD = 32 };	/* bytes of a stub in front of the moved instructions */
+
+/*
+ * The stub, which is on, of a function that begins at `at`: its first `size` bytes are moved. ->
+ * its size; 0: they cannot be moved there. The size does not depend on where it stands. stub has
+ * MOVED_HEAD + RELOCATE_MOST bytes.
+ */
+size_t moved_stub_make(const struct stub_shared *shared, uintptr_t at, size_t size, uint8_t *stub,
+		       struct relocated *map);
 
 /* The head of the site's stub, which is switched: its first two bytes. */
 uint8_t *moved_head(const struct site_dso *d, const struct site *s);

@@ -82,7 +82,7 @@ enum text_way text_way(const struct text_jump *j)
 
 	if (at % BLOCK <= BLOCK - NEAR_JUMP)
 		return TEXT_ONCE;
-	return at % WORD < WORD - 1 && !is_inner(j, 1) ? TEXT_SPIN : TEXT_TRAP;
+	return !j->leads && at % WORD < WORD - 1 && !is_inner(j, 1) ? TEXT_SPIN : TEXT_TRAP;
 }
 
 static unsigned int head_size(const struct text_jump *j)

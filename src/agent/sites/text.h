@@ -25,6 +25,8 @@ struct text_jump {
 	 * has a byte that traps there: near_take().
 	 */
 	uint8_t		inner;
+	/* Threads that arrive meanwhile are led on by the handler: none of them waits. */
+	bool		leads;
 };
 
 /* How a change looks to threads that run through it. */

@@ -164,8 +164,10 @@ static void seen_add(const void *ld, uint32_t list, uintptr_t bias, const char *
 
 static void seen_drop(unsigned int i)
 {
-	if (seen[i].known)
-		known_drop(&sites.known[seen[i].known - 1]);
+	struct known *k = seen[i].known ? &sites.known[seen[i].known - 1] : known_of(seen[i].ld);
+
+	if (k)
+		known_drop(k);
 	probes_forget(seen[i].ld);
 	seen[i].ld = NULL;
 }

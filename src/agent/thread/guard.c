@@ -26,6 +26,7 @@
 #include <ucontext.h>
 #include "agent/context.h"
 #include "agent/probes/probes.h"
+#include "agent/sites/state.h"
 #include "agent/thread/guarded.h"
 #include "agent/thread/signal_return.h"
 #include "agent/state.h"
@@ -213,6 +214,8 @@ static bool probe_led(int sig, const siginfo_t *info, ucontext_t *context)
 		to = (uintptr_t)probe_copy_left;
 	else if (sig == SIGSEGV && info->si_code == SI_KERNEL)
 		to = place_lead(ip);
+	if (!to && sig == SIGSEGV && info->si_code == SI_KERNEL)
+		to = sites_lead(ip);
 	if (to)
 		context_continue(context, to);
 	return to != 0;

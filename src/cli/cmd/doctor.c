@@ -294,24 +294,33 @@ static void check_planted(struct patient *p)
 	}
 }
 
-/* The value is "PID[ never]". */
-static void check_unplanted(struct patient *p)
+/* Lines "NAME PID[ never]": processes that began before somebody asked for `what`. */
+static void check_begun(struct patient *p, const char *name, const char *what,
+			const char *before, const char *remedy)
 {
-	char value[64], text[160];
+	char value[64], text[64], advice[256];
 	bool never;
 
-	for (unsigned int i = 0; client_info(p->info, "probes-none", i, value, sizeof(value));
-	     i++) {
+	for (unsigned int i = 0; client_info(p->info, name, i, value, sizeof(value)); i++) {
 		never = strstr(value, " never");
-		snprintf(text, sizeof(text), "Process %d has no probes%s.", atoi(value),
+		snprintf(text, sizeof(text), "Process %d has no %s%s.", atoi(value), what,
 			 never ? "" : " yet");
-		complain(p, text, never ?
-			 "It began before the session's first probe was defined, and is in a "
-			 "sandbox, or its code may not be changed: define probes before programs "
-			 "start" :
-			 "It began before the session's first probe was defined. They come when it "
-			 "next calls malloc(), free() or a system call through libc");
+		if (never)
+			snprintf(advice, sizeof(advice),
+				 "It began before %s, and is in a sandbox, or its code may not be "
+				 "changed: %s", before, remedy);
+		else
+			snprintf(advice, sizeof(advice),
+				 "It began before %s. They come when it next calls malloc(), "
+				 "free() or a system call through libc", before);
+		complain(p, text, advice);
 	}
+}
+
+static void check_unplanted(struct patient *p)
+{
+	check_begun(p, "probes-none", "probes", "the session's first probe was defined",
+		    "define probes before programs start");
 }
 
 /* Settings of the session's start whose function or event does not exist yet. */
@@ -509,13 +518,15 @@ static void check_functions(struct patient *p)
 
 	if (strcmp(p->tracer, "nop"))
 		printf("tracer: %s\n", p->tracer);
+	if (traced)
+		check_begun(p, "functions-none", "functions", "somebody asked for functions",
+			    "start it by `tracefuse run --function`");
 	if (!check_sites(p)) {
-		if (traced && client_info(p->info, "attached", 0, value, sizeof(value)))
-			complain(p,
-				 "No program here has functions that can be traced: they began "
-				 "before somebody asked for functions.",
-				 "start the program again, now or by `tracefuse run --function`, "
-				 "or build it with -fpatchable-function-entry=5");
+		if (traced && client_info(p->info, "attached", 0, value, sizeof(value)) &&
+		    !client_info(p->info, "functions-none", 0, value, sizeof(value)))
+			complain(p, "No program here has functions that can be traced.",
+				 "build it with -fpatchable-function-entry=5, or ask for functions "
+				 "of libraries: FUNCTION:mod:LIBRARY in set_ftrace_filter");
 		return;
 	}
 	check_full(p);

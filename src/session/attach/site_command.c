@@ -33,11 +33,27 @@ int64_t session_now_ms(void)
 	return t.tv_sec * 1000ll + t.tv_nsec / 1000000;
 }
 
+static void asked_raise(struct session *s)
+{
+	struct site_control *c = session_config(s, s->header->sites, sizeof(*c));
+
+	/* Release: what is asked for is there. Programs that run look when the server knocks. */
+	atomic_fetch_add_explicit(&c->asked, 1, memory_order_release);
+}
+
+uint32_t session_asked(struct session *s)
+{
+	struct site_control *c = session_config(s, s->header->sites, sizeof(*c));
+
+	/* Relaxed: only the server stores it. */
+	return atomic_load_explicit(&c->asked, memory_order_relaxed);
+}
+
 void session_functions_asked(struct session *s)
 {
 	/* Relaxed: a program that begins just now may miss it. */
-	if (s)
-		atomic_store_explicit(&s->header->functions, 1, memory_order_relaxed);
+	if (s && !atomic_exchange_explicit(&s->header->functions, 1, memory_order_relaxed))
+		asked_raise(s);
 }
 
 void session_probes_defined(struct session *s)
@@ -96,6 +112,7 @@ int session_libraries_asked(struct session *s, const char *pattern)
 	memcpy(l->text + size, text, strlen(text) + 1);
 	/* Release: pairs with the acquire in library_is_asked() of agent/sites/dso.c. */
 	atomic_store_explicit(&l->size, size + (uint32_t)strlen(text) + 1, memory_order_release);
+	asked_raise(s);
 	return 0;
 }
 
@@ -125,6 +142,7 @@ void process_forget_answer(struct session *s, unsigned int index)
 	/* Those of the process that had this index before. */
 	t->sites[index].plants = t->sites[index].plants_never = 0;
 	t->sites[index].nr_probes = t->sites[index].nr_probes_refused = 0;
+	t->sites[index].asked = 0;
 	/*
 	 * Relaxed: only the server stores the command, and no process has been given this index
 	 * yet.
@@ -240,6 +258,7 @@ void attach_answers(struct session *s, void (*fn)(void *arg, const struct attach
 			.nr_probes_refused = a->nr_probes_refused,
 			.plants = a->plants,
 			.plants_never = a->plants_never,
+			.asked = a->asked,
 		};
 
 		if (!p->pid || a->pid != (uint32_t)p->pid)

@@ -39,12 +39,8 @@ struct program_probes {
 	size_t		nr_fresh;
 	struct point_table table;
 	bool		failed;		/* without memory: all points are made again */
-	/* session_now_ms(): for processes to knock at. 0: look now */
-	int64_t		looked;
-	bool		knocks;		/* model_knock() */
+	bool		unseen;		/* program_probes_fresh() */
 };
-
-enum { KNOCK_MS = 1000 };	/* from one look for processes to knock at to the next */
 
 static void no_memory(struct programs *p)
 {
@@ -479,7 +475,7 @@ bool program_probes_update(struct programs *p)
 	if (!update_files(p))
 		return false;
 	publish_table(p);
-	p->probes->looked = 0;
+	p->probes->unseen = true;
 	return true;
 }
 
@@ -618,28 +614,21 @@ static void find_unplanted(void *arg, pid_t pid, unsigned int slots)
 	g->any = !g->plants && !g->never && has_points(g->programs->probes, pid);
 }
 
-/*
- * Knocks at processes that have a file with probes and no task, until each has begun one or has
- * answered that it cannot. While the session knocks, events of calls cost all of its programs time,
- * so the answers are looked at each time.
- */
-void program_probes_knock(struct programs *p)
+bool program_probes_wait(struct programs *p)
 {
-	struct program_probes *pr = p->probes;
 	struct planting g = { .programs = p };
-	const int64_t now = session_now_ms();
 
-	const bool any = !list_empty(&pr->points);
-
-	if (!pr->knocks && (!any || (pr->looked && now - pr->looked < KNOCK_MS)))
-		return;
-	pr->looked = now;
-	if (any)
+	if (!list_empty(&p->probes->points))
 		attach_processes(p->model->session, find_unplanted, &g);
-	/* Also while it knocks already: events that are defined meanwhile. */
-	if (g.any || pr->knocks)
-		model_knock(p->model, g.any);
-	pr->knocks = g.any;
+	return g.any;
+}
+
+bool program_probes_fresh(struct programs *p)
+{
+	const bool fresh = p->probes->unseen;
+
+	p->probes->unseen = false;
+	return fresh;
 }
 
 void program_probes_print(struct programs *p, FILE *out)

@@ -26,11 +26,10 @@ void program_probes_begin(struct programs *p);
  * programs have to be told.
  */
 bool program_probes_update(struct programs *p);
-/*
- * Has running processes begin to plant that have no task yet (agent/sites/late.c). Called
- * regularly.
- */
-void program_probes_knock(struct programs *p);
+/* Whether a running process has a file with points, and has no task that plants them. */
+bool program_probes_wait(struct programs *p);
+/* Whether points were planned since the last call. */
+bool program_probes_fresh(struct programs *p);
 /* All programs have obeyed all commands up to now. */
 void program_probes_settled(struct programs *p);
 /*

@@ -278,6 +278,8 @@ void programs_destroy(struct programs *p)
 {
 	if (!p)
 		return;
+	if (p->sites && p->probes)
+		program_words_end(p);
 	attach_set_hooks(p->model->session, NULL);
 	p->model->catch_up = NULL;
 	p->model->step = NULL;

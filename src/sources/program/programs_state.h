@@ -93,7 +93,7 @@ struct program_dso {
 	uint32_t	pid;
 	uint64_t	size, load;
 	uint32_t	id_len;
-	bool		moved;		/* its sites are moved code */
+	uint32_t	moved;		/* enum dso_moved; 0: its sites are no moved code */
 	uint8_t		id[24];
 	char		path[256];
 };

@@ -164,7 +164,7 @@ static void dso_look(struct programs *p, uint32_t nr)
 	if (p->sites->dsos[nr].read || !program_dso_copy(p, nr, &d))
 		return;
 	p->sites->dsos[nr].read = true;
-	p->sites->dsos[nr].moved = d.moved;
+	p->sites->dsos[nr].moved = d.moved != 0;
 	read = d.moved ? read_moved : read_sites;
 	if (program_dso_read(p, &d, read, &f) && inside(&d, &f) && d.moved)
 		program_places_publish(p, nr, &f);
@@ -176,17 +176,38 @@ static void dso_look(struct programs *p, uint32_t nr)
 	program_words_update(p, nr);
 	/* A probe may wait for one of its functions. */
 	p->model->probes_stale = true;
+	/* It waits for the places. */
+	if (d.moved == DSO_MOVED_LATE)
+		program_words_raise(p);
 	elf_sites_free(&f);
+}
+
+static const struct dso_entry *dso_entry_of(struct programs *p, uint32_t nr)
+{
+	struct session *s = p->model->session;
+	const struct program_tables *t = session_data(s, session_header(s)->programs, sizeof(*t));
+
+	return t ? &t->dsos[nr] : NULL;
 }
 
 /* Whether the table has an entry here. It is filled from its start. */
 static bool is_used(struct programs *p, uint32_t nr)
 {
-	struct session *s = p->model->session;
-	const struct program_tables *t = session_data(s, session_header(s)->programs, sizeof(*t));
+	const struct dso_entry *e = dso_entry_of(p, nr);
 
 	/* Relaxed: program_dso_copy() loads it again, with acquire. */
-	return t && atomic_load_explicit(&t->dsos[nr].state, memory_order_relaxed) != DSO_FREE;
+	return e && atomic_load_explicit(&e->state, memory_order_relaxed) != DSO_FREE;
+}
+
+/* It was read before anybody asked for functions, and a process asks for them now. */
+static void reread(struct programs *p, uint32_t nr)
+{
+	struct dso_sites *d = &p->sites->dsos[nr];
+
+	/* Relaxed: as above. */
+	if (d->read && !d->page && !d->moved &&
+	    atomic_load_explicit(&dso_entry_of(p, nr)->moved, memory_order_relaxed))
+		d->read = false;
 }
 
 /* Whether there are DSOs that were not read yet. */
@@ -203,20 +224,18 @@ static bool has_new(struct programs *p)
 /* Reads the sites of new DSOs. */
 static void program_sites_look(struct programs *p)
 {
-	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS && is_used(p, i); i++)
+	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS && is_used(p, i); i++) {
+		reread(p, i);
 		dso_look(p, i);
+	}
 }
 
 void program_sites_loaded(struct programs *p, uint32_t nr)
 {
 	struct dso_sites *d = &p->sites->dsos[nr];
-	struct program_dso dso;
 
 	if (d->gone)
 		*d = (struct dso_sites){ 0 };
-	/* It was read before anybody asked for functions. */
-	if (d->read && !d->page && !d->moved && program_dso_copy(p, nr, &dso) && dso.moved)
-		d->read = false;
 	program_sites_look(p);
 }
 
@@ -275,6 +294,8 @@ void program_sites_begin(struct programs *p)
 	ft->changed = program_words_changed;
 	ft->set = program_words_set;
 	ft->changed_arg = p;
+	/* A server that died may have left a knock. */
+	p->sites->late.knocks = true;
 	p->model->settle = program_words_settle;
 	program_sites_look(p);
 }
@@ -305,7 +326,7 @@ bool program_sites_tick(struct programs *p)
 static bool is_own_reason(int k)
 {
 	return k != SITE_SHORT && k != SITE_UNKNOWN && k != SITE_NOT_CODE && k != SITE_UNMOVED &&
-	       k < SITE_RELOCATED;
+	       (k < SITE_RELOCATED || k > SITE_NO_FDE);
 }
 
 static void print_answer(void *arg, const struct attach_answer *a)
@@ -343,5 +364,6 @@ void program_sites_print(struct programs *p, FILE *out)
 	attach_answers(p->model->session, print_answer, out);
 	if (is_used(p, LAYOUT_MAX_DSOS - 1))
 		fprintf(out, "full %d\n", LAYOUT_MAX_DSOS);
+	program_late_print(p, out);
 	program_words_print(p, out);
 }

@@ -34,7 +34,14 @@ struct dso_sites {
 	_Atomic uint32_t *words;	/* NULL: no site was ever on */
 };
 
+struct program_late {
+	int64_t		looked;		/* session_now_ms(): for processes to knock at */
+	uint32_t	asked;		/* session_asked() at that time */
+	bool		knocks;		/* model_knock() */
+};
+
 struct program_sites {
+	struct program_late late;
 	struct dso_sites dsos[LAYOUT_MAX_DSOS];
 	/*
 	 * By number of the process: its pid, while it is READY and its DSOs are not read yet; else
@@ -63,6 +70,16 @@ bool program_sites_wait(struct programs *p, const struct attach_peer *peer);
 bool program_sites_tick(struct programs *p);
 void program_sites_print(struct programs *p, FILE *out);
 
+/* ---- late.c ---- */
+
+/*
+ * Has running processes look for functions that somebody asks for, and begin to plant that have no
+ * task yet (agent/sites/late.c). Called regularly.
+ */
+void program_late_knock(struct programs *p);
+/* Prints a line for each process that has not looked for functions that somebody asks for. */
+void program_late_print(struct programs *p, FILE *out);
+
 /* ---- places.c ---- */
 
 /* Publishes what was found in the DSO's file, for programs that load it. */
@@ -77,10 +94,14 @@ void program_words_changed(void *programs, const struct ftrace_change *list, siz
 void program_words_set(void *programs);
 /* Which probes are to be planted may have changed: then programs are told. */
 void program_words_probes(struct programs *p);
+/* Programs are to read all words again. */
+void program_words_raise(struct programs *p);
 /* model->settle: returns when programs have obeyed, or after a limit. */
 void program_words_settle(void *programs);
 /* Does not wait. True: some processes have not answered yet. */
 bool program_words_tick(struct programs *p);
+/* The session ends: programs that go on get their functions back as they were. */
+void program_words_end(struct programs *p);
 /* Takes over the words of a session whose server died. Call it before anything is freed. */
 void program_words_restore(struct programs *p);
 /*

@@ -81,7 +81,7 @@ static bool word_set(struct programs *p, const struct ftrace_page *page,
 	return true;
 }
 
-static void raise(struct programs *p)
+void program_words_raise(struct programs *p)
 {
 	p->sites->command = attach_command(p->model->session);
 	p->sites->unsettled = true;
@@ -98,7 +98,7 @@ void program_words_changed(void *arg, const struct ftrace_change *list, size_t n
 	for (size_t i = 0; i < nr; i++)
 		changed |= word_set(p, list[i].page, list[i].site);
 	if (changed)
-		raise(p);
+		program_words_raise(p);
 }
 
 static bool page_set(struct programs *p, const struct ftrace_page *page)
@@ -120,14 +120,14 @@ void program_words_set(void *arg)
 		if (p->sites->dsos[i].words)
 			changed |= page_set(p, p->sites->dsos[i].page);
 	if (changed)
-		raise(p);
+		program_words_raise(p);
 }
 
 void program_words_probes(struct programs *p)
 {
 	if (program_probes_update(p))
-		raise(p);
-	program_probes_knock(p);
+		program_words_raise(p);
+	program_late_knock(p);
 }
 
 /* ---- obeying ---- */
@@ -210,6 +210,35 @@ static void words_off(struct programs *p, config_ref ref, uint32_t nr)
 		atomic_store_explicit(&words[i], 0, memory_order_relaxed);
 }
 
+static bool words_any(const struct dso_sites *d)
+{
+	for (uint32_t i = 0; d->words && i < d->nr; i++)
+		/* Relaxed: as in word_set(). */
+		if (atomic_load_explicit(&d->words[i], memory_order_relaxed))
+			return true;
+	return false;
+}
+
+void program_words_end(struct programs *p)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS; i++) {
+		const struct dso_sites *d = &p->sites->dsos[i];
+
+		if (!words_any(d))
+			continue;
+		for (uint32_t k = 0; k < d->nr; k++)
+			/* Relaxed: as above. */
+			atomic_store_explicit(&d->words[k], 0, memory_order_relaxed);
+		any = true;
+	}
+	if (!any)
+		return;
+	program_words_raise(p);
+	program_words_settle(p);
+}
+
 static config_ref words_left(const struct site_set *set, uint32_t *nr)
 {
 	/* Relaxed: nobody else stores them. */
@@ -249,7 +278,7 @@ void program_words_update(struct programs *p, uint32_t nr)
 	if (!d->page)
 		words_off(p, ref, nr_words);
 	page_set(p, d->page);
-	raise(p);
+	program_words_raise(p);
 }
 
 void program_words_print(struct programs *p, FILE *out)

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * late.c - processes that run already when somebody asks for functions or defines a probe
+ *
+ *     site_control.asked is raised, or points are planned
+ *         -> knock (agent/sites/late.c) until each process has answered
+ *         -> entries of the table of DSOs say DSO_MOVED_LATE -> sites.c reads their files
+ *
+ * While the session knocks, events of calls cost all of its programs time. So the answers are
+ * looked at each time, and a session that asks for nothing never knocks.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "model/event/file.h"
+#include "sources/program/probes.h"
+#include "sources/program/sites.h"
+
+enum { KNOCK_MS = 1000 };	/* from one look for processes to knock at to the next */
+
+/* The processes that have answered. */
+struct answered {
+	uint32_t	asked;
+	size_t		nr;
+	struct {
+		pid_t	pid;
+		bool	done, never;
+	} v[LAYOUT_MAX_PROCESSES];
+};
+
+struct looking {
+	const struct answered *answered;
+	FILE		*out;		/* NULL: only `any` */
+	bool		any;
+};
+
+static void answer_note(void *arg, const struct attach_answer *a)
+{
+	struct answered *g = arg;
+
+	if (g->nr == LAYOUT_MAX_PROCESSES)
+		return;
+	g->v[g->nr].pid = a->peer.pid;
+	g->v[g->nr].done = a->asked == g->asked;
+	g->v[g->nr++].never = a->plants_never;
+}
+
+static void process_look(void *arg, pid_t pid, unsigned int slots)
+{
+	struct looking *l = arg;
+	const struct answered *g = l->answered;
+	bool done = false, never = false;
+
+	if (l->any && !l->out)
+		return;
+	for (size_t i = 0; i < g->nr; i++) {
+		done |= g->v[i].pid == pid && g->v[i].done;
+		never |= g->v[i].pid == pid && g->v[i].never;
+	}
+	l->any |= !done && !never;
+	if (l->out && (!done || never))
+		fprintf(l->out, "functions-none %d%s\n", (int)pid, never ? " never" : "");
+}
+
+/* Whether a process has not looked for the functions that are asked for; prints these to `out`. */
+static bool functions_wait(struct programs *p, uint32_t asked, FILE *out)
+{
+	struct answered *g = asked ? calloc(1, sizeof(*g)) : NULL;
+	struct looking l = { .answered = g, .out = out };
+
+	if (!g)
+		return false;
+	g->asked = asked;
+	attach_answers(p->model->session, answer_note, g);
+	attach_processes(p->model->session, process_look, &l);
+	free(g);
+	return l.any;
+}
+
+void program_late_knock(struct programs *p)
+{
+	const uint32_t asked = session_asked(p->model->session);
+	struct program_late *late = &p->sites->late;
+	const bool fresh = program_probes_fresh(p) || asked != late->asked;
+	const int64_t now = session_now_ms();
+	bool any;
+
+	if (!late->knocks && !fresh && now - late->looked < KNOCK_MS)
+		return;
+	late->looked = now;
+	late->asked = asked;
+	any = program_probes_wait(p) || functions_wait(p, asked, NULL);
+	/* Also while it knocks already: events that are defined meanwhile. */
+	if (any || late->knocks)
+		model_knock(p->model, any);
+	late->knocks = any;
+}
+
+void program_late_print(struct programs *p, FILE *out)
+{
+	functions_wait(p, session_asked(p->model->session), out);
+}
