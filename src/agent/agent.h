@@ -256,6 +256,8 @@ struct agent_thread {
 	/* For call_any() of shortcut.c: it stores some of it, the rest is 0. */
 	struct hit	hit;
 	uint64_t	taken[SHORTCUTS];	/* by shortcuts that are no longer in counts[] */
+	/* As `resume`, for unwind_read(). A handler has its own, because it may not return. */
+	uintptr_t	reading;
 };
 
 /*

@@ -6,9 +6,11 @@
  */
 #include <alloca.h>
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,17 +117,38 @@ APART int faulting(volatile int *nowhere)
 	return *nowhere + stacks_sink;
 }
 
-static APART void faulted(void)
+static void fault_handle(void)
 {
 	static char memory[STACK];
 	const stack_t alternate = { .ss_sp = memory, .ss_size = STACK };
 	struct sigaction act = { .sa_handler = on_fault, .sa_flags = SA_ONSTACK };
-	int *nowhere = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	sigaltstack(&alternate, NULL);
 	sigaction(SIGSEGV, &act, NULL);
+}
+
+static APART void faulted(void)
+{
+	int *nowhere = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	fault_handle();
 	if (!sigsetjmp(again, 1))
 		stacks_sink += faulting(nowhere);
+}
+
+/* Its stack pointer leads nowhere when the fault comes, but it has a row. */
+__asm__(".text\n"
+	".type wild, @function\n"
+	"wild: .cfi_startproc\n mov $4096, %esp\n push %rax\n ret\n .cfi_endproc\n"
+	".size wild, . - wild\n");
+void wild(void);
+
+static APART void astray(void)
+{
+	fault_handle();
+	if (!sigsetjmp(again, 1))
+		wild();
+	printf("went on\n");
 }
 
 /* ---- Threads and coroutines ---- */
@@ -212,8 +235,39 @@ static APART void unpointed(void)
 
 /* ---- Objects that come and go ---- */
 
+static bool are_hidden;
+static int nr_closed;
+
+/* As if so many other objects had been closed since the first call. */
+static void objects_close(void)
+{
+	void (*closed)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "tf_dso_closed_");
+	static bool is_second;
+
+	for (int i = 0; closed && is_second && i < nr_closed; i++)
+		closed();
+	is_second = true;
+}
+
+/* Takes away the memory of the tables of the object with `arg`. */
+static int tables_hide(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	const uintptr_t at = (uintptr_t)arg;
+	bool is_it = false;
+
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		is_it |= at - info->dlpi_addr - info->dlpi_phdr[i].p_vaddr <
+			 info->dlpi_phdr[i].p_memsz;
+	for (int i = 0; is_it && i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_GNU_EH_FRAME)
+			mprotect((void *)((info->dlpi_addr + info->dlpi_phdr[i].p_vaddr) & ~4095ul),
+				 4096, PROT_NONE);
+	return is_it && size;
+}
+
 static void called_back(void)
 {
+	objects_close();
 	leaf(7);
 	stacks_sink++;
 }
@@ -228,6 +282,8 @@ static void object_use(const char *path)
 		fprintf(stderr, "%s\n", dlerror());
 		exit(1);
 	}
+	if (are_hidden)
+		dl_iterate_phdr(tables_hide, (void *)enter);
 	enter(called_back);
 	dlclose(object);
 }
@@ -276,8 +332,8 @@ int main(int argc, char **argv)
 		void	(*run)(void);
 	} kinds[] = {
 		{ "plain", plain }, { "sorted", sorted }, { "raised", raised },
-		{ "faulted", faulted }, { "threaded", threaded }, { "contexts", contexts },
-		{ "pointed", pointed }, { "unpointed", unpointed },
+		{ "faulted", faulted }, { "astray", astray }, { "threaded", threaded },
+		{ "contexts", contexts }, { "pointed", pointed }, { "unpointed", unpointed },
 	};
 	const char *kind = argc > 1 ? argv[1] : "";
 
@@ -288,6 +344,8 @@ int main(int argc, char **argv)
 		recursive(100);
 	if (!strcmp(kind, "storm") && argc > 2)
 		storm(argv + 2, argc - 2);
+	nr_closed = atoi(kind);
+	are_hidden = !strcmp(kind, "hidden");
 	for (int i = 2; i < argc; i++)
 		object_use(argv[i]);
 	stacks_sink++;

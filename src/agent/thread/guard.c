@@ -9,7 +9,8 @@
  *
  * Wrong values in the region - offsets, sizes, counts - make a hit fault anywhere,
  * or divide by zero. If our own code faults inside a hit, the hit is left, and no
- * other one begins. Any other fault is the program's own. The short way
+ * other one begins. If it faults while it reads an object's tables (unwind.c), only
+ * that reading is left. Any other fault is the program's own. The short way
  * (x86_64/emit.S) is recognised by its instructions.
  *
  * The handlers are set by a system call, so that interposers of sigaction() do not
@@ -32,6 +33,7 @@
 #include "agent/state.h"
 #include "agent/syscall.h"
 #include "agent/emit/way.h"
+#include "elf/code/unwind.h"
 
 /* The kernel's struct. */
 struct guard_action {
@@ -153,12 +155,18 @@ static bool replaced(uintptr_t at)
 	return false;
 }
 
+/* Where the stack pointer was is on the same stack, and near. */
+static bool is_near(uintptr_t resume, const ucontext_t *context)
+{
+	return resume && resume - context_sp(context) < HIT_STACK_MOST;
+}
+
 /* Whether it is inside a hit: on the same stack, and near. A hit's memory is elsewhere. */
 static bool in_hit(const ucontext_t *context)
 {
 	const struct agent_thread *t = agent_self.thread;
 
-	return t && t->resume && t->resume - context_sp(context) < HIT_STACK_MOST;
+	return t && is_near(t->resume, context);
 }
 
 /*
@@ -221,11 +229,22 @@ static bool probe_led(int sig, const siginfo_t *info, ucontext_t *context)
 	return to != 0;
 }
 
+/* The program has taken away the tables of an object: the stack is cut, and the hit goes on. */
+static bool tables_led(ucontext_t *context)
+{
+	const struct agent_thread *t = agent_self.thread;
+
+	if (!t || !in_our_code(context) || !is_near(t->reading, context))
+		return false;
+	context_go(context, t->reading, (uintptr_t)guarded_left, UNWIND_UNREAD);
+	return true;
+}
+
 bool agent_guard_takes(int sig, const siginfo_t *info, void *context)
 {
 	if (info->si_code <= 0 || index_of(sig) < 0)
 		return false;
-	if (probe_led(sig, info, context))
+	if (probe_led(sig, info, context) || tables_led(context))
 		return true;
 	if (!(sig == SIGBUS && replaced((uintptr_t)info->si_addr)) && !in_short_hit(context) &&
 	    !(in_our_code(context) && in_hit(context)))

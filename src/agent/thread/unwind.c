@@ -12,6 +12,7 @@
  *     are not read while objects may be unmapped.
  * W3  Tables may have any content: unwind_find() stays within the segment that has the header. What
  *     it says of the stack is checked: only S1's memory is read, and the stack pointer grows.
+ *     If a program has taken away a table's memory, the guard leaves unwind_read() (guard.c).
  */
 #include "agent/graph/frame.h"
 #include "agent/probes/probes.h"
@@ -23,7 +24,8 @@
 enum {
 	ROWS = 4096,
 	PAGE = 4096,
-	AGE_SHIFT = 48,		/* addresses of programs have 47 bits */
+	/* Bytes from the kernel's frame of a signal to the stack that it interrupted, at most. */
+	SIGNAL_FRAME = 16384,
 	/* Bytes of a handler's alternate stack for reading tables. */
 	TABLE_ROOM = 2048,
 	/* In the kernel's frame of a signal, from the stack pointer on: struct ucontext. */
@@ -38,6 +40,12 @@ static struct row_place {
 static uint64_t row_mix(uint64_t word)
 {
 	return word * 0x9e3779b97f4a7c15ull;
+}
+
+/* All bits of the age count: a program may close more than 65,536 objects. */
+static uint64_t row_key(uintptr_t ip, uint32_t age)
+{
+	return row_mix(ip) ^ age * 0xd6e8feb86659fd93ull;
 }
 
 static struct row_place *row_place(uintptr_t ip)
@@ -74,11 +82,23 @@ static uint64_t table_read(const struct dso_tables *d, uintptr_t ip, bool exact)
 	return unwind_pack(&(struct unwind_row){ .kind = UNWIND_END });
 }
 
+uint64_t unwind_read(uintptr_t ip, bool exact)
+{
+	struct dso_tables d;
+	uint64_t word;
+
+	if (!dso_tables(ip, &d))
+		return 0;
+	word = table_read(&d, ip, exact);
+	if (!word && is_sigreturn(&d, ip + !exact))
+		word = unwind_pack(&(struct unwind_row){ .kind = UNWIND_SIGNAL });
+	return word;
+}
+
 static uint64_t row_read(struct agent_thread *t, uintptr_t ip, bool exact)
 {
 	const uint8_t busy = t->busy;
-	struct dso_tables d;
-	uint64_t word = 0;
+	uint64_t word;
 
 	/* Relaxed: a thread that runs code of an object keeps it. W2 is for stacks that lie. */
 	if (atomic_load_explicit(&sites.moving, memory_order_relaxed) ||
@@ -86,11 +106,7 @@ static uint64_t row_read(struct agent_thread *t, uintptr_t ip, bool exact)
 		/* Not by the frame pointer: that would leave out functions that do not set it. */
 		return UNWIND_UNREAD;
 	t->busy = 1;	/* dso.c, D4 */
-	if (dso_tables(ip, &d)) {
-		word = table_read(&d, ip, exact);
-		if (!word && is_sigreturn(&d, ip + !exact))
-			word = unwind_pack(&(struct unwind_row){ .kind = UNWIND_SIGNAL });
-	}
+	word = guarded_unwind_read(ip, exact, &t->reading);
 	t->busy = busy;
 	return word;
 }
@@ -99,8 +115,8 @@ static uint64_t row_find(struct agent_thread *t, uintptr_t ip, bool exact)
 {
 	struct row_place *p = row_place(ip);
 	/* Pairs with the release in agent_dso_closed(). */
-	const uint64_t age = atomic_load_explicit(&agent_dso_age, memory_order_acquire),
-		       key = ip | age << AGE_SHIFT;
+	const uint64_t key = row_key(ip, atomic_load_explicit(&agent_dso_age,
+							      memory_order_acquire));
 	/* Relaxed, all of them: W1. */
 	uint64_t word = atomic_load_explicit(&p->word, memory_order_relaxed);
 
@@ -192,6 +208,23 @@ static bool cfa_load(const struct unwind_walk *w, uint64_t word, uintptr_t *cfa)
 	}
 }
 
+/*
+ * What of an interrupted stack may be read. A program may have had any stack pointer there: that of
+ * a guard page, or none. So a stack that is not known is read only if the kernel's frame, which is
+ * at `frame`, was written below it, and then as far as its page.
+ */
+static void interrupted_bounds(struct unwind_walk *w, uintptr_t frame)
+{
+	const uintptr_t sp = w->r.sp;
+
+	unwind_bounds(w);
+	if (stack_alternate(sp) || is_own(w->thread, sp))
+		return;
+	w->high = sp;
+	if (!stack_alternate(frame) && !is_own(w->thread, frame) && sp - frame < SIGNAL_FRAME)
+		w->high = ((sp - 1) | (PAGE - 1)) + 1;
+}
+
 /* What a signal has interrupted. It may be on another stack. */
 static enum unwind_step step_signal(struct unwind_walk *w)
 {
@@ -206,7 +239,7 @@ static enum unwind_step step_signal(struct unwind_walk *w)
 		return UNWIND_CUT;
 	w->r = r;
 	w->exact = w->has_bx = true;
-	unwind_bounds(w);
+	interrupted_bounds(w, sp);
 	return UNWIND_STEPPED;
 }
 

@@ -34,6 +34,12 @@ enum unwind_step {
 enum unwind_step unwind_step(struct unwind_walk *w);
 /* The same by the frame pointer. */
 enum unwind_step unwind_step_frame(struct unwind_walk *w);
+/*
+ * The row of `ip`, from the tables of its object; 0: none. The second one can be left by the guard:
+ * *resume as in guarded.h.
+ */
+uint64_t unwind_read(uintptr_t ip, bool exact);
+uint64_t guarded_unwind_read(uintptr_t ip, bool exact, uintptr_t *resume);
 /* What of the stack at w->r.sp may be read. */
 void unwind_bounds(struct unwind_walk *w);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * guarded.S - x86-64: hit(), hit_plain(), way_make() and count_make(), which the guard can leave
- * (guard.c)
+ * guarded.S - x86-64: hit(), hit_plain(), way_make(), count_make() and unwind_read(), which the
+ * guard can leave (guard.c)
  *
  *     guarded_hit(..., uintptr_t *resume):
  *         save the registers that a function must preserve, resume, and the value of *resume
@@ -114,6 +114,10 @@ guarded_left:
 	guarded	guarded_profile_make, profile_make, %rcx
 	guarded_end
 	.size	guarded_profile_make, . - guarded_profile_make
+
+	guarded	guarded_unwind_read, unwind_read, %rdx
+	guarded_end
+	.size	guarded_unwind_read, . - guarded_unwind_read
 
 	/*
 	 * count_call: from count_way (short.h), with the depth stored. %rdi thread, %r10 its

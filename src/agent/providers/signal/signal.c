@@ -307,6 +307,7 @@ void signal_begin(int sig, siginfo_t *info, void *context, unsigned int n)
 				     uc->uc_mcontext.gregs[REG_RIP] };
 	struct agent_region before;
 	struct agent_thread *t;
+	uintptr_t reading = 0;
 	uint8_t busy = 0;
 	bool off;
 
@@ -328,6 +329,8 @@ void signal_begin(int sig, siginfo_t *info, void *context, unsigned int n)
 		 */
 		busy = t->busy;
 		t->busy = 0;
+		reading = t->reading;
+		t->reading = 0;
 		t->flags |= AGENT_HANDLER;
 		if (!off && mask_full(mask_of(&uc->uc_sigmask)))
 			section_suspended(t);
@@ -339,6 +342,7 @@ void signal_begin(int sig, siginfo_t *info, void *context, unsigned int n)
 	t = agent_thread_known();
 	if (t) {
 		t->busy = busy;
+		t->reading = reading;
 		signals_off(t, mask_full(mask_of(&uc->uc_sigmask)), handler, below);
 		t->flags = agent_signal_flags(t, (const void *)frame);
 	}
