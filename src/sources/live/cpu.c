@@ -10,7 +10,8 @@
 int live_cpu_open(struct live_cpu *c, int dir, uint32_t cpu, uint32_t page_size)
 {
 	*c = (struct live_cpu){ .cpu = cpu, .page_size = page_size, .fd = -1, .lost = c->lost,
-				.damaged = c->damaged, .records = c->records };
+				.damaged = c->damaged, .records = c->records,
+				.untimed = c->untimed };
 	c->slots = malloc((size_t)LIVE_SLOTS * page_size);
 	if (!c->slots)
 		return -ENOMEM;
@@ -72,6 +73,7 @@ static void leave_page(struct live_cpu *c)
 
 void live_cpu_next(struct live_cpu *c)
 {
+	const uint64_t before = c->record.time;
 	int ret;
 
 	while ((ret = subbuf_next(&c->page, &c->record)) <= 0) {
@@ -84,6 +86,7 @@ void live_cpu_next(struct live_cpu *c)
 	}
 	c->has = true;
 	c->records++;
+	c->untimed += c->record.time == before;
 }
 
 struct live_peek live_cpu_peek_begin(const struct live_cpu *c)

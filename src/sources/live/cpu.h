@@ -35,6 +35,7 @@ struct live_cpu {
 	uint64_t	lost;		/* overwritten before they were read */
 	uint64_t	damaged;	/* pages that could not be understood to their end */
 	uint64_t	records;
+	uint64_t	untimed;	/* records with the time of the one before */
 };
 
 /* A place behind the present record; valid until the next call that reads or passes. */

@@ -315,11 +315,12 @@ void live_destroy(struct live *l)
 
 static void print_losses(const struct live *l, FILE *out)
 {
-	uint64_t lost = 0, damaged = 0;
+	uint64_t lost = 0, damaged = 0, untimed = 0;
 
 	for (uint32_t i = 0; i < l->nr_cursors; i++) {
 		lost += l->cpus[i].lost;
 		damaged += l->cpus[i].damaged;
+		untimed += l->cpus[i].untimed;
 	}
 	if (lost)
 		fprintf(out, "lost %" PRIu64 " events of the kernel were overwritten before they "
@@ -330,6 +331,8 @@ static void print_losses(const struct live *l, FILE *out)
 	if (l->late)
 		fprintf(out, "note %" PRIu64 " events of the kernel came too late for their place "
 			"in the order of time\n", l->late);
+	if (untimed)
+		fprintf(out, "kernel untimed %" PRIu64 "\n", untimed);
 }
 
 static void print_merged(const struct live *l, FILE *out)

@@ -254,6 +254,22 @@ static void a_piece_that_comes_later_goes_on(void **state)
 	assert_int_equal(f->cpu.record.time, 159);
 }
 
+static void events_without_a_time_of_their_own_are_counted(void **state)
+{
+	struct fixture *f = *state;
+	struct page p;
+
+	begin(&p, 100);
+	record(&p, 1, 1, 0);
+	record(&p, 0, 1, 0);
+	record(&p, 5, 1, 0);
+	put(f, &p, 0);
+	for (live_cpu_read(&f->cpu, 9000); f->cpu.has;)
+		live_cpu_next(&f->cpu);
+	assert_int_equal(f->cpu.records, 3);
+	assert_int_equal(f->cpu.untimed, 1);
+}
+
 /* There are more pages than slots. Then `complete` is the beginning of the last page read. */
 static void without_room_it_waits(void **state)
 {
@@ -364,6 +380,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_piece_goes_on_behind_a_discarded_event, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_piece_that_comes_later_goes_on, setup, teardown),
+		cmocka_unit_test_setup_teardown(events_without_a_time_of_their_own_are_counted,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(without_room_it_waits, setup, teardown),
 		cmocka_unit_test_setup_teardown(losses_are_counted, setup, teardown),
 		cmocka_unit_test_setup_teardown(damage_is_counted, setup, teardown),
