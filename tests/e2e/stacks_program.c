@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -151,6 +152,27 @@ static APART void astray(void)
 	printf("went on\n");
 }
 
+/* A handler that libc does not know: it returns by code of the program's own. */
+__asm__(".text\n"
+	"nop\n.type returning, @function\n"
+	"returning: mov $15, %eax\n syscall\n"
+	".size returning, . - returning\n");
+void returning(void);
+
+static APART void raw(void)
+{
+	const struct {
+		void	(*handler)(int sig);
+		unsigned long flags;
+		void	(*restorer)(void);
+		unsigned long mask;
+	} act = { on_signal, 0x04000000, returning, 0 };
+
+	syscall(SYS_rt_sigaction, SIGUSR2, &act, NULL, 8);
+	raise(SIGUSR2);
+	stacks_sink++;
+}
+
 /* ---- Threads and coroutines ---- */
 
 static void *thread(void *arg)
@@ -211,6 +233,18 @@ __asm__(".text\n"
 	".type without_pointer, @function\n"
 	"without_pointer: push %rbp\n mov $1, %ebp\n call tail_of_assembly\n pop %rbp\n ret\n"
 	".size without_pointer, . - without_pointer\n");
+/* The CFA of `elsewhere` is in r12; rbp is that of its caller, which has no row. */
+__asm__(".text\n"
+	".type around, @function\n"
+	"around: push %rbp\n mov %rsp, %rbp\n call elsewhere\n pop %rbp\n ret\n"
+	".size around, . - around\n"
+	".type elsewhere, @function\n"
+	"elsewhere: .cfi_startproc\n"
+	"push %r12\n .cfi_def_cfa_offset 16\n .cfi_offset 12, -16\n"
+	"lea 16(%rsp), %r12\n .cfi_def_cfa 12, 0\n call tail_of_assembly\n"
+	"pop %r12\n .cfi_def_cfa 7, 8\n ret\n .cfi_endproc\n"
+	".size elsewhere, . - elsewhere\n");
+void around(void);
 void with_pointer(void);
 void without_pointer(void);
 
@@ -224,6 +258,12 @@ APART void tail_of_assembly(void)
 static APART void pointed(void)
 {
 	with_pointer();
+	stacks_sink++;
+}
+
+static APART void based(void)
+{
+	around();
 	stacks_sink++;
 }
 
@@ -334,6 +374,7 @@ int main(int argc, char **argv)
 		{ "plain", plain }, { "sorted", sorted }, { "raised", raised },
 		{ "faulted", faulted }, { "astray", astray }, { "threaded", threaded },
 		{ "contexts", contexts }, { "pointed", pointed }, { "unpointed", unpointed },
+		{ "based", based }, { "raw", raw },
 	};
 	const char *kind = argc > 1 ? argv[1] : "";
 

@@ -14,6 +14,7 @@
  *     it says of the stack is checked: only S1's memory is read, and the stack pointer grows.
  *     If a program has taken away a table's memory, the guard leaves unwind_read() (guard.c).
  */
+#include <string.h>
 #include "agent/graph/frame.h"
 #include "agent/probes/probes.h"
 #include "agent/sites/state.h"
@@ -58,14 +59,13 @@ static struct row_place *row_place(uintptr_t ip)
 /* Code that a handler returns to, without an entry of its own: mov $15, %eax or %rax; syscall. */
 static bool is_sigreturn(const struct dso_tables *d, uintptr_t ip)
 {
-	static const uint8_t call[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 };
+	static const uint8_t call[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 },
+			     short_call[] = { 0xb8, 15, 0, 0, 0, 0x0f, 0x05 };
 
 	if (ip < d->code || ip > d->code_end || d->code_end - ip < sizeof(call))
 		return false;
-	for (unsigned int i = 0; i < sizeof(call); i++)
-		if (((const uint8_t *)ip)[i] != call[i])
-			return false;
-	return true;
+	return !memcmp((const void *)ip, call, sizeof(call)) ||
+	       !memcmp((const void *)ip, short_call, sizeof(short_call));
 }
 
 /*
@@ -90,7 +90,7 @@ uint64_t unwind_read(uintptr_t ip, bool exact)
 	if (!dso_tables(ip, &d))
 		return 0;
 	word = table_read(&d, ip, exact);
-	if (!word && is_sigreturn(&d, ip + !exact))
+	if ((!word || word == UNWIND_UNREAD) && is_sigreturn(&d, ip + !exact))
 		word = unwind_pack(&(struct unwind_row){ .kind = UNWIND_SIGNAL });
 	return word;
 }

@@ -441,6 +441,8 @@ static bool table_fde(const struct unwind_tables *t, const uint8_t *at, uintptr_
 	if (!rows_run(&r, &c))
 		return false;
 	*word = state_word(&r);
+	if (!*word)
+		*word = unwind_pack(&(struct unwind_row){ .kind = UNWIND_UNREAD });
 	return true;
 }
 

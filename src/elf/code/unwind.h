@@ -11,7 +11,7 @@
  *           32..47 where rbp is        48..63 where rbx is
  *
  * A row says enough to find the caller's rip, rsp, rbp and rbx. Other registers count only where
- * hand-written code bases the CFA on them; such a row is UNWIND_NONE.
+ * hand-written code bases the CFA on them; such a row is UNWIND_UNREAD.
  *
  * The agent reads the tables in memory, inside a hit. They may have any content: each byte is
  * checked to be within `low` and `high`. Nothing here allocates or calls more than mem*().
@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 enum unwind_kind {
-	UNWIND_NONE,		/* not known: no FDE, or rules that no row can say */
+	UNWIND_NONE,		/* not known: no FDE */
 	UNWIND_SP,		/* CFA = rsp + offset */
 	UNWIND_BP,		/* CFA = rbp + offset */
 	UNWIND_BX,		/* CFA = rbx + offset */
@@ -33,7 +33,8 @@ enum unwind_kind {
 	/* The kernel's frame of a signal is at rsp: it has all registers. */
 	UNWIND_SIGNAL,
 	UNWIND_END,		/* the first function of a thread: it has no caller */
-	UNWIND_UNREAD,		/* the tables could not be read now; never in them */
+	/* An FDE has rules that no row can say, or the tables could not be read now. */
+	UNWIND_UNREAD,
 };
 
 /* Where a register of the caller is. */

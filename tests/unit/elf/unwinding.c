@@ -200,12 +200,12 @@ static bool row_agrees(const struct columns *c, const struct printed *p, uint64_
 	}
 	if (!strcmp(cfa, "exp") || !strcmp(ret, "exp")) {
 		n->expressions++;
-		n->unknown += row.kind == UNWIND_NONE;
-		return row.kind != UNWIND_END;
+		n->unknown += row.kind == UNWIND_UNREAD;
+		return row.kind != UNWIND_END && row.kind != UNWIND_NONE;
 	}
 	if (*ret == 'r' || !is_followed(cfa)) {
 		n->unknown++;
-		return row.kind == UNWIND_NONE;
+		return row.kind == UNWIND_UNREAD;
 	}
 	n->plain++;
 	snprintf(got, sizeof(got), "%s%+d", base_of(row.kind), row.cfa);
