@@ -130,6 +130,7 @@ struct instance {
 	struct list_head	node;
 	struct model		*model;
 	char			*name;		/* NULL: the top */
+	uint64_t		number;		/* of this model; no other one gets it */
 	uint32_t		index;		/* its index in instance_state[] */
 	struct instance_state	*state;		/* in the data region */
 	struct list_head	files;		/* struct event_file */
@@ -251,6 +252,7 @@ struct model {
 	struct event		*by_id[LAYOUT_MAX_EVENTS];
 	struct list_head	instances;	/* The top instance is the first */
 	struct instance		*top;
+	uint64_t		instances_made;
 	struct list_head	named_hists;	/* The names of triggers are global */
 	struct cmdlines		*cmdlines;	/* saved_cmdlines, saved_tgids */
 	struct symbols		*symbols;	/* the session's kallsyms */

@@ -6,13 +6,26 @@
 #include "session/ring/drain.h"
 #include "tracefs/tree_state.h"
 
+/*
+ * It is no reader in the kernel's sense: while it is open, the tracer may change, and the instance
+ * may be removed. So it holds the top only.
+ */
 static int open_pages(struct tree_file *f)
 {
-	int err = ring_drain_open(f->tree->model->session, &f->drain);
+	f->drain_of = f->at.inst->number;
+	f->at.inst = f->tree->model->top;
+	return ring_drain_open(f->tree->model->session, &f->drain);
+}
 
-	if (!err)
-		f->at.inst->pipe_readers++;
-	return err;
+/* NULL: it was removed. */
+static struct instance *drained_instance(const struct tree_file *f)
+{
+	struct instance *inst;
+
+	list_each(inst, &f->tree->model->instances, node)
+		if (inst->number == f->drain_of)
+			return inst;
+	return NULL;
 }
 
 /*
@@ -22,19 +35,21 @@ static int open_pages(struct tree_file *f)
 static ssize_t drain_read_pages(struct tree_file *f, char *buf, size_t size, off_t off)
 {
 	struct drain_answer *answer = (struct drain_answer *)buf;
+	const struct instance *inst = drained_instance(f);
 
+	if (!inst)
+		return -ENODEV;
 	if (size < sizeof(*answer))
 		return -EINVAL;
 	size = (size - sizeof(*answer)) / sizeof(struct drain_page);
-	answer->subbuf_size = f->at.inst->subbuf_size;
-	answer->nr = ring_drain_next(f->drain, instance_buffer(f->at.inst, 0),
+	answer->subbuf_size = inst->subbuf_size;
+	answer->nr = ring_drain_next(f->drain, instance_buffer(inst, 0),
 				     (struct drain_page *)(answer + 1), (uint32_t)size);
 	return (ssize_t)(sizeof(*answer) + answer->nr * sizeof(struct drain_page));
 }
 
 static void release_pages(struct tree_file *f)
 {
-	f->at.inst->pipe_readers--;
 	ring_drain_close(f->drain);
 }
 

@@ -338,7 +338,7 @@ int tree_open(struct tree *t, const char *path, int flags, struct tree_file **ou
 		free(f);
 		return err;
 	}
-	p.inst->refs++;
+	f->at.inst->refs++;	/* trace_pages has changed it */
 	get_place(&p);
 	*out = f;
 	return 0;

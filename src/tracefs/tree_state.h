@@ -123,7 +123,8 @@ struct tree_file {
 	struct ring_consumer *consumer;	/* pipes */
 	struct show	*show;		/* trace_pipe */
 	struct raw_reader *raw;		/* trace_raw */
-	struct ring_drain *drain;	/* trace_pages */
+	struct ring_drain *drain;	/* trace_pages; of which instance: */
+	uint64_t	drain_of;
 	char		*pending;	/* pipes: printed, not yet read */
 	size_t		pending_len, pending_off;
 	bool		paused;		/* pause-on-trace */

@@ -147,8 +147,8 @@ static int write_merged(struct streams *s, const struct stream_instance *inst,
 }
 
 /* Returns how many pages, or -errno. */
-static int64_t copy_merged(struct streams *s, const struct stream_instance *inst, uint32_t cpu,
-			   int64_t max)
+static int64_t copy_raw(struct streams *s, const struct stream_instance *inst, uint32_t cpu,
+			int64_t max)
 {
 	struct stream_cpu *c = &inst->cpus[cpu];
 	int ret = open_raw(s, inst, cpu);
@@ -168,6 +168,16 @@ static int64_t copy_merged(struct streams *s, const struct stream_instance *inst
 		}
 	}
 	return ret ? ret : nr;
+}
+
+/* An open trace_pipe_raw would keep the instance, and its tracer. */
+static int64_t copy_merged(struct streams *s, const struct stream_instance *inst, uint32_t cpu,
+			   int64_t max)
+{
+	const int64_t ret = copy_raw(s, inst, cpu, max);
+
+	streams_close(&inst->cpus[cpu].raw);
+	return ret;
 }
 
 /* ---- an answer ---- */
@@ -248,7 +258,7 @@ static int64_t write_answer(struct streams *s, struct stream_instance *inst,
 	return ret < 0 ? ret : sum;
 }
 
-/* -ENODEV: the instance was removed. */
+/* -ENODEV, -ENOENT: the instance was removed. */
 static int64_t instance_round(struct streams *s, struct stream_instance *inst)
 {
 	const struct drain_answer *answer;
@@ -279,9 +289,8 @@ int64_t streams_round(struct streams *s)
 	for (unsigned int i = 0; i < s->nr && !s->stopped; i++) {
 		int64_t n = s->instances[i].pages ? instance_round(s, &s->instances[i]) : 0;
 
-		if (n == -ENODEV) {
-			s->instances[i].pages->access->ops->release(s->instances[i].pages);
-			s->instances[i].pages = NULL;
+		if (n == -ENODEV || n == -ENOENT) {
+			streams_close(&s->instances[i].pages);
 			n = 0;
 		}
 		if (n < 0)

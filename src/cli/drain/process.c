@@ -208,6 +208,8 @@ static void process_run(struct process *p, int ready)
 	close(ready);
 	if (loop(p) == END)
 		status = finish(p);
+	else
+		streams_overwrite_again(&p->streams);
 	_exit(status);
 }
 

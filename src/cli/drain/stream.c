@@ -107,7 +107,7 @@ int streams_find(struct streams *s)
 	return ret ? ret : s->access->ops->list(s->access, "instances", open_instance, s);
 }
 
-static void close_file(struct access_file **f)
+void streams_close(struct access_file **f)
 {
 	if (*f)
 		(*f)->access->ops->release(*f);
@@ -117,11 +117,11 @@ static void close_file(struct access_file **f)
 void streams_let_go(struct streams *s)
 {
 	for (unsigned int i = 0; i < s->nr; i++) {
-		close_file(&s->instances[i].pages);
+		streams_close(&s->instances[i].pages);
 		for (uint32_t cpu = 0; cpu < s->nr_cpus; cpu++) {
 			struct stream_cpu *c = &s->instances[i].cpus[cpu];
 
-			close_file(&c->raw);
+			streams_close(&c->raw);
 			c->written = c->size;
 		}
 	}

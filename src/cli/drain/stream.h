@@ -48,6 +48,8 @@ struct streams {
 
 /* Opens instances that are new. 0 or -errno */
 int streams_find(struct streams *s);
+/* Closes a file of the session, if it is open. */
+void streams_close(struct access_file **f);
 /* Closes the session's files, not those with pages: the server is gone, or all is drained. */
 void streams_let_go(struct streams *s);
 /* The end of draining: full rings overwrite again where they did before. */

@@ -376,6 +376,7 @@ int instance_create(struct model *m, const char *name, struct instance **out)
 	inst = instance_alloc(m, name);
 	if (!inst)
 		return -ENOMEM;
+	inst->number = ++m->instances_made;
 	inst->index = (uint32_t)place;
 	inst->state = state_of(m, inst->index);
 	restored = session_instance_used(m->session, inst->index);
