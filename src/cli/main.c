@@ -80,6 +80,8 @@ static int main_finish(int status)
 	int printed = message_flush();
 
 	pager_end();
+	if (pager_failed())
+		printed = COMMAND_FAILED;
 	/*
 	 * Some file systems report errors only at close. EBADF: stdout was closed, and there was
 	 * nothing to print.

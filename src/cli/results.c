@@ -188,6 +188,8 @@ int results_write(struct results *r, struct access *a, const char *uname)
 		status = COMMAND_FAILED;
 	/* What the command says afterwards is not lost with the pager's screen. */
 	pager_end();
+	if (pager_failed())
+		status = COMMAND_FAILED;
 	r->unsaved_cats |= message_stdout_lost();
 	return status;
 }

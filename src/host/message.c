@@ -35,7 +35,7 @@ static int stdout_failed(int err)
 
 bool message_stdout_lost(void)
 {
-	return stdout_error && stdout_error != EPIPE;
+	return (stdout_error && stdout_error != EPIPE) || pager_failed();
 }
 
 int message_flush(void)

@@ -21,7 +21,7 @@ enum { SIGNALS = 3 };
 static const int ignored[SIGNALS] = { SIGINT, SIGQUIT, SIGPIPE };
 
 static struct {
-	bool		allowed, used;
+	bool		allowed, used, failed;
 	pid_t		pid;		/* 0: none runs */
 	int		out, err;	/* the terminal; -1: stderr is none */
 	struct sigaction before[SIGNALS];
@@ -35,6 +35,11 @@ void pager_allow(void)
 bool pager_was_used(void)
 {
 	return pager.used;
+}
+
+bool pager_failed(void)
+{
+	return pager.failed;
 }
 
 /* Whether a directory of $PATH has such a program. */
@@ -54,6 +59,17 @@ static bool pager_is_there(const char *name)
 	return false;
 }
 
+/* Whether it is a name that has no program. What a shell has to take apart is its matter. */
+static bool pager_is_missing(const char *command)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_./+-";
+
+	if (command[strspn(command, plain)])
+		return false;
+	return strchr(command, '/') ? access(command, X_OK) != 0 : !pager_is_there(command);
+}
+
 /* NULL: none. */
 static const char *pager_command(void)
 {
@@ -63,7 +79,12 @@ static const char *pager_command(void)
 		command = getenv("PAGER");
 	if (!command)
 		command = term && strcmp(term, "dumb") && pager_is_there("less") ? "less" : "";
-	return *command && strcmp(command, "cat") != 0 ? command : NULL;
+	if (!*command || !strcmp(command, "cat"))
+		return NULL;
+	if (!pager_is_missing(command))
+		return command;
+	fprintf(stderr, "tracefuse: there is no pager %s\n", command);
+	return NULL;
 }
 
 /* The environment with LESS. NULL: it has one, or there is no memory. */
@@ -148,9 +169,21 @@ void pager_begin(void)
 	close(ends[1]);
 }
 
+/* The shell found no pager, or it was killed. What a user types to leave it is no failure. */
+static void pager_judge(int status)
+{
+	const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+
+	if (code < 126 || code == 128 + SIGINT || code == 128 + SIGQUIT ||
+	    code == 128 + SIGPIPE || code == 128 + SIGHUP)
+		return;
+	pager.failed = true;
+	fprintf(stderr, "tracefuse: the pager failed (%d): not all was shown\n", code);
+}
+
 void pager_end(void)
 {
-	int status;
+	int status = 0;
 
 	if (!pager.pid)
 		return;
@@ -166,4 +199,5 @@ void pager_end(void)
 	pager.pid = 0;
 	for (unsigned int i = 0; i < SIGNALS; i++)
 		sigaction(ignored[i], &pager.before[i], NULL);
+	pager_judge(status);
 }

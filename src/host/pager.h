@@ -24,5 +24,7 @@ void pager_begin(void);
 void pager_end(void);
 /* Whether stdout went to a pager. One that ends before all was printed is no error. */
 bool pager_was_used(void);
+/* After pager_end(): it could not be run or was killed, which was printed. */
+bool pager_failed(void);
 
 #endif
