@@ -205,7 +205,8 @@ static int run_drain(struct run *r)
 		.file = r->asked.dat_file, .out = r->results.dat, .compress = r->asked.compress,
 	};
 
-	return r->drain ? drain_begin(r->name, r->access, &what, &r->results.drain)
+	return r->drain ? drain_begin(r->name, r->access, &what, r->made && !r->stays,
+				      &r->results.drain)
 			: COMMAND_DONE;
 }
 

@@ -29,10 +29,11 @@ struct save_dat;
 
 /*
  * Starts the process for the session `name`. `mine`: the command's connection, which the process
- * closes. The memory of `what` stays valid until drain_end(). An exit status; prints what is wrong.
+ * closes. `ends`: if the command is killed, the session ends. The memory of `what` stays valid
+ * until drain_end(). An exit status; prints what is wrong.
  */
 int drain_begin(const char *name, struct access *mine, const struct save_dat *what,
-		struct drain **out);
+		bool ends, struct drain **out);
 /* Waits until the file is written. An exit status; what is wrong was printed. */
 int drain_end(struct drain *d);
 /* Ends the process without a file. d may be NULL. */

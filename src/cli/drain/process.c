@@ -30,8 +30,8 @@ enum {
 	SPARE_LEAST	= 256 << 10,
 };
 
-/* What the command tells the process. */
-enum { END = 'e', CANCEL = 'c' };
+/* What the command tells the process; KILLED: it cannot any more. */
+enum { END = 'e', CANCEL = 'c', KILLED = 'k' };
 
 struct drain {
 	pid_t		pid;
@@ -43,6 +43,7 @@ struct process {
 	const char	*name;		/* of the session */
 	struct streams	streams;
 	struct save_dat	what;
+	bool		ends;		/* the session, with the command */
 	int		told;		/* the process' end of the pipe */
 	int		spare;		/* a file that keeps room on the disk; */
 	int64_t		found_ms;
@@ -168,12 +169,12 @@ static int pause_ms(const struct process *p, int64_t pages)
 static int loop(struct process *p)
 {
 	struct pollfd told = { .fd = p->told, .events = POLLIN };
-	char what = END;
+	char what;
 	int64_t n = 0;
 
 	while (poll(&told, 1, pause_ms(p, n)) <= 0)
 		n = drain_some(p, streams_round);
-	return read(p->told, &what, 1) == 1 ? what : END;
+	return read(p->told, &what, 1) == 1 ? what : KILLED;
 }
 
 static int finish(struct process *p)
@@ -199,17 +200,21 @@ static int finish(struct process *p)
 
 static void process_run(struct process *p, int ready)
 {
-	int ret = keep_room(p), status = COMMAND_FAILED;
+	int ret = keep_room(p), status = COMMAND_FAILED, how;
 
 	if (!ret)
 		ret = begin(p);
 	if (write(ready, &ret, sizeof(ret)) != sizeof(ret) || ret)
 		_exit(status);
 	close(ready);
-	if (loop(p) == END)
-		status = finish(p);
-	else
+	how = loop(p);
+	if (how == CANCEL)
 		streams_overwrite_again(&p->streams);
+	else
+		status = finish(p);
+	/* A restored server does not watch the command. */
+	if (how == KILLED && p->ends && p->streams.access)
+		client_end(p->streams.access);
 	_exit(status);
 }
 
@@ -217,10 +222,10 @@ static void process_run(struct process *p, int ready)
 
 /* In the new process. */
 static void become_process(const char *name, struct access *mine, const struct save_dat *what,
-			   int told, int ready)
+			   bool ends, int told, int ready)
 {
 	struct process p = {
-		.name = name, .what = *what, .told = told, .spare = -1,
+		.name = name, .what = *what, .ends = ends, .told = told, .spare = -1,
 		.streams = { .file = what->file, .out = what->out },
 	};
 	sigset_t all;
@@ -238,7 +243,7 @@ static void close_both(const int *fds)
 }
 
 int drain_begin(const char *name, struct access *mine, const struct save_dat *what,
-		struct drain **out)
+		bool ends, struct drain **out)
 {
 	struct drain *d = calloc(1, sizeof(*d));
 	int tell[2] = { -1, -1 }, ready[2] = { -1, -1 }, ret = -EPIPE;
@@ -256,7 +261,7 @@ int drain_begin(const char *name, struct access *mine, const struct save_dat *wh
 	if (!d->pid) {
 		close(tell[1]);
 		close(ready[0]);
-		become_process(name, mine, what, tell[0], ready[1]);
+		become_process(name, mine, what, ends, tell[0], ready[1]);
 	}
 	close(tell[0]);
 	close(ready[1]);
