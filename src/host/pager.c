@@ -134,12 +134,29 @@ static int pager_start(const char *command, int from)
 	return err;
 }
 
+/* The keys are the pager's. If it has ended and the command still works, they end the command. */
+static void pager_key(int sig)
+{
+	const int saved = errno;
+	siginfo_t info = { .si_pid = 0 };
+
+	if (waitid(P_PID, (id_t)pager.pid, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid) {
+		signal(sig, SIG_DFL);
+		raise(sig);
+	}
+	errno = saved;
+}
+
 static void pager_take_over(int to)
 {
 	const struct sigaction ignore = { .sa_handler = SIG_IGN };
+	const struct sigaction key = { .sa_handler = pager_key, .sa_flags = SA_RESTART };
 
-	for (unsigned int i = 0; i < SIGNALS; i++)
+	for (unsigned int i = 0; i < SIGNALS; i++) {
 		sigaction(ignored[i], &ignore, &pager.before[i]);
+		if (ignored[i] != SIGPIPE && pager.before[i].sa_handler == SIG_DFL)
+			sigaction(ignored[i], &key, NULL);
+	}
 	dup2(to, STDOUT_FILENO);
 	if (pager.err >= 0)
 		dup2(to, STDERR_FILENO);
