@@ -30,12 +30,12 @@
 	__attribute__((noinline)) long fn##n(long x);                                  \
 	__attribute__((noinline)) long fn##n(long x)                                   \
 	{                                                                                       \
-		sum += x * 1##n;                                                                \
-		return sum ^ x;                                                                 \
+		sum += (unsigned long)x * 1##n;                                                 \
+		return (long)(sum ^ (unsigned long)x);                                          \
 	}
 #define CALL(n) x = fn##n(x);
 
-static volatile long sum;
+static volatile unsigned long sum;
 
 #ifdef PART
 

@@ -197,6 +197,15 @@ static void check_lost(struct patient *p)
 		complain(p, line, "what found no room was refused, or is counted as missed");
 }
 
+/* So are these: nothing is missing, but not all is as one may think. */
+static void print_notes(const struct patient *p)
+{
+	char line[4096 + 512];
+
+	for (unsigned int i = 0; client_info(p->info, "note", i, line, sizeof(line)); i++)
+		printf("note: %s\n", line);
+}
+
 static void check_missed(struct patient *p)
 {
 	unsigned long long all = 0, processes = 0, threads = 0, hits = 0;
@@ -658,8 +667,10 @@ static int examine(struct access *a)
 	p.programs = p.info && client_info(p.info, "missed", 0, missed, sizeof(missed));
 	check_events(&p);
 	print_kernel(&p);
-	if (p.info)
+	if (p.info) {
 		check_lost(&p);
+		print_notes(&p);
+	}
 	check_enabled(&p);
 	a->ops->list(a, "instances", look_into_instance, &p);
 	if (p.programs)
