@@ -347,6 +347,9 @@ void sites_forbidden(void);
 extern _Atomic uint32_t late_done;
 /* After a knock: begins the task, unless a later call has to. errno stays. */
 void late_begin(const struct agent_thread *t);
+void late_answer(void);
+/* probe.S: late_answer() with the processor's extended state saved. */
+void late_answer_kept(void);
 
 /* The plan by which the server knocks; 0: it does not. Only while the session is mapped. */
 static inline config_ref late_knock(void)

@@ -89,6 +89,7 @@ static int run_model(struct session *s, struct model *m, const struct server_mak
 		ret = programs_create(m, params.tree, mp->programs, &params.programs);
 	if (!ret)
 		ret = make_serve(mp, &params);
+	programs_end(params.programs);
 	programs_destroy(params.programs);
 	if (params.tree)
 		tree_destroy(params.tree);

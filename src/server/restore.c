@@ -177,6 +177,7 @@ static int restore_serve(struct session *s, struct model *m, struct tree *t)
 		ret = run_restored(&params, src);
 		source_close(src);
 	}
+	programs_end(r.programs);
 	programs_destroy(r.programs);
 	free(r.source);
 	free(r.boot);

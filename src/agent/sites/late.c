@@ -15,6 +15,7 @@
  * A2  In a signal handler it is left for later, and so is a call of a child of vfork(), because
  *     that has its parent's memory.
  * A3  In a sandbox it makes no system call: it only answers that it cannot.
+ * A4  The hit may be a probe's, at any instruction. So the processor's extended state is saved.
  */
 #include "agent/sites/state.h"
 #include "agent/syscall.h"
@@ -37,6 +38,20 @@ static bool may_begin_now(const struct agent_thread *t)
 	       stack_has_room((uintptr_t)frame, LATE_ROOM);
 }
 
+/* Calls functions of libc, which change vector registers. From late_answer_kept(). */
+void late_answer(void)
+{
+	const uint32_t wanted = late_wanted();
+
+	if (!sites_lock_try())
+		return;
+	if (!sites_begin_late())
+		sites_never_plants();
+	/* Relaxed: it only says that nothing is to be done here. */
+	atomic_store_explicit(&late_done, wanted, memory_order_relaxed);
+	sites_unlock();
+}
+
 void late_begin(const struct agent_thread *t)
 {
 	const bool quiet = sites_quiet();	/* A3 */
@@ -47,15 +62,7 @@ void late_begin(const struct agent_thread *t)
 	if (!quiet && agent_syscall(SYS_getpid) != agent.here->own_pid)
 		return;
 	old = quiet ? 0 : signals_block();
-	if (sites_lock_try()) {
-		const uint32_t wanted = late_wanted();
-
-		if (!sites_begin_late())
-			sites_never_plants();
-		/* Relaxed: it only says that nothing is to be done here. */
-		atomic_store_explicit(&late_done, wanted, memory_order_relaxed);
-		sites_unlock();
-	}
+	late_answer_kept();
 	if (!quiet)
 		signals_restore(old);
 }

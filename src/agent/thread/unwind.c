@@ -271,7 +271,8 @@ static enum unwind_step step_by(struct unwind_walk *w, uint64_t word)
 	return w->r.ip ? UNWIND_STEPPED : UNWIND_WHOLE;
 }
 
-enum unwind_step unwind_step_frame(struct unwind_walk *w)
+/* By the frame pointer. */
+static enum unwind_step step_by_frame(struct unwind_walk *w)
 {
 	const uintptr_t fp = w->r.bp;
 	uintptr_t bp;
@@ -289,7 +290,7 @@ enum unwind_step unwind_step(struct unwind_walk *w)
 
 	switch (unwind_kind(word)) {
 	case UNWIND_NONE:
-		return unwind_step_frame(w);
+		return step_by_frame(w);
 	case UNWIND_SIGNAL:
 		return step_signal(w);
 	case UNWIND_END:

@@ -32,8 +32,6 @@ enum unwind_step {
 
 /* Goes to the caller. In a hit. */
 enum unwind_step unwind_step(struct unwind_walk *w);
-/* The same by the frame pointer. */
-enum unwind_step unwind_step_frame(struct unwind_walk *w);
 /*
  * The row of `ip`, from the tables of its object; 0: none. The second one can be left by the guard:
  * *resume as in guarded.h.

@@ -14,6 +14,8 @@
  *         pushes the others and the flags; probe_return(), and if that says so probe_return_slow()
  *         with the extended state saved
  *
+ *     late_answer_kept(): late_answer() with the extended state saved
+ *
  *     probe_copy(to, from, size):
  *         copies memory that may not be there: the guard goes to probe_copy_left
  *         -> bytes that were copied
@@ -162,6 +164,26 @@ probe_left:
 	ret
 	.cfi_endproc
 	.size	probe_left, . - probe_left
+
+	.globl	late_answer_kept
+	.hidden	late_answer_kept
+	.type	late_answer_kept, @function
+	.balign	32
+late_answer_kept:
+	.cfi_startproc
+	pushq	%rbx
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbx, 0
+	movq	%rsp, %rbx
+	.cfi_def_cfa_register %rbx
+	extended_call late_answer
+	.cfi_def_cfa_register %rsp
+	popq	%rbx
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %rbx
+	ret
+	.cfi_endproc
+	.size	late_answer_kept, . - late_answer_kept
 
 	.globl	probe_copy
 	.hidden	probe_copy

@@ -262,7 +262,8 @@ static int save_instance(struct instance *inst)
 /* A new server sets an instance's options by itself: they have saved texts. */
 static int born_options(struct instance *inst)
 {
-	const uint64_t shared = ~0ull << OPTION_TRACER, none = 1ull << OPTION_TRACE_PRINTK_DEST;
+	const uint64_t shared = ~0ull << OPTION_TRACER;
+	const uint64_t none = 1ull << OPTION_TRACE_PRINTK_DEST | 1ull << OPTION_COPY_TRACE_MARKER;
 
 	if (!inst->model->restoring)
 		return options_save(inst);

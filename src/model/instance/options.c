@@ -222,7 +222,9 @@ static int options_keep(struct instance *inst, enum trace_option o)
 
 int options_save(struct instance *inst)
 {
-	const uint64_t differ = inst->options ^ options_default();
+	const uint64_t first = options_default() &
+			       ~(inst->name ? BIT(OPTION_COPY_TRACE_MARKER) : 0);
+	const uint64_t differ = inst->options ^ first;
 	int err = 0;
 
 	for (int o = 0; o < OPTION_TRACER && !err; o++)

@@ -274,12 +274,16 @@ int programs_create(struct model *m, struct tree *t, const struct programs_param
 	return 0;
 }
 
+void programs_end(struct programs *p)
+{
+	if (p)
+		program_words_end(p);
+}
+
 void programs_destroy(struct programs *p)
 {
 	if (!p)
 		return;
-	if (p->sites && p->probes)
-		program_words_end(p);
 	attach_set_hooks(p->model->session, NULL);
 	p->model->catch_up = NULL;
 	p->model->step = NULL;

@@ -17,6 +17,7 @@
  *     session_create(), model_create(), tree_create()
  *     programs_create()            or programs_restored() behind model_restore()
  *     programs_tick() ...          by the loop of the server
+ *     programs_end()               when the session ends
  *     programs_destroy()           before tree, model and session
  */
 #ifndef TRACEFUSE_SOURCES_PROGRAM_PROGRAMS_H
@@ -42,6 +43,8 @@ struct programs_params {
  */
 int programs_create(struct model *m, struct tree *t, const struct programs_params *params,
 		    struct programs **out);
+/* The session ends: programs that go on have their code as it was. p may be NULL. */
+void programs_end(struct programs *p);
 void programs_destroy(struct programs *p);
 
 /* Adds systems of providers that a later `run` in the same session wants. Returns as above. */
