@@ -88,14 +88,15 @@ static void write_repeats(const struct run *r, struct instance_state *inst, stru
 static bool repeats(const struct run *r, const struct arm *arm, struct instance_state *inst)
 {
 	struct hit_repeat *at = (struct hit_repeat *)plane_given(r->p, arm->state) + r->h->cpu;
-	const struct function_record *f = r->h->record;
+	struct function_record f;
 	struct repeats_record before;
 	struct repeat_call *call;
 	uint64_t key, word;
 
-	if (r->h->size < sizeof(*f) || !arm->state)
+	if (r->h->size < sizeof(f) || !arm->state)
 		return false;
-	key = repeat_key(f->ip, f->parent_ip);
+	__builtin_memcpy(&f, r->h->record, sizeof(f));
+	key = repeat_key(f.ip, f.parent_ip);
 	call = repeat_call_of(at, key);
 	/*
 	 * F2. Acquire, also where the exchange fails: pairs with the release below, by the thread
@@ -116,8 +117,8 @@ static bool repeats(const struct run *r, const struct arm *arm, struct instance_
 		}
 		before = repeats_of(r, at, word);
 		/* Relaxed: the exchange below publishes them. */
-		atomic_store_explicit(&call->ip, f->ip, memory_order_relaxed);
-		atomic_store_explicit(&call->parent_ip, f->parent_ip, memory_order_relaxed);
+		atomic_store_explicit(&call->ip, f.ip, memory_order_relaxed);
+		atomic_store_explicit(&call->parent_ip, f.parent_ip, memory_order_relaxed);
 		/* F2. Release: the call is stored. Pairs with the acquires above. */
 	} while (!atomic_compare_exchange_weak_explicit(&at->last, &word, key, memory_order_acq_rel,
 							memory_order_acquire));
@@ -187,15 +188,17 @@ static const struct trigger_site *site_find(const struct trigger_sites *t, uint6
  */
 static bool count_find(const struct run *r, const struct trigger_arm *t, _Atomic int64_t **count)
 {
-	const struct function_record *f = r->h->record;
 	const struct trigger_site *site;
-	uint64_t index = 0;
+	uint64_t index = 0, ip;
 
 	*count = NULL;
 	if (t->code) {
 		if (r->h->size < offsetof(struct function_record, parent_ip))
 			return false;
-		site = site_find(plane_config(r->p, t->code), f->ip);
+		/* A recording may have it anywhere. */
+		__builtin_memcpy(&ip, (const char *)r->h->record +
+				 offsetof(struct function_record, ip), sizeof(ip));
+		site = site_find(plane_config(r->p, t->code), ip);
 		if (!site)
 			return false;
 		index = site->index;

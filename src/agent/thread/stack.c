@@ -226,13 +226,15 @@ static bool walk_rows(struct unwind_walk *w, const uintptr_t *frame, struct call
 	return true;
 }
 
-/* By frame pointers. */
-static void walk_frames(struct agent_thread *t, const void *frame, struct callers *c)
+static bool is_frame(uintptr_t fp, uintptr_t end)
 {
-	uintptr_t fp = (uintptr_t)frame,
-		  end = is_own(t, fp) ? t->stack_high : (fp | (PAGE - 1)) + 1;
+	return !(fp % 8) && fp < end && end - fp >= 16;
+}
 
-	while (c->nr < c->max && !(fp % 8) && fp < end && end - fp >= 16) {
+/* By frame pointers. */
+static void walk_frames(struct agent_thread *t, uintptr_t fp, uintptr_t end, struct callers *c)
+{
+	while (c->nr < c->max && is_frame(fp, end)) {
 		const uintptr_t *word = (const uintptr_t *)fp;
 		/* The first one may be a copy (hooks.h). */
 		uintptr_t ret = c->nr ? word[1] : graph_caller(t, word[1], fp);
@@ -254,11 +256,13 @@ static __attribute__((noinline)) uint32_t walk(struct agent_thread *t, const voi
 					       struct callers c)
 {
 	struct unwind_walk w = { .thread = t, .exact = true, .has_bx = true };
+	const uintptr_t fp = (uintptr_t)frame;
+	const uintptr_t end = is_own(t, fp) ? t->stack_high : (fp | (PAGE - 1)) + 1;
 
 	registers_now(&w.r);
-	if (walk_rows(&w, frame, &c))
+	if (is_frame(fp, end) && walk_rows(&w, frame, &c))
 		return c.nr;
-	walk_frames(t, frame, &c);
+	walk_frames(t, fp, end, &c);
 	/* Frame pointers do not say whether this was all. */
 	if (c.nr && c.nr < c.max && !c.at)
 		c.out[c.nr++] = LAYOUT_STACK_CUT;
