@@ -133,7 +133,7 @@ class Lttng(Peer):
     name = 'LTTng'
 
     def __init__(self, work):
-        self.work, self.own = work, False
+        self.work, self.own, self.session = work, False, f'tracefuse-{os.getpid()}'
         if shutil.which('lttng') and shutil.which('lttng-sessiond') and \
                 os.path.exists(os.path.join(HERE, 'reader_events_lttng')):
             os.environ['LTTNG_HOME'] = work
@@ -158,15 +158,16 @@ class Lttng(Peer):
 
     def lost(self, rate):
         out = os.path.join(self.work, 'out')
-        for command in (['create', 'drain', f'--output={out}'],
+        for command in (['create', self.session, f'--output={out}'],
                         ['enable-channel', '-u', '--discard', '--subbuf-size=8M',
                          '--num-subbuf=8', 'c'],
                         ['enable-event', '-u', '-c', 'c', PAIRS], ['start']):
             quiet('lttng', '-n', *command, check=True)
         self.text = quiet(*program('reader_events_lttng', rate)).stdout
         quiet('lttng', '-n', 'stop')
-        found = re.findall(r'Discarded events: (\d+)', quiet('lttng', '-n', 'list', 'drain').stdout)
-        quiet('lttng', '-n', 'destroy', 'drain')
+        listed = quiet('lttng', '-n', 'list', self.session).stdout
+        found = re.findall(r'Discarded events: (\d+)', listed)
+        quiet('lttng', '-n', 'destroy', self.session)
         shutil.rmtree(out, ignore_errors=True)
         return sum(int(n) for n in found)
 
