@@ -250,13 +250,17 @@ static bool is_to_switch(const struct site_dso *d, size_t i, bool on,
 	return (!s->skip && wants(arg, i)) == on && may_switch(d, i, on);
 }
 
-/* Stores them at `out`, if that is not NULL. -> their number */
+/*
+ * Stores them at `out`, if that is not NULL, but no more than `most`. -> their number. The server
+ * may change its words at any time, so a second call may find others.
+ */
 static size_t jumps_gather(const struct site_dso *d, bool on,
-			   bool (*wants)(void *arg, size_t index), void *arg, struct text_jump *out)
+			   bool (*wants)(void *arg, size_t index), void *arg, struct text_jump *out,
+			   size_t most)
 {
 	size_t nr = 0;
 
-	for (size_t i = 0; i < d->nr; i++) {
+	for (size_t i = 0; i < d->nr && nr < most; i++) {
 		if (!is_to_switch(d, i, on, wants, arg))
 			continue;
 		if (out)
@@ -269,18 +273,20 @@ static size_t jumps_gather(const struct site_dso *d, bool on,
 static long switch_to(struct site_dso *d, bool on, bool (*wants)(void *arg, size_t index),
 		      void *arg)
 {
-	const size_t nr = jumps_gather(d, on, wants, arg, NULL);
-	const size_t size = nr * sizeof(struct text_jump);
-	long jumps, err;
+	const size_t most = jumps_gather(d, on, wants, arg, NULL, d->nr);
+	const size_t size = most * sizeof(struct text_jump);
+	long jumps, err = 0;
+	size_t nr;
 
-	if (!nr)
+	if (!most)
 		return 0;
 	jumps = agent_syscall(SYS_mmap, 0, size, PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (is_error(jumps))
 		return jumps;
-	jumps_gather(d, on, wants, arg, (struct text_jump *)jumps);
-	err = text_switch((struct text_jump *)jumps, nr, on, false, d->texts, d->nr_texts);
+	nr = jumps_gather(d, on, wants, arg, (struct text_jump *)jumps, most);
+	if (nr)
+		err = text_switch((struct text_jump *)jumps, nr, on, false, d->texts, d->nr_texts);
 	agent_syscall(SYS_munmap, jumps, size);
 	return err ? -EACCES : (long)nr;
 }
