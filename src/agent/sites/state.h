@@ -4,7 +4,7 @@
  *
  *     watch.c         which are loaded      dynamic linker -> seen[] -> known_find(), known_drop()
  *     dso.c           what is known of one  file -> sites -> prepared text, table of words
- *     unread.c        the same of a DSO in which no compiler left sites
+ *     unread.c        finds functions of a DSO in which no compiler left sites
  *     sites.c         what they are to do   site_control -> words, bytes -> site_answer
  *
  *     found -> prepared, numbered -> reported to the server -> obeys          (gone)
