@@ -5,6 +5,7 @@
  * Nobody has a reason to write there, but root may. Events that the kernel rejected meanwhile are
  * missing.
  */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,11 @@
 #include "model/event/file.h"
 #include "sources/live/state.h"
 
-enum { CHECK_PATH = 512, CHECK_EVENTS = 64 };
+enum {
+	CHECK_PATH	= 512,
+	CHECK_EVENTS	= 64,		/* at a time */
+	CHECK_MS	= 1000,		/* between two times */
+};
 
 /* A file that cannot be read tells nothing. */
 static bool check_reads(int dir, const char *path, const char *wanted)
@@ -50,7 +55,22 @@ static void check_event(struct live *l, const struct event *e)
 	check_file(l, l->kernel.dir, path, filter ? : "none", filter ? : "0");
 }
 
-void live_check(struct live *l)
+/* Those that tell new names have no condition. */
+static void check_namers(struct live *l)
+{
+	char path[CHECK_PATH];
+
+	for (unsigned int i = 0; i < LIVE_NAMERS; i++) {
+		const struct event *e = l->model->by_id[l->namers[i]];
+
+		if (live_bit(l->armed, l->namers[i]))
+			continue;
+		snprintf(path, sizeof(path), "events/%s/%s/enable", e->system->name, e->name);
+		check_file(l, l->kernel.dir, path, "1", "1");
+	}
+}
+
+static void check_switches(struct live *l)
 {
 	const char *calls = l->calls.on ? "1" : "0";
 
@@ -58,17 +78,46 @@ void live_check(struct live *l)
 	/* While its records are read, the kernel lets nobody change the tracer. */
 	if (l->calls.tracer != LIVE_NOP)
 		check_file(l, l->kernel.calls, "tracing_on", calls, calls);
-	for (uint32_t w = 0; w < LAYOUT_OWN_IDS / 64; w++)
-		for (uint64_t bits = l->armed[w]; bits; bits &= bits - 1)
-			check_event(l, l->model->by_id[w * 64 + (uint32_t)__builtin_ctzll(bits)]);
+	/* Relaxed: it is only changed under the control lock, which is held. */
+	if (l->namers_armed && atomic_load_explicit(&l->names_told, memory_order_relaxed))
+		check_namers(l);
 }
 
-void live_check_soon(struct live *l, uint32_t second)
+/* The first armed event from an id on; LAYOUT_OWN_IDS: there is none. */
+static uint32_t armed_from(const struct live *l, uint32_t id)
+{
+	for (; id < LAYOUT_OWN_IDS; id = (id / 64 + 1) * 64) {
+		const uint64_t bits = l->armed[id / 64] >> id % 64;
+
+		if (bits)
+			return id + (uint32_t)__builtin_ctzll(bits);
+	}
+	return LAYOUT_OWN_IDS;
+}
+
+/* The next `nr` events from an id on. Returns the id to go on with. */
+static uint32_t check_events(struct live *l, uint32_t id, uint32_t nr)
+{
+	for (; nr && (id = armed_from(l, id)) < LAYOUT_OWN_IDS; nr--)
+		check_event(l, l->model->by_id[id++]);
+	return id < LAYOUT_OWN_IDS ? id : 0;
+}
+
+void live_check(struct live *l)
+{
+	check_switches(l);
+	check_events(l, 0, LAYOUT_OWN_IDS);
+}
+
+int live_check_tick(struct live *l, uint64_t now_ms)
 {
 	/* Relaxed: it is only changed under the control lock, which is held. */
-	if (second == l->checked ||
-	    atomic_load_explicit(&l->nr_armed, memory_order_relaxed) > CHECK_EVENTS)
-		return;
-	l->checked = second;
-	live_check(l);
+	if (!atomic_load_explicit(&l->nr_armed, memory_order_relaxed))
+		return INT_MAX;
+	if (now_ms >= l->check_at) {
+		check_switches(l);
+		l->check_id = check_events(l, l->check_id, CHECK_EVENTS);
+		l->check_at = now_ms + CHECK_MS;
+	}
+	return (int)(l->check_at - now_ms);
 }

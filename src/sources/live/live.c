@@ -24,7 +24,6 @@ static void hook_barrier(void *arg)
 {
 	struct live *l = arg;
 	uint64_t before, now;
-	uint32_t second;
 
 	pthread_mutex_lock(&l->lock);
 	before = l->hits;
@@ -34,13 +33,11 @@ static void hook_barrier(void *arg)
 	live_merge_until(l, now);
 	if (l->hits != before || l->nr_fresh)
 		live_names_save(l);
-	second = l->second;
 	pthread_mutex_unlock(&l->lock);
-	live_check_soon(l, second);
 }
 
 /* A round first: what is merged up to a time needs the kernel's hits up to then. */
-int live_tick(struct live *l)
+static int merge_tick(struct live *l)
 {
 	const struct model *m = l->model;
 	const uint64_t delay = m->merge_delay_ms * 1000000ull;
@@ -55,6 +52,14 @@ int live_tick(struct live *l)
 	live_merge_until(l, now > delay ? now - delay : 0);
 	pthread_mutex_unlock(&l->lock);
 	return LIVE_SPAN_MS;
+}
+
+int live_tick(struct live *l)
+{
+	const int check_ms = live_check_tick(l, live_system_ns(CLOCK_MONOTONIC_COARSE) / 1000000);
+	const int merge_ms = merge_tick(l);
+
+	return merge_ms < check_ms ? merge_ms : check_ms;
 }
 
 static void hook_hold(void *arg, bool on)
@@ -375,8 +380,8 @@ void live_print(struct live *l, FILE *out)
 	if (l->nr_refused)
 		fprintf(out, "note %u events of the kernel could not be enabled\n", l->nr_refused);
 	if (l->nr_changed)
-		fprintf(out, "lost another process has changed %u settings of the kernel's "
-			"instance, which are set again: events may be missing\n", l->nr_changed);
+		fprintf(out, "lost another process has changed settings of the kernel's instance, "
+			"which are set again (%u): events may be missing\n", l->nr_changed);
 	fprintf(out, "kernel hidden %u\n", l->nr_hidden);
 	if (l->nr_strange)
 		fprintf(out, "note %u events of the kernel are not there: their formats are not "

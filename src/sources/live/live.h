@@ -58,8 +58,8 @@ int live_lend(uid_t uid, gid_t gid, int fds[LIVE_LENT], char *why, size_t size);
 void live_destroy(struct live *l);
 
 /*
- * Runs merged triggers whose time has come (R28). Returns after how many ms to call it again. Under
- * the control lock.
+ * Runs merged triggers whose time has come (R28), and once a second sets again what another process
+ * has changed in the instance. Returns after how many ms to call it again. Under the control lock.
  */
 int live_tick(struct live *l);
 

@@ -149,7 +149,8 @@ struct live {
 	bool		no_stacks;	/* it refuses to, although one is wanted */
 	unsigned int	nr_refused;	/* events that it does not let us enable */
 	unsigned int	nr_changed;	/* settings of the instance that another process changed */
-	uint32_t	checked;	/* the second in which that was looked for */
+	uint64_t	check_at;	/* ms: when to look for that again */
+	uint32_t	check_id;	/* the event to go on with */
 	bool		has_symbols;
 	unsigned int	nr_hidden;	/* events whose names the session has of another source */
 	unsigned int	nr_strange;	/* events whose formats are not understood */
@@ -271,8 +272,11 @@ void live_arm_all(struct live *l);
 
 /* Sets again what another process has changed in the instance, and counts it. */
 void live_check(struct live *l);
-/* The same once a second, if few events are armed. */
-void live_check_soon(struct live *l, uint32_t second);
+/*
+ * The same once a second, for at most 64 events at a time. Returns after how many ms to call it
+ * again; INT_MAX: nothing is armed.
+ */
+int live_check_tick(struct live *l, uint64_t now_ms);
 
 static inline bool live_bit(const uint64_t *bits, uint32_t id)
 {

@@ -5,6 +5,8 @@
  *
  * A folder in memory stands for the tracefs, and for the instance in it.
  */
+#include <limits.h>
+
 #include "live_fixture.h"
 #include "model/event/file.h"
 
@@ -129,17 +131,91 @@ static void changes_of_others_are_undone_and_counted(void **state)
 	assert_int_equal(f->live->nr_changed, 2);
 	text_is(f, "events/lies/good/enable", "1");
 	text_is(f, "tracing_on", "1");
-	/* At most once a second. */
-	put(f, "tracing_on", "0", 1);
-	live_check_soon(f->live, 0);
-	text_is(f, "tracing_on", "0");
-	live_check_soon(f->live, 7);
-	text_is(f, "tracing_on", "1");
-	assert_int_equal(f->live->nr_changed, 3);
 	assert_int_equal(live_arm_need(f->live, e, false), 0);
 	text_is(f, "events/lies/good/enable", "0");
 	live_check(f->live);
-	assert_int_equal(f->live->nr_changed, 3);
+	assert_int_equal(f->live->nr_changed, 2);
+}
+
+enum { MANY = 130, MANY_ID = 500 };
+
+static const char *many_path(unsigned int i)
+{
+	static char path[64];
+
+	snprintf(path, sizeof(path), "events/lies/e%u/enable", i);
+	return path;
+}
+
+static void many_events(struct fixture *f)
+{
+	char name[16];
+
+	for (unsigned int i = 0; i < MANY; i++) {
+		snprintf(name, sizeof(name), "e%u", i);
+		put_event(f, name, MANY_ID + i, COMMON FIELD PRINT);
+		put(f, many_path(i), "0", 1);
+	}
+	put(f, "tracing_on", "1", 1);
+	assert_int_equal(live_import(f->live), 0);
+}
+
+/* Those before `first` are set again, the others are not. */
+static void many_are_on_before(struct fixture *f, unsigned int first)
+{
+	for (unsigned int i = 0; i < MANY; i++)
+		text_is(f, many_path(i), i < first ? "1" : "0");
+}
+
+/* More events than are looked at in one second. */
+static void changes_are_looked_for_once_a_second(void **state)
+{
+	struct fixture *f = *state;
+
+	many_events(f);
+	assert_int_equal(live_check_tick(f->live, 0), INT_MAX);
+	for (unsigned int i = 0; i < MANY; i++)
+		assert_int_equal(live_arm_need(f->live, f->model->by_id[MANY_ID + i], true), 0);
+	many_are_on_before(f, MANY);
+	for (unsigned int i = 0; i < MANY; i++)
+		put(f, many_path(i), "0", 1);
+	put(f, "tracing_on", "0", 1);
+	assert_int_equal(live_check_tick(f->live, 5000), 1000);
+	assert_int_equal(f->live->nr_changed, 1 + 64);
+	text_is(f, "tracing_on", "1");
+	many_are_on_before(f, 64);
+	assert_int_equal(live_check_tick(f->live, 5900), 100);
+	many_are_on_before(f, 64);
+	assert_int_equal(live_check_tick(f->live, 6000), 1000);
+	many_are_on_before(f, 128);
+	live_check_tick(f->live, 7000);
+	many_are_on_before(f, MANY);
+	assert_int_equal(f->live->nr_changed, 1 + MANY);
+	/* The first one again. */
+	put(f, many_path(0), "0", 1);
+	live_check_tick(f->live, 8000);
+	many_are_on_before(f, MANY);
+}
+
+static void events_that_tell_names_are_set_again(void **state)
+{
+	struct fixture *f = *state;
+	struct event *e;
+
+	put_event(f, "good", 500, COMMON FIELD PRINT);
+	put(f, "events/lies/good/enable", "0", 1);
+	put_event(f, "name", 501, COMMON FIELD PRINT);
+	put(f, "events/lies/name/enable", "0", 1);
+	put(f, "tracing_on", "1", 1);
+	assert_int_equal(live_import(f->live), 0);
+	f->live->namers[0] = f->live->namers[1] = 501;
+	e = model_find_event(f->model, "lies", "good");
+	assert_int_equal(live_arm_need(f->live, e, true), 0);
+	text_is(f, "events/lies/name/enable", "1");
+	put(f, "events/lies/name/enable", "0", 1);
+	live_check(f->live);
+	text_is(f, "events/lies/name/enable", "1");
+	assert_int_equal(f->live->nr_changed, 1);
 }
 
 /* A tracer and a plan are two reasons. */
@@ -284,6 +360,8 @@ int main(void)
 		TEST(without_events_it_is_refused),
 		TEST(a_file_comes_whole),
 		TEST(changes_of_others_are_undone_and_counted),
+		TEST(changes_are_looked_for_once_a_second),
+		TEST(events_that_tell_names_are_set_again),
 		TEST(an_event_is_on_while_somebody_needs_it),
 		TEST(conditions_of_all_users_reach_the_kernel),
 		TEST(an_event_that_a_trigger_enables_has_no_filter),
