@@ -45,7 +45,28 @@ static void event_names_each_line(const char *lines, void (*fn)(void *arg, const
 	}
 }
 
+/* Whether the system has all its events from the start. */
+static bool is_whole(const char *system)
+{
+	char *unknown = programs_unknown_system(system);
+	bool whole = *system && !strchr(system, ',') && !unknown;
+
+	free(unknown);
+	return whole;
+}
+
+/* `pattern` is not used. */
+static bool costs_little(const char *pattern, const char *line)
+{
+	char system[NAME_ROOM];
+
+	(void)pattern;
+	snprintf(system, sizeof(system), "%.*s", (int)strcspn(line, ":"), line);
+	return !fnmatch("lock:contention_*", line, 0) || !is_whole(system);
+}
+
 struct matching {
+	bool		(*matches)(const char *pattern, const char *line);
 	const char	*pattern;
 	FILE		*out;		/* gets the lines that match */
 	unsigned int	nr;
@@ -55,7 +76,7 @@ static void match_line(void *arg, const char *line)
 {
 	struct matching *m = arg;
 
-	if (!event_names_matches(m->pattern, line))
+	if (!m->matches(m->pattern, line))
 		return;
 	fprintf(m->out, "%s\n", line);
 	m->nr++;
@@ -66,9 +87,11 @@ static int write_names(struct access *a, const char *text, size_t len)
 	return access_write_all(a, "set_event", O_APPEND, text, len, NULL);
 }
 
-static int enable_matching(struct access *a, const char *pattern)
+static int enable_matching(struct access *a,
+			   bool (*matches)(const char *pattern, const char *line),
+			   const char *pattern)
 {
-	struct matching m = { .pattern = pattern };
+	struct matching m = { .matches = matches, .pattern = pattern };
 	char *lines, *text = NULL;
 	size_t len;
 	int ret = access_read_all(a, "available_events", &lines, &len);
@@ -94,24 +117,19 @@ int event_names_enable(struct access *a, const char *name)
 	size_t n;
 
 	if (!strcmp(name, "all"))
-		return enable_matching(a, "*:*");
+		return enable_matching(a, event_names_matches, "*:*");
 	if (glob < len && !whole)
-		return enable_matching(a, name);
+		return enable_matching(a, event_names_matches, name);
 	n = (size_t)snprintf(text, sizeof(text), "%s\n", name);
 	return n < sizeof(text) ? write_names(a, text, n) : -EINVAL;
 }
 
-/* ---- mistakes ---- */
-
-/* Whether the system has all its events from the start. */
-static bool is_whole(const char *system)
+int event_names_enable_plain(struct access *a)
 {
-	char *unknown = programs_unknown_system(system);
-	bool whole = *system && !strchr(system, ',') && !unknown;
-
-	free(unknown);
-	return whole;
+	return enable_matching(a, costs_little, NULL);
 }
+
+/* ---- mistakes ---- */
 
 static void list_parts(void *arg, const char *line)
 {

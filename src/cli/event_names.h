@@ -16,6 +16,11 @@ struct access;
 
 /* Enables the events by set_event. 0 or -errno; -EINVAL: there is none. */
 int event_names_enable(struct access *a, const char *name);
+/*
+ * Enables what costs a program little: the events that it defines itself, and waits for locks. 0 or
+ * -errno; -EINVAL: there is none.
+ */
+int event_names_enable_plain(struct access *a);
 
 enum event_names_verdict { EVENT_NAMES_LATER, EVENT_NAMES_WRONG };
 

@@ -4,6 +4,7 @@
  *
  *   records.c    the run over the records; events by their ids; tasks
  *   calls.c      open calls of each task, from the records of function_graph
+ *   waits.c      the longest waits, for the summary
  *   value.c      fields of a record as numbers and texts; names of addresses
  *   json.c       JSON texts
  *   proto.c      protobuf messages
@@ -34,11 +35,15 @@ enum export_kind {
 	EXPORT_STACK,			/* kernel_stack, user_stack */
 	EXPORT_SWITCH,			/* sched_switch */
 	EXPORT_WAKING,			/* sched_waking */
+	EXPORT_LOCK_BEGIN,		/* contention_begin, contention_end */
+	EXPORT_LOCK_END,
+	EXPORT_CALL_ENTER,		/* sys_enter_X, sys_exit_X */
+	EXPORT_CALL_EXIT,
 	EXPORT_PRINT,
 };
 
 struct export_event {
-	const struct event *event;
+	struct event	*event;
 	const struct field *fields;
 	unsigned int	nr_fields;
 	enum export_kind kind;
@@ -47,7 +52,9 @@ struct export_event {
 	/* of sched_switch: */
 	const struct field *prev_pid, *next_pid, *next_comm;
 	const struct field *pid;	/* of sched_waking */
+	const struct field *flags;	/* of contention_begin */
 	uint64_t	records;
+	uint64_t	since;		/* time of the first one */
 	void		*own;		/* the form's own, from malloc(); NULL: none */
 };
 
@@ -130,6 +137,18 @@ void export_calls_entry(struct export_run *x, const struct export_record *r);
 void export_calls_exit(struct export_run *x, const struct export_record *r);
 /* The recording ends: so do the calls of the task. */
 void export_calls_end(struct export_run *x, struct export_task *task);
+
+/* ---- waits.c ---- */
+
+struct export_waits;
+struct export_summary;
+
+/* NULL: no memory. */
+struct export_waits *export_waits_create(void);
+void export_waits_destroy(struct export_waits *w);
+/* Keeps the wait that ends with the record, if it is among the longest. The event is known. */
+void export_waits_record(struct export_waits *w, struct export_summary *out,
+			 const struct export_record *r);
 
 /* ---- value.c ---- */
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "export/form.h"
+#include "export/summary.h"
 #include "model/cmdlines.h"
 
 static const struct export_form *const forms[] = {
@@ -35,25 +36,30 @@ void export_fail(struct export_run *x, int err)
 static enum export_kind export_kind_of(const struct event *e)
 {
 	static const struct {
-		const char	*name;
+		const char	*system, *name;
 		enum export_kind kind;
-	} internal[] = {
-		{ GRAPH_RETADDR_ENTRY, EXPORT_GRAPH_ENTRY },
-		{ "funcgraph_entry", EXPORT_GRAPH_ENTRY }, { "funcgraph_exit", EXPORT_GRAPH_EXIT },
-		{ "function", EXPORT_FUNCTION }, { "kernel_stack", EXPORT_STACK },
-		{ "user_stack", EXPORT_STACK }, { "print", EXPORT_PRINT },
+	} known[] = {
+		{ "sched", "sched_switch", EXPORT_SWITCH },
+		{ "sched", "sched_waking", EXPORT_WAKING },
+		{ "lock", "contention_begin", EXPORT_LOCK_BEGIN },
+		{ "lock", "contention_end", EXPORT_LOCK_END },
+		{ "ftrace", GRAPH_RETADDR_ENTRY, EXPORT_GRAPH_ENTRY },
+		{ "ftrace", "funcgraph_entry", EXPORT_GRAPH_ENTRY },
+		{ "ftrace", "funcgraph_exit", EXPORT_GRAPH_EXIT },
+		{ "ftrace", "function", EXPORT_FUNCTION },
+		{ "ftrace", "kernel_stack", EXPORT_STACK },
+		{ "ftrace", "user_stack", EXPORT_STACK },
+		{ "ftrace", "print", EXPORT_PRINT },
 	};
 
-	if (!strcmp(e->system->name, "sched") && !strcmp(e->name, "sched_switch"))
-		return EXPORT_SWITCH;
-	if (!strcmp(e->system->name, "sched") && !strcmp(e->name, "sched_waking"))
-		return EXPORT_WAKING;
-	if (strcmp(e->system->name, "ftrace") != 0)
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (!strcmp(e->system->name, known[i].system) && !strcmp(e->name, known[i].name))
+			return known[i].kind;
+	if (strcmp(e->system->name, "syscalls") != 0)
 		return EXPORT_PLAIN;
-	for (size_t i = 0; i < sizeof(internal) / sizeof(*internal); i++)
-		if (!strcmp(e->name, internal[i].name))
-			return internal[i].kind;
-	return EXPORT_PLAIN;
+	return !strncmp(e->name, EXPORT_ENTER, strlen(EXPORT_ENTER)) ? EXPORT_CALL_ENTER
+	     : !strncmp(e->name, EXPORT_EXIT, strlen(EXPORT_EXIT))   ? EXPORT_CALL_EXIT
+								      : EXPORT_PLAIN;
 }
 
 /* What a kind needs; a record without it is a plain one. */
@@ -68,6 +74,7 @@ static void find_places(struct export_event *v, struct event *e)
 	v->next_pid = event_find_field(e, "next_pid");
 	v->next_comm = event_find_field(e, "next_comm");
 	v->pid = event_find_field(e, "pid");
+	v->flags = event_find_field(e, "flags");
 	if (((v->kind == EXPORT_GRAPH_ENTRY || v->kind == EXPORT_GRAPH_EXIT) &&
 	     (!v->func || !v->depth)) ||
 	    (v->kind == EXPORT_SWITCH && (!v->prev_pid || !v->next_pid || !v->next_comm)) ||
@@ -216,10 +223,9 @@ static void counters_pass(struct export_run *x, const struct export_record *r)
 
 static void record_pass(struct export_run *x, const struct export_record *r)
 {
-	if (r->event)
-		r->event->records++;
-	else
-		x->sums->unknown++;
+	if (r->event && !r->event->records++)
+		r->event->since = r->r->time;
+	x->sums->unknown += !r->event;
 	if (r->r->lost && x->what->form->lost)
 		x->what->form->lost(x, r);
 	if (r->event && r->event->kind == EXPORT_GRAPH_ENTRY)

@@ -16,7 +16,7 @@ struct own_function {
 
 struct summing {
 	struct export_summary *out;
-	uint64_t	*woken;		/* by pid: when it was woken; 0: it was not */
+	struct export_waits *waits;
 	struct own_function *functions;	/* a hash table; the room is a power of two */
 	uint32_t	nr_functions, room;
 };
@@ -89,51 +89,12 @@ static void summary_call_whole(struct export_run *x, const struct export_record 
 	function_sum(x, call, exit->r->time);
 }
 
-/* ---- waits ---- */
-
-static void wait_keep(struct export_summary *out, const struct summary_wait *w)
-{
-	unsigned int i = SUMMARY_WAITS;
-
-	while (i && out->waits[i - 1].ns < w->ns)
-		i--;
-	if (i == SUMMARY_WAITS)
-		return;
-	memmove(&out->waits[i + 1], &out->waits[i],
-		(SUMMARY_WAITS - 1 - i) * sizeof(out->waits[0]));
-	out->waits[i] = *w;
-}
-
-static void summary_switch(struct summing *s, const struct export_record *r)
-{
-	const uint64_t pid = export_number(r->event->next_pid, r->r);
-	const struct export_value comm = export_value_read(r->event->next_comm, r->r);
-	struct summary_wait w = { .time = r->r->time, .pid = (int32_t)pid };
-
-	if (pid >= EXPORT_PIDS || !s->woken[pid])
-		return;
-	w.ns = r->r->time > s->woken[pid] ? r->r->time - s->woken[pid] : 0;
-	s->woken[pid] = 0;
-	if (comm.kind == VALUE_TEXT)
-		memcpy(w.comm, comm.bytes,
-		       comm.len < LAYOUT_COMM_LEN ? comm.len : LAYOUT_COMM_LEN);
-	wait_keep(s->out, &w);
-}
-
 static void summary_record(struct export_run *x, const struct export_record *r)
 {
 	struct summing *s = x->state;
-	uint64_t pid;
 
-	if (!r->event)
-		return;
-	if (r->event->kind == EXPORT_SWITCH)
-		summary_switch(s, r);
-	if (r->event->kind != EXPORT_WAKING)
-		return;
-	pid = export_number(r->event->pid, r->r);
-	if (pid && pid < EXPORT_PIDS)
-		s->woken[pid] = r->r->time;
+	if (r->event)
+		export_waits_record(s->waits, s->out, r);
 }
 
 /* ---- the sums ---- */
@@ -142,7 +103,9 @@ static int by_records(const void *a, const void *b)
 {
 	const struct summary_event *x = a, *y = b;
 
-	return x->records > y->records ? -1 : x->records < y->records;
+	if (x->records != y->records)
+		return x->records > y->records ? -1 : 1;
+	return x->since < y->since ? -1 : x->since > y->since;
 }
 
 static int summary_begin(struct export_run *x)
@@ -153,9 +116,8 @@ static int summary_begin(struct export_run *x)
 	if (!s)
 		return -ENOMEM;
 	s->out = x->what->summary;
-	/* Only the pages of pids that occur are used. */
-	s->woken = calloc(EXPORT_PIDS, sizeof(*s->woken));
-	return s->woken ? 0 : -ENOMEM;
+	s->waits = export_waits_create();
+	return s->waits ? 0 : -ENOMEM;
 }
 
 static void summary_events(struct export_run *x, struct export_summary *out)
@@ -169,6 +131,7 @@ static void summary_events(struct export_run *x, struct export_summary *out)
 		if (x->events[i])
 			out->events[out->nr_events++] = (struct summary_event){
 				.event = x->events[i]->event, .records = x->events[i]->records,
+				.since = x->events[i]->since,
 			};
 	qsort(out->events, out->nr_events, sizeof(*out->events), by_records);
 }
@@ -209,7 +172,7 @@ static void summary_free(struct export_run *x)
 	struct summing *s = x->state;
 
 	if (s) {
-		free(s->woken);
+		export_waits_destroy(s->waits);
 		free(s->functions);
 	}
 	free(s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * summary.h - what a recording has: how often each event came, which functions took the time, which
- * tasks waited longest for a CPU
+ * waits were the longest
  *
  * Included by the command. It reads the recording once, as records.h does.
  */
@@ -13,9 +13,22 @@
 
 enum { SUMMARY_FUNCTIONS = 3, SUMMARY_WAITS = 3 };
 
+enum summary_kind {
+	SUMMARY_CPU,	/* from sched_waking to the sched_switch to the task */
+	SUMMARY_LOCK,	/* from contention_begin to contention_end, of mutexes and their like */
+	SUMMARY_CALL,	/* from sys_enter_X to sys_exit_X */
+	SUMMARY_KINDS
+};
+
+/* The names of system calls' events begin so. */
+#define EXPORT_ENTER	"sys_enter_"
+#define EXPORT_EXIT	"sys_exit_"
+
+
 struct summary_event {
-	const struct event *event;
+	struct event	*event;
 	uint64_t	records;
+	uint64_t	since;		/* time of the first one */
 };
 
 struct summary_function {
@@ -23,11 +36,11 @@ struct summary_function {
 	uint64_t	calls, self;	/* ns without the calls below it */
 };
 
-/* From sched_waking to the sched_switch to the task. */
 struct summary_wait {
 	uint64_t	ns;
 	uint64_t	time;		/* when it ended */
 	int32_t		pid;
+	const struct event *event;	/* that ended it */
 	char		comm[LAYOUT_COMM_LEN + 1];
 };
 
@@ -39,7 +52,8 @@ struct export_summary {
 	unsigned int	nr_events;
 	struct summary_function functions[SUMMARY_FUNCTIONS];	/* the longest first; "": none */
 	uint64_t	self;		/* of all functions */
-	struct summary_wait waits[SUMMARY_WAITS];	/* the longest first; 0 ns: none */
+	/* The longest first; 0 ns: none */
+	struct summary_wait waits[SUMMARY_KINDS][SUMMARY_WAITS];
 };
 
 /* 0 or -errno, as export_records_write(). */

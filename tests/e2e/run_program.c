@@ -3,23 +3,39 @@
  * run_program.c - a program with events, for the tests of `tracefuse run`
  *
  *   run_program N [MICROSECONDS]   N times app:request, with a pause after each
+ *   run_program pairs              each of 5 things begins and ends
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #include <tracefuse/tracefuse.h>
 
 TF_EVENT(app, request, (int, number), (const char *, text));
 TF_EVENT(app, early, (int, number));
+TF_EVENT(pair, begin, (int, id), (int, size));
+TF_EVENT(pair, end, (const char *, how), (int, id));
 
 __attribute__((constructor)) static void before_main(void)
 {
 	trace_early(1);
 }
 
+static int pairs(void)
+{
+	for (int id = 0; id < 5; id++) {
+		trace_begin(id, 8);
+		trace_end("done", id);
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
-	int nr = argc > 1 ? atoi(argv[1]) : 3;
+	const int nr = argc > 1 ? atoi(argv[1]) : 3;
+
+	if (argc > 1 && !strcmp(argv[1], "pairs"))
+		return pairs();
 
 	for (int i = 0; i < nr; i++) {
 		trace_request(i % 10, "hello");

@@ -28,7 +28,7 @@
 #include "host/mounts.h"
 #include "host/output.h"
 #include "cli/replay_session.h"
-#include "cli/replay_summary.h"
+#include "cli/summary/summary.h"
 #include "cli/results.h"
 #include "server/server.h"
 #include "setup/setup.h"

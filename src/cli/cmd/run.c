@@ -128,6 +128,7 @@ static int check_arguments(struct run *r)
 	if (status)
 		return status;
 	status = asked_check(&r->asked, &command_run);
+	r->plain = run_next_is_plain(r);
 	return status ? status : check_providers(r);
 }
 
@@ -317,5 +318,8 @@ const struct command command_run = {
 "The exit status is the program's; 127 and 126 if it cannot be found or run. A\n"
 "program that cannot be traced (static, setuid, 32-bit, with another C library) runs\n"
 "untraced, and a sentence says why. The session ends with the program, unless it has\n"
-"a name or is mounted; run does not wait for children that go on.\n",
+"a name or is mounted; run does not wait for children that go on.\n"
+"\n"
+"Without options, the program's own events and waits for locks are recorded for the\n"
+"summary.\n",
 };

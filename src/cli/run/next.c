@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "cli/replay_session.h"
-#include "cli/replay_summary.h"
+#include "cli/summary/summary.h"
 #include "cli/run/run.h"
 #include "cli/save_dat.h"
 #include "export/summary.h"
@@ -16,33 +16,44 @@
 #include "model/model.h"
 #include "sources/recording/source.h"
 
-static bool prints_nothing(const struct run *r)
+/* Nothing that was asked for prints or keeps what is recorded. */
+static bool keeps_nothing(const struct run *r)
 {
 	const struct asked *a = &r->asked;
 
 	return r->command == &command_run && run_is_private(r) && !r->quiet && !r->kernel &&
-	       !a->cats.nr && !a->dat_file && !a->setups.nr && !a->boots.nr && !r->refused &&
-	       !r->failed && r->attached && !r->joined && !getenv("TRACEFUSE_BOOT");
+	       !a->cats.nr && !a->dat_file && !a->setups.nr && !a->boots.nr && !r->flight.asked &&
+	       !getenv("TRACEFUSE_BOOT");
 }
 
-/* "  tracefuse COMMAND -- PROGRAM ARGUMENTS" */
-static void print_command(const struct run *r, const char *command)
+bool run_next_is_plain(const struct run *r)
 {
-	fprintf(stderr, "  tracefuse %s --", command);
-	for (char **word = r->program; *word; word++) {
-		fputc(' ', stderr);
-		summary_word(*word);
-	}
-	fputc('\n', stderr);
+	return keeps_nothing(r) && !r->asked.events.nr && !run_functions_asked(r) &&
+	       !r->crash.file && !r->systems && !r->kernel_names;
+}
+
+static bool prints_nothing(const struct run *r)
+{
+	return keeps_nothing(r) && !r->refused && !r->failed && r->attached && !r->joined;
+}
+
+static struct next program_next(const struct run *r)
+{
+	struct next n = { .words.v = (const char **)r->program, .program = true };
+
+	while (r->program[n.words.nr])
+		n.words.nr++;
+	return n;
 }
 
 static void print_nothing_recorded(const struct run *r)
 {
+	struct next n = program_next(r);
+
 	if (r->asked.events.nr || run_functions_asked(r))
 		return;
-	fprintf(stderr, "Try next (-q prints none of this):\n");
-	print_command(r, "report");
-	print_command(r, "run -e heap,lock,thread");
+	summary_next(&n, "", "report");
+	summary_next(&n, "", "run -e heap,lock,thread");
 	fprintf(stderr, "  tracefuse list ");
 	summary_word(r->program[0]);
 	fputc('\n', stderr);
@@ -51,22 +62,15 @@ static void print_nothing_recorded(const struct run *r)
 static void print_recorded(const struct run *r, const struct export_summary *s,
 			   unsigned long long recorded)
 {
-	const struct event *e = summary_event(s);
-	char command[300];
+	struct next n = program_next(r);
 
 	if (s->sums.records < recorded)
 		fprintf(stderr, "  the buffers still have %llu of them:\n",
 			(unsigned long long)s->sums.records);
 	summary_print(s);
-	if (!e)
-		return;
-	fprintf(stderr, "Try next (-q prints none of this):\n");
-	snprintf(command, sizeof(command), "hist %s:%s", e->system->name, e->name);
-	print_command(r, command);
-	snprintf(command, sizeof(command), "run -e %s --cat trace", e->system->name);
-	print_command(r, command);
-	snprintf(command, sizeof(command), "run -e %s -o trace.dat", e->system->name);
-	print_command(r, command);
+	if (r->plain)
+		summary_next(&n, "", "report");
+	summary_next_program(&n, s);
 }
 
 /* False: it could not be read, and the first line of the summary has to do. */

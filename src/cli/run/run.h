@@ -101,6 +101,7 @@ struct run {
 		/* Reasons that were printed: bits of enum untraced */
 		int		told;
 	} watch;
+	bool		plain;		/* nothing was asked for: run_next_is_plain() */
 	bool		set_up;
 	bool		refused;	/* a part of the setup was refused, which was printed */
 	bool		not_started;	/* the program was not started because of that */
@@ -249,6 +250,8 @@ void run_summary_lost(const struct run *r);
 
 /* ---- next.c ---- */
 
+/* Whether the command line asks for nothing: then the run records what costs little. */
+bool run_next_is_plain(const struct run *r);
 /*
  * If the session ends with the command and nothing prints what it has: says what was recorded, and
  * three commands to go on with. `recorded`: how many events were.

@@ -101,6 +101,9 @@ static void enable_events(struct run *r)
 {
 	unsigned int left = 0;
 
+	/* If that fails, the summary has less. */
+	if (r->plain)
+		event_names_enable_plain(r->access);
 	for (unsigned int i = 0; i < r->asked.events.nr; i++)
 		if (!enable_event(r, r->asked.events.v[i]))
 			r->asked.events.v[left++] = r->asked.events.v[i];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * replay_summary.c - what was recorded, for a replay or a run that was asked for nothing
+ * summary.c - what was recorded, for a replay or a run that was asked for nothing
  *
  *     tracefuse: 466 records of 2 CPUs in 1.200 s
  *       sched: 466: sched_switch 300, sched_waking 166
@@ -11,18 +11,16 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "cli/asked.h"
-#include "cli/replay_summary.h"
+#include "cli/summary/summary.h"
 #include "cli/replay_session.h"
 #include "export/summary.h"
 #include "host/message.h"
 #include "model/model.h"
 #include "sources/recording/source.h"
 
-enum { SYSTEMS = 4, NAMED = 3, COMMANDS = 3, NAME_MOST = 60 };
+enum { SYSTEMS = 4, NAMED = 3, NAME_MOST = 60 };
 
 /* ---- what it has ---- */
 
@@ -124,19 +122,39 @@ static void print_functions(const struct export_summary *s)
 	fputc('\n', stderr);
 }
 
+static void print_wait(const struct summary_wait *w, const char *what)
+{
+	print_duration(w->ns);
+	if (*what)
+		fprintf(stderr, " %s", what);
+	fputc(' ', stderr);
+	print_clean(w->comm);
+	fprintf(stderr, "-%d", w->pid);
+}
+
 static void print_waits(const struct export_summary *s)
 {
-	if (!s->waits[0].ns)
-		return;
-	fprintf(stderr, "  longest waits for a CPU:");
-	for (unsigned int i = 0; i < SUMMARY_WAITS && s->waits[i].ns; i++) {
-		fprintf(stderr, "%s ", i ? "," : "");
-		print_duration(s->waits[i].ns);
-		fputc(' ', stderr);
-		print_clean(s->waits[i].comm);
-		fprintf(stderr, "-%d", s->waits[i].pid);
+	static const char *const titles[SUMMARY_KINDS] = {
+		[SUMMARY_CPU] = "longest waits for a CPU",
+		[SUMMARY_LOCK] = "longest waits for a lock",
+		[SUMMARY_CALL] = "longest system calls",
+	};
+
+	for (int kind = 0; kind < SUMMARY_KINDS; kind++) {
+		const struct summary_wait *w = s->waits[kind];
+
+		if (w[0].ns)
+			fprintf(stderr, "  %s: ", titles[kind]);
+		for (unsigned int i = 0; i < SUMMARY_WAITS && w[i].ns; i++) {
+			if (i)
+				fputs(", ", stderr);
+			print_wait(&w[i], kind == SUMMARY_CALL
+						  ? w[i].event->name + strlen(EXPORT_EXIT)
+						  : "");
+		}
+		if (w[0].ns)
+			fputc('\n', stderr);
 	}
-	fputc('\n', stderr);
 }
 
 void summary_print(const struct export_summary *s)
@@ -144,92 +162,6 @@ void summary_print(const struct export_summary *s)
 	print_systems(s);
 	print_functions(s);
 	print_waits(s);
-}
-
-/* ---- what to try next ---- */
-
-static bool has_event(const struct export_summary *s, const char *system, const char *name)
-{
-	for (unsigned int i = 0; i < s->nr_events; i++)
-		if (!strcmp(s->events[i].event->system->name, system) &&
-		    !strcmp(s->events[i].event->name, name))
-			return true;
-	return false;
-}
-
-void summary_word(const char *file)
-{
-	if (!strpbrk(file, " \t\n'\"\\$`*?[]()<>|&;!~#{}") && *file) {
-		fputs(file, stderr);
-		return;
-	}
-	fputc('\'', stderr);
-	for (; *file; file++) {
-		if (*file == '\'')
-			fputs("'\\''", stderr);
-		else
-			fputc(*file, stderr);
-	}
-	fputc('\'', stderr);
-}
-
-static void print_next(const char *command, const struct words *files, const char *rest,
-		       unsigned int *left)
-{
-	if (!*left)
-		return;
-	--*left;
-	fprintf(stderr, "  tracefuse %s", command);
-	for (unsigned int i = 0; i < files->nr; i++) {
-		fputc(' ', stderr);
-		summary_word(files->v[i]);
-	}
-	fprintf(stderr, "%s\n", rest);
-}
-
-/* Whether a name is a word of a shell command as it is. */
-static bool is_plain_word(const char *name)
-{
-	return !name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				  "0123456789_")];
-}
-
-const struct event *summary_event(const struct export_summary *s)
-{
-	for (unsigned int i = 0; i < s->nr_events; i++) {
-		const struct event *e = s->events[i].event;
-
-		if (event_has_trigger(e) && is_plain_word(e->system->name) &&
-		    is_plain_word(e->name))
-			return e;
-	}
-	return NULL;
-}
-
-static void print_nexts(const struct export_summary *s, const struct words *files)
-{
-	const struct event *e = summary_event(s);
-	unsigned int left = COMMANDS;
-	char command[300];
-
-	fprintf(stderr, "Try next (-q prints none of this):\n");
-	if (s->sums.calls || s->sums.unbegun)
-		print_next("export folded", files, " > stacks.folded", &left);
-	if (s->waits[0].ns)
-		print_next("latency sched:sched_waking sched:sched_switch --by pid=next_pid", files,
-			   "", &left);
-	if (e) {
-		snprintf(command, sizeof(command), "hist %s:%s", e->system->name, e->name);
-		print_next(command, files, "", &left);
-	}
-	if (has_event(s, "sched", "sched_switch") || s->sums.calls)
-		print_next("export perfetto -o trace.pftrace", files, "", &left);
-	if (e) {
-		snprintf(command, sizeof(command), "replay -e %s --cat trace", e->system->name);
-		print_next(command, files, "", &left);
-	}
-	print_next("list -v", files, "", &left);
-	print_next("export chrome -o trace.json", files, "", &left);
 }
 
 int replay_summary(const struct replay_session *s, const struct words *files)
@@ -251,7 +183,7 @@ int replay_summary(const struct replay_session *s, const struct words *files)
 	fputc('\n', stderr);
 	summary_print(&sum);
 	if (sum.sums.records)
-		print_nexts(&sum, files);
+		summary_next_replay(&sum, files);
 	export_summary_free(&sum);
 	return COMMAND_DONE;
 }
