@@ -222,7 +222,8 @@ static size_t code_fill(struct probe_place *p, const struct probe_plan *plan, co
 
 	if (plan->before && !front)
 		return 0;
-	len = relocate(bytes + off, plan->len - off, at + off, to + hit, out + hit, &map);
+	len = relocate_behind(off, bytes + off, plan->len - off, at + off, to + hit, out + hit,
+			      &map);
 	if (!len || map.nr + plan->before > CODE_MOVED_MAX)
 		return 0;
 	for (unsigned int i = 0; i < map.nr; i++) {

@@ -31,6 +31,7 @@ struct relocating {
 	uintptr_t	from, to;
 	uint8_t		*out;
 	size_t		len;		/* bytes at out */
+	size_t		front;		/* bytes of the jump in front of b */
 	bool		far;		/* a distance does not fit */
 	struct relocated *map;
 };
@@ -233,7 +234,8 @@ static bool all_move(struct relocating *r, bool *good)
 		if (!insn_read(b, r->size - at, &in) || is_bound(&in, b))
 			return false;
 		/* R1 */
-		if ((is_call_near(&in) || is_call_indirect(&in)) && at + in.len < RELOCATE_JUMP)
+		if ((is_call_near(&in) || is_call_indirect(&in)) &&
+		    r->front + at + in.len < RELOCATE_JUMP)
 			return false;
 		while (i < r->map->nr && r->map->old[i] != at)
 			i++;
@@ -249,11 +251,11 @@ static bool all_move(struct relocating *r, bool *good)
 	return ended;
 }
 
-size_t relocate(const uint8_t *b, size_t size, uintptr_t from, uintptr_t to, uint8_t *out,
-		struct relocated *map)
+size_t relocate_behind(size_t front, const uint8_t *b, size_t size, uintptr_t from, uintptr_t to,
+		       uint8_t *out, struct relocated *map)
 {
-	struct relocating r = {
-		.b = b, .size = size, .from = from, .to = to, .out = out, .map = map };
+	struct relocating r = { .b = b, .size = size, .from = from, .to = to, .out = out,
+				.front = front, .map = map };
 	bool good, ended = false;
 
 	*map = (struct relocated){ 0 };
@@ -267,4 +269,10 @@ size_t relocate(const uint8_t *b, size_t size, uintptr_t from, uintptr_t to, uin
 	if (!ended)
 		put_jump(&r, "\xe9", 1, from + size);
 	return r.far ? 0 : r.len;
+}
+
+size_t relocate(const uint8_t *b, size_t size, uintptr_t from, uintptr_t to, uint8_t *out,
+		struct relocated *map)
+{
+	return relocate_behind(0, b, size, from, to, out, map);
 }

@@ -33,4 +33,8 @@ struct relocated {
 size_t relocate(const uint8_t *b, size_t size, uintptr_t from, uintptr_t to, uint8_t *out,
 		struct relocated *map);
 
+/* The same, where the jump begins `front` bytes in front of them. */
+size_t relocate_behind(size_t front, const uint8_t *b, size_t size, uintptr_t from, uintptr_t to,
+		       uint8_t *out, struct relocated *map);
+
 #endif

@@ -149,6 +149,19 @@ static void refused(void **state)
 					  &map), 0);
 }
 
+/* A call that returns behind the jump, which begins in front of it. */
+static void call_behind_the_jump(void **state)
+{
+	static const uint8_t code[] = { 0xff, 0xd0 };	/* call *%rax */
+	uint8_t out[RELOCATE_MOST];
+	struct relocated map;
+
+	assert_int_equal(relocate_behind(3, code, sizeof(code), 0x10003, 0x20000, out, &map), 15);
+	/* push $0x10005; movl $0, 4(%rsp); jmp *%rax */
+	assert_memory_equal(out, "\x68\x05\x00\x01\x00\xc7\x44\x24\x04\0\0\0\0\xff\xe0", 15);
+	assert_int_equal(relocate_behind(2, code, sizeof(code), 0x10002, 0x20000, out, &map), 0);
+}
+
 static void too_far(void **state)
 {
 	static const uint8_t code[] = { 0x48, 0x8b, 0x05, 0, 0, 0, 0 };
@@ -165,6 +178,7 @@ int main(void)
 		cmocka_unit_test(moved_code_does_the_same),
 		cmocka_unit_test(map_names_each_instruction),
 		cmocka_unit_test(refused),
+		cmocka_unit_test(call_behind_the_jump),
 		cmocka_unit_test(too_far),
 	};
 
