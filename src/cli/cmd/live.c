@@ -57,6 +57,7 @@ static int live_parse_arguments(struct run *r, int argc, char **argv)
 	}
 	r->program = argv + optind;
 	user = run_user_split(r);
+	r->lent = user != NULL;
 	status = asked_check(&r->asked, &command_live);
 	if (!status && user)
 		status = run_user_serve(user, &command_live);

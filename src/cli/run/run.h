@@ -82,6 +82,7 @@ struct run {
 	/* The session. */
 	char		name[64];
 	bool		joined;		/* it existed already */
+	bool		lent;		/* --session USER:NAME: root has lent the kernel's events */
 	bool		made;		/* this command made it, and ends it unless it stays */
 	char		mount_dir[PATH_MAX]; /* "": none */
 	int		life_fd;	/* the session ends when this is closed; -1: none */

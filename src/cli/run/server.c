@@ -181,6 +181,16 @@ static int run_server_find(struct run *r)
 	return ret;
 }
 
+/* Only a server that begins now has what root lends. */
+static void kernel_is_missing(const struct run *r, int err, const char *why)
+{
+	if (r->lent && r->joined && (err == -EACCES || err == -EPERM))
+		message_error("%s: session %s goes on without the kernel's events, because it was "
+			      "there before: end it, and make it again", r->command->name, r->name);
+	else
+		message_error("%s: %s", r->command->name, why);
+}
+
 /*
  * What is missing is said, and counts as a setup that was refused. --function and --graph are for
  * functions of programs.
@@ -196,8 +206,7 @@ static int run_server_kernel(struct run *r)
 	if (ret < 0 && run_server_died(r, ret))
 		return COMMAND_FAILED;
 	if (ret < 0) {
-		message_error("%s: %s", r->command->name,
-			      why && *why ? why : strerror(-ret));
+		kernel_is_missing(r, ret, why && *why ? why : strerror(-ret));
 		r->refused = true;
 	}
 	free(why);

@@ -3,18 +3,23 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "sources/live/cpu.h"
 
+enum { STATS_BYTES = 512 };
+
 int live_cpu_open(struct live_cpu *c, int dir, uint32_t cpu, uint32_t page_size)
 {
-	*c = (struct live_cpu){ .cpu = cpu, .page_size = page_size, .fd = -1, .lost = c->lost,
-				.damaged = c->damaged, .records = c->records,
-				.untimed = c->untimed };
+	*c = (struct live_cpu){ .cpu = cpu, .page_size = page_size, .fd = -1, .stats = -1,
+				.lost_before = c->lost, .lost = c->lost, .damaged = c->damaged,
+				.records = c->records, .untimed = c->untimed };
 	c->slots = malloc((size_t)LIVE_SLOTS * page_size);
 	if (!c->slots)
 		return -ENOMEM;
+	/* Without it, pages that do not say how much was lost before them count as one. */
+	c->stats = openat(dir, "stats", O_RDONLY | O_CLOEXEC);
 	c->fd = openat(dir, "trace_pipe_raw", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	return c->fd < 0 ? -errno : 0;
 }
@@ -23,8 +28,10 @@ void live_cpu_close(struct live_cpu *c)
 {
 	if (c->fd >= 0)
 		close(c->fd);
+	if (c->stats >= 0)
+		close(c->stats);
 	free(c->slots);
-	c->fd = -1;
+	c->fd = c->stats = -1;
 	c->slots = NULL;
 	c->page = (struct subbuf){ 0 };
 	c->next = c->tail = 0;
@@ -49,6 +56,33 @@ static size_t page_bytes(const struct live_cpu *c, unsigned int slot)
 	return used < c->page_size ? used : c->page_size;
 }
 
+/* How many events the kernel has overwritten in this buffer; 0: it does not say. */
+static uint64_t overwritten(const struct live_cpu *c)
+{
+	char text[STATS_BYTES];
+	const ssize_t n = c->stats >= 0 ? pread(c->stats, text, sizeof(text) - 1, 0) : -1;
+	const char *at;
+
+	text[n > 0 ? n : 0] = '\0';
+	at = strstr(text, "\noverrun: ");
+	return at ? strtoull(strchr(at, ':') + 1, NULL, 10) : 0;
+}
+
+/*
+ * A full page may have no place for the number. From the first such page on the kernel's own sum
+ * counts, which has what the next pages say, too.
+ */
+static void count_lost(struct live_cpu *c, const uint8_t *page, uint64_t lost)
+{
+	uint64_t sum;
+
+	c->lost += lost;
+	c->by_stats |= lost && !(subbuf_u32(page + 8) & SUBBUF_STORED);
+	sum = lost && c->by_stats ? overwritten(c) : 0;
+	if (sum)
+		c->lost = c->lost_before + sum;
+}
+
 /* A page that cannot be understood has no records. */
 static struct subbuf enter_page(struct live_cpu *c, unsigned int slot)
 {
@@ -59,7 +93,7 @@ static struct subbuf enter_page(struct live_cpu *c, unsigned int slot)
 		c->damaged++;
 		return (struct subbuf){ 0 };
 	}
-	c->lost += lost;
+	count_lost(c, slot_at(c, slot), lost);
 	return page;
 }
 

@@ -27,6 +27,9 @@ struct live_cpu {
 	uint32_t	cpu;
 	uint32_t	page_size;
 	int		fd;		/* -1: not open */
+	int		stats;		/* the kernel's counts; -1: not open */
+	bool		by_stats;	/* they tell what was lost */
+	uint64_t	lost_before;	/* in buffers that were open before */
 	unsigned int	next, tail;
 	uint8_t		*slots;
 	struct subbuf	page;		/* in use */

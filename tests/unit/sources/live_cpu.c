@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -36,7 +37,7 @@ static int setup(void **state)
 		return -1;
 	setsockopt(fds[1], SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room));
 	f->kernel = fds[1];
-	f->cpu = (struct live_cpu){ .cpu = 3, .page_size = PAGE, .fd = fds[0] };
+	f->cpu = (struct live_cpu){ .cpu = 3, .page_size = PAGE, .fd = fds[0], .stats = -1 };
 	f->cpu.slots = malloc((size_t)LIVE_SLOTS * PAGE);
 	*state = f;
 	return f->cpu.slots ? 0 : -1;
@@ -320,6 +321,48 @@ static void losses_are_counted(void **state)
 	assert_int_equal(f->cpu.lost, 42);
 }
 
+static void kernel_says(struct fixture *f, const char *stats)
+{
+	assert_int_equal(ftruncate(f->cpu.stats, 0), 0);
+	assert_int_equal(pwrite(f->cpu.stats, stats, strlen(stats), 0), strlen(stats));
+}
+
+static void put_behind_lost(struct fixture *f, uint64_t time, uint64_t lost, uint32_t flags)
+{
+	struct page p;
+
+	begin(&p, time);
+	record(&p, 1, 0, 0);
+	memcpy(p.bytes + SUBBUF_HEADER + p.used, &lost, sizeof(lost));
+	put(f, &p, flags);
+	live_cpu_read(&f->cpu, time);
+	live_cpu_next(&f->cpu);
+}
+
+static void a_page_without_a_number_has_that_of_the_kernel(void **state)
+{
+	struct fixture *f = *state;
+
+	f->cpu.stats = memfd_create("stats", MFD_CLOEXEC);
+	f->cpu.lost = f->cpu.lost_before = 7;
+	kernel_says(f, "entries: 1\noverrun: 5000\ncommit overrun: 3\n");
+	put_behind_lost(f, 1000, 20, SUBBUF_MISSED | SUBBUF_STORED);
+	assert_int_equal(f->cpu.lost, 27);
+	put_behind_lost(f, 2000, 0, SUBBUF_MISSED);
+	assert_int_equal(f->cpu.lost, 5007);
+	/* It may have been lost before the kernel was asked. */
+	put_behind_lost(f, 3000, 60, SUBBUF_MISSED | SUBBUF_STORED);
+	assert_int_equal(f->cpu.lost, 5007);
+	kernel_says(f, "entries: 1\noverrun: 5080\ncommit overrun: 3\n");
+	put_behind_lost(f, 4000, 0, 0);
+	assert_int_equal(f->cpu.lost, 5007);
+	put_behind_lost(f, 5000, 80, SUBBUF_MISSED | SUBBUF_STORED);
+	assert_int_equal(f->cpu.lost, 5087);
+	kernel_says(f, "nonsense");
+	put_behind_lost(f, 6000, 0, SUBBUF_MISSED);
+	assert_int_equal(f->cpu.lost, 5088);
+}
+
 /* Damage ends the page that it is in. The other pages are read. */
 static void damage_is_counted(void **state)
 {
@@ -384,6 +427,8 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(without_room_it_waits, setup, teardown),
 		cmocka_unit_test_setup_teardown(losses_are_counted, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_page_without_a_number_has_that_of_the_kernel,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(damage_is_counted, setup, teardown),
 		cmocka_unit_test_setup_teardown(noise_stays_within_its_page, setup, teardown),
 	};
