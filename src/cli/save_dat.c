@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* save_dat.c - -o FILE: writes the records of a session as a trace.dat */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
 #include "export/trace_dat.h"
 #include "access/access.h"
+#include "cli/client.h"
 #include "cli/command.h"
 #include "cli/drain/stream.h"
+#include "cli/progress.h"
 #include "cli/raw.h"
 #include "host/output.h"
 #include "cli/save_dat.h"
+#include "model/text_memory.h"
 
 /* ---- the session's files, for the exporter ---- */
 
@@ -18,6 +22,7 @@ struct save_files {
 	struct access	*access;
 	const struct save_dat_parts *parts;	/* NULL: everything */
 	struct streams	*drained;	/* NULL: nothing was drained */
+	struct progress	*progress;
 };
 
 static int save_dat_read_text(void *arg, const char *path, char **text, size_t *len)
@@ -40,15 +45,37 @@ static int stream_parts(const struct save_files *s, const char *path,
 	return ret;
 }
 
-static int save_dat_stream(void *arg, const char *path,
-			   int (*take)(void *to, const char *buf, size_t n), void *to)
+static int stream_all(const struct save_files *s, const char *path,
+		      int (*take)(void *to, const char *buf, size_t n), void *to)
 {
-	const struct save_files *s = arg;
-
 	if (s->drained)
 		return streams_give(s->drained, path, take, to);
 	return s->parts ? stream_parts(s, path, take, to)
 			: raw_stream(s->access, path, NULL, take, to);
+}
+
+/* Counts what it passes on. */
+struct counted {
+	struct progress	*progress;
+	int		(*take)(void *to, const char *buf, size_t n);
+	void		*to;
+};
+
+static int take_counted(void *to, const char *buf, size_t n)
+{
+	const struct counted *c = to;
+
+	progress_add(c->progress, n);
+	return c->take(c->to, buf, n);
+}
+
+static int save_dat_stream(void *arg, const char *path,
+			   int (*take)(void *to, const char *buf, size_t n), void *to)
+{
+	const struct save_files *s = arg;
+	struct counted counted = { s->progress, take, to };
+
+	return stream_all(s, path, take_counted, &counted);
 }
 
 /* A part is of the top instance alone. */
@@ -86,10 +113,65 @@ static int machine_name(char *out, size_t size)
 	return 0;
 }
 
-int save_dat_to(struct access *a, FILE *out, const struct save_dat *what,
-		struct export_error *err)
+/* ---- how much it is ---- */
+
+/* The records of an instance: "" or "instances/NAME/". */
+static uint64_t instance_bytes(struct access *a, const char *instance)
 {
-	struct save_files from = { a, what->parts, what->drained };
+	uint64_t bytes = 0;
+	char path[600], *text;
+	size_t len;
+
+	for (unsigned int cpu = 0;; cpu++) {
+		snprintf(path, sizeof(path), "%sper_cpu/cpu%u/stats", instance, cpu);
+		if (access_read_all(a, path, &text, &len))
+			return bytes;
+		bytes += client_stat(text, "\nbytes: ");
+		free(text);
+	}
+}
+
+static int write_instance(void *arg, const char *name, bool is_dir)
+{
+	if (is_dir)
+		fprintf(arg, "instances/%s/%c", name, '\0');
+	return 0;
+}
+
+/* The names are taken first: no file of a session can be read while a directory is. */
+static uint64_t bytes_of_instances(struct access *a)
+{
+	char *names = NULL;
+	size_t len;
+	FILE *out = text_memory_open(&names, &len);
+	uint64_t bytes = 0;
+
+	if (!out)
+		return 0;
+	a->ops->list(a, "instances", write_instance, out);
+	if (!fclose(out))
+		for (const char *name = names; name < names + len; name += strlen(name) + 1)
+			bytes += instance_bytes(a, name);
+	free(names);
+	return bytes;
+}
+
+/* 0: not known, as of a part. */
+static uint64_t bytes_to_save(struct access *a, const struct save_dat *what)
+{
+	if (what->drained)
+		return streams_bytes(what->drained);
+	if (what->parts || what->quiet)
+		return 0;
+	return instance_bytes(a, "") + bytes_of_instances(a);
+}
+
+/* ---- saving ---- */
+
+static int save_with_progress(struct access *a, FILE *out, const struct save_dat *what,
+			      struct export_error *err, struct progress *progress)
+{
+	struct save_files from = { a, what->parts, what->drained, progress };
 	struct export_files files = {
 		.arg = &from, .read = save_dat_read_text, .stream = save_dat_stream,
 		.list = list_names,
@@ -106,15 +188,27 @@ int save_dat_to(struct access *a, FILE *out, const struct save_dat *what,
 	return export_trace_dat(&params, out, err);
 }
 
+int save_dat_to(struct access *a, FILE *out, const struct save_dat *what,
+		struct export_error *err)
+{
+	struct progress none;
+
+	progress_begin_bytes(&none, "save", 0, true);
+	return save_with_progress(a, out, what, err, &none);
+}
+
 int save_dat(struct access *a, const struct save_dat *what)
 {
 	FILE *out = output_begin(what->out);
 	struct export_error err;
+	struct progress progress;
 	int failed, ret;
 
 	if (!out)
 		return cannot_write(what->file, errno);
-	failed = save_dat_to(a, out, what, &err);
+	progress_begin_bytes(&progress, "save", bytes_to_save(a, what), what->quiet);
+	failed = save_with_progress(a, out, what, &err, &progress);
+	progress_end(&progress);
 	ret = output_end(what->out, !failed);
 	if (failed)
 		return message_error("-o %s: %s", what->file, err.text);

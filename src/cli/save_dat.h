@@ -34,6 +34,7 @@ struct save_dat {
 	struct output	*out;		/* of save_dat_open() */
 	const char	*uname;		/* of the traced machine; NULL or "": this one */
 	bool		compress;
+	bool		quiet;		/* no line says how far it is */
 	const struct save_dat_parts *parts;	/* NULL: all of the session */
 	struct streams	*drained;	/* the records are here; NULL: in the session */
 };

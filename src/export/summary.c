@@ -189,11 +189,12 @@ static const struct export_form summary_form = {
 	.free = summary_free,
 };
 
-int export_summary_make(struct source *src, struct model *m, struct export_summary *out)
+int export_summary_make(const struct export_records *asked, struct export_summary *out)
 {
-	const struct export_records what = {
-		.source = src, .model = m, .form = &summary_form, .summary = out,
-	};
+	struct export_records what = *asked;
+
+	what.form = &summary_form;
+	what.summary = out;
 
 	*out = (struct export_summary){ .nr_events = 0 };
 	/* It writes nothing. */

@@ -56,8 +56,8 @@ struct export_summary {
 	struct summary_wait waits[SUMMARY_KINDS][SUMMARY_WAITS];
 };
 
-/* 0 or -errno, as export_records_write(). */
-int export_summary_make(struct source *src, struct model *m, struct export_summary *out);
+/* what: of `source`, `model` and `step`. 0 or -errno, as export_records_write(). */
+int export_summary_make(const struct export_records *what, struct export_summary *out);
 void export_summary_free(struct export_summary *s);
 
 #endif

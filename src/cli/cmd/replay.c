@@ -445,7 +445,7 @@ static int run_and_print(struct replay *r)
 
 	if (!status && asked_for_nothing(r))
 		status = replay_summary(&r->made, &r->files);
-
+	r->results.quiet = r->quiet;
 	if (!status)
 		status = results_write(&r->results, r->made.access, source_uname(r->made.source));
 	if (r->results.unsaved_dat || r->results.unsaved_cats)

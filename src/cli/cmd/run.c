@@ -204,6 +204,7 @@ static int run_drain(struct run *r)
 {
 	const struct save_dat what = {
 		.file = r->asked.dat_file, .out = r->results.dat, .compress = r->asked.compress,
+		.quiet = r->quiet,
 	};
 
 	return r->drain ? drain_begin(r->name, r->access, &what, r->made && !r->stays,

@@ -191,3 +191,13 @@ int streams_give(struct streams *s, const char *path,
 	free(buf);
 	return ret;
 }
+
+uint64_t streams_bytes(const struct streams *s)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned int i = 0; i < s->nr; i++)
+		for (uint32_t cpu = 0; s->instances[i].cpus && cpu < s->nr_cpus; cpu++)
+			bytes += s->instances[i].cpus[cpu].size;
+	return bytes;
+}

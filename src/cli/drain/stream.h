@@ -69,6 +69,8 @@ int streams_stop(struct streams *s, int err);
  */
 int streams_give(struct streams *s, const char *path,
 		 int (*take)(void *to, const char *buf, size_t n), void *to);
+/* How many bytes these are, of all CPUs. */
+uint64_t streams_bytes(const struct streams *s);
 
 /* ---- pages.c ---- */
 

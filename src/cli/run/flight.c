@@ -353,7 +353,7 @@ static void flight_save(struct run *r, const struct look *l, struct flight_kept 
 		{ l->part.snapshot, from > split ? from : split, k->end },
 	};
 	char name[PATH_MAX];
-	struct save_dat dat = { .file = name, .parts = &parts };
+	struct save_dat dat = { .file = name, .parts = &parts, .quiet = true };
 	unsigned int rank = 0;
 
 	while (rank < f->nr && f->kept[rank].ns >= k->ns)

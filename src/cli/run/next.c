@@ -73,6 +73,19 @@ static void print_recorded(const struct run *r, const struct export_summary *s,
 	summary_next_program(&n, s);
 }
 
+static bool summary_made(const struct run *r, const struct replay_session *s,
+			 unsigned long long recorded)
+{
+	const struct export_records what = { .source = s->source, .model = s->model };
+	struct export_summary sum;
+	const bool made = !export_summary_make(&what, &sum);
+
+	if (made)
+		print_recorded(r, &sum, recorded);
+	export_summary_free(&sum);
+	return made;
+}
+
 /* False: it could not be read, and the first line of the summary has to do. */
 static bool records_read(const struct run *r, FILE *file, unsigned long long recorded)
 {
@@ -83,19 +96,12 @@ static bool records_read(const struct run *r, FILE *file, unsigned long long rec
 	struct replay_session s = { .source = NULL };
 	struct export_error error;
 	struct source_error err;
-	struct export_summary sum;
 	bool read;
 
 	snprintf(path, sizeof(path), "/dev/fd/%d", fileno(file));
 	if (save_dat_to(r->access, file, &what, &error))
 		return false;
-	read = !replay_session_open(&s, &params, &err);
-	if (read) {
-		read = !export_summary_make(s.source, s.model, &sum);
-		if (read)
-			print_recorded(r, &sum, recorded);
-		export_summary_free(&sum);
-	}
+	read = !replay_session_open(&s, &params, &err) && summary_made(r, &s, recorded);
 	replay_session_destroy(&s);
 	return read;
 }

@@ -39,6 +39,7 @@ int run_results(struct run *r)
 	run_server_again(r);
 	if (!r->access)
 		return COMMAND_FAILED;
+	r->results.quiet = r->quiet;
 	status = results_write(&r->results, r->access, NULL);
 	run_dump(r);
 	run_summary(r);

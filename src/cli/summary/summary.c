@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "cli/summary/summary.h"
+#include "cli/progress.h"
 #include "cli/replay_session.h"
 #include "export/summary.h"
 #include "host/message.h"
@@ -167,9 +168,16 @@ void summary_print(const struct export_summary *s)
 int replay_summary(const struct replay_session *s, const struct words *files)
 {
 	struct export_summary sum;
-	const int ret = export_summary_make(s->source, s->model, &sum);
+	struct progress p;
+	const struct export_records what = {
+		.source = s->source, .model = s->model, .step = progress_show, .step_arg = &p,
+	};
 	const uint32_t cpus = source_nr_cpus(s->source);
+	int ret;
 
+	progress_begin(&p, "replay", s->source, false);
+	ret = export_summary_make(&what, &sum);
+	progress_end(&p);
 	if (ret) {
 		export_summary_free(&sum);
 		return ret == -ENOMEM ? message_error("out of memory") : COMMAND_FAILED;
