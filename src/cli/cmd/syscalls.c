@@ -76,6 +76,20 @@ static int syscalls_print(const struct answer *a, struct access *access)
 
 /* ---- the lines ---- */
 
+/* The kernel's name of a call that manual pages name otherwise. */
+static const char *kernels_name(const char *name)
+{
+	static const char *const others[][2] = {
+		{ "stat", "newstat" }, { "fstat", "newfstat" }, { "lstat", "newlstat" },
+		{ "uname", "newuname" }, { "sendfile", "sendfile64" }, { "umount2", "umount" },
+	};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (!strcmp(others[i][0], name))
+			return others[i][1];
+	return name;
+}
+
 static bool is_call(const char *name)
 {
 	const char *call;
@@ -181,10 +195,12 @@ static int syscalls_parse(struct answer *a, int argc, char **argv)
 	if (!status && a->recordings.nr)
 		status = command_usage(a->command, "%s: it looks at programs and sessions only",
 				       a->recordings.v[0]);
-	for (unsigned int i = 0; !status && i < a->words.nr; i++)
+	for (unsigned int i = 0; !status && i < a->words.nr; i++) {
+		a->words.v[i] = kernels_name(a->words.v[i]);
 		if (!is_call(a->words.v[i]))
 			status = command_usage(a->command, "there is no system call %s",
 					       a->words.v[i]);
+	}
 	return status ? status : answer_table_check(a, &t);
 }
 
@@ -212,7 +228,8 @@ const struct command command_syscalls = {
 "Prints each system call of the program and of its children, as strace -c -f: how often\n"
 "it returned, how often with an error, the time together (total), the average, the time\n"
 "that 99 % of the calls do not exceed (p99, exact to 9 %), and the longest. With CALL it\n"
-"counts only these: openat read. In a session it counts until Ctrl-C.\n"
+"counts only these: openat read. Calls have the names of their events: newuname; the\n"
+"names of manual pages are known, too: uname. In a session it counts until Ctrl-C.\n"
 "\n"
 "      --sort COLUMN       the order: total (default), calls, errors, avg, p99, max ...\n"
 "      --lines N           only the first N calls\n"

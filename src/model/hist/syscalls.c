@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * syscalls.c - names of x86-64 system calls; the table is made from <asm/unistd_64.h> at build time
+ * syscalls.c - names of x86-64 system calls, as the events of system syscalls have them
  */
 #include <stddef.h>
 
@@ -10,7 +10,9 @@ static const struct {
 	unsigned int	nr;
 	const char	*name;
 } syscalls[] = {
-#include "syscall_table.h"
+#define SYSCALL(nr, name, args) { nr, "sys_" #name },
+#include "agent/x86_64/syscalls.h"
+#undef SYSCALL
 };
 
 const char *hist_syscall_name(uint64_t nr)

@@ -48,6 +48,15 @@ static void values_may_be_sorted_by(void **state)
 		       "{ s32:          1 } hitcount:          2  u64:         25\n");
 }
 
+/* Of the newest call that has an event; of one that the kernel has no more; of none. */
+static void system_calls_have_the_names_of_their_events(void **state)
+{
+	assert_string_equal(hist_syscall_name(462), "sys_mseal");
+	assert_string_equal(hist_syscall_name(63), "sys_newuname");
+	assert_null(hist_syscall_name(156));
+	assert_null(hist_syscall_name(463));
+}
+
 static void modifiers_print_as_the_kernel_prints_them(void **state)
 {
 	static const char *const rows[][2] = {
@@ -222,6 +231,7 @@ int main(void)
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(values_may_be_sorted_by, fixture_setup,
 						fixture_teardown),
+		cmocka_unit_test(system_calls_have_the_names_of_their_events),
 		cmocka_unit_test_setup_teardown(modifiers_print_as_the_kernel_prints_them,
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(values_are_smallest_largest_and_average,
