@@ -3,8 +3,9 @@
  * probe_storm.cc - checks what it computes while signals come: probe_storm HOW LIBRARY
  *
  * A timer of 1 kHz and a thread that sends signals interrupt threads, which throw exceptions, are
- * cancelled, jump with longjmp(), switch contexts, fork, execute after vfork(), load and unload the
- * library, and make a child with a system call filter. Each computes a sum that it knows. It prints
+ * cancelled, jump with longjmp(), switch contexts, fork, compute and execute after vfork(), clone
+ * with a stack of their own, load and unload the library, and make a child with a system call
+ * filter. Each computes a sum that it knows. It prints
  * what was wrong, and the same line whenever nothing was. HOW: the number of rounds, or until=FILE,
  * until the file is there.
  */
@@ -14,6 +15,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdexcept>
@@ -31,7 +33,7 @@
 #define APART __attribute__((noinline, noclone))
 #define STAYS(x) __asm__ volatile("" : "+r"(x) : : "memory")
 
-enum { DEEP = 9, STACK = 64 << 10, SWITCHES = 20, KIND = 8 };
+enum { DEEP = 9, STACK = 64 << 10, SWITCHES = 20, KIND = 9 };
 
 static long rounds;
 static const char *until, *library;
@@ -241,6 +243,9 @@ static void ended(const char *what, pid_t child, int wanted)
 	check(what, status, wanted);
 }
 
+/* What a child's status is, from its sums. */
+static const int computed = DEEP * (DEEP + 1) / 2 + 6;
+
 static void *forks(void *)
 {
 	for (long i = 0; goes_on(i * 20); i++) {
@@ -250,9 +255,11 @@ static void *forks(void *)
 			_exit((int)(sum(DEEP) + (long)real(2, 3)));
 		if (child < 0)
 			continue;
-		ended("child", child, (DEEP * (DEEP + 1) / 2 + 6) << 8);
+		ended("child", child, computed << 8);
 		child = vfork();
 		if (child == 0) {
+			if (last(DEEP) + (long)real(2, 3) != computed)
+				_exit(2);
 			execl("/bin/sh", "sh", "-c", "exit 7", (char *)NULL);
 			_exit(1);
 		}
@@ -260,6 +267,40 @@ static void *forks(void *)
 			ended("executed", child, 7 << 8);
 		done[4]++;
 	}
+	return NULL;
+}
+
+static int computes_on_a_stack(void *)
+{
+	return (int)(last(DEEP) + (long)real(2, 3));
+}
+
+/* A child that libc does not know, and whose only thread ends. */
+static void clone_alone(void)
+{
+	pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+
+	if (child == 0)
+		syscall(SYS_exit, computes_on_a_stack(NULL));
+	if (child > 0)
+		ended("cloned alone", child, computed << 8);
+}
+
+/* Children on a stack of their own: on a copy of the memory, and on the memory itself. */
+static void *clones(void *)
+{
+	static const int how[] = { SIGCHLD, CLONE_VM | CLONE_VFORK | SIGCHLD };
+	char *stack = (char *)malloc(STACK);
+
+	clone_alone();
+	for (long i = 0; goes_on(i * 20); i++) {
+		pid_t child = clone(computes_on_a_stack, stack + STACK, how[i % 2], NULL);
+
+		if (child > 0)
+			ended("cloned", child, computed << 8);
+		done[8]++;
+	}
+	free(stack);
 	return NULL;
 }
 
@@ -305,7 +346,7 @@ static void *confines(void *)
 		if (child == 0)
 			filtered();
 		if (child > 0)
-			ended("filtered", child, (DEEP * (DEEP + 1) / 2 + 6) << 8);
+			ended("filtered", child, computed << 8);
 		done[6]++;
 	}
 	return NULL;
@@ -335,7 +376,7 @@ static void *sends(void *)
 int main(int argc, char **argv)
 {
 	static void *(*const work[KIND])(void *) = {
-		throws, longjmps, cancels, switches, forks, loads, confines, computes };
+		throws, longjmps, cancels, switches, forks, loads, confines, computes, clones };
 	const struct itimerval often = { { 0, 1000 }, { 0, 1000 } }, never = {};
 	struct sigaction act = {};
 	pthread_t sender;

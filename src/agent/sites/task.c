@@ -15,8 +15,9 @@
  * S4  A process ends when its last thread does: by exit_group(), or thread by thread by SYS_exit,
  *     which may be all that a seccomp sandbox allows. The task must not be the last thread. Once a
  *     second it looks at the word that the kernel clears when the first thread has ended, and only
- *     after that at the number of threads. The exit status of such a process is its last thread's.
- *     If that is the task, it exits with the first thread's status.
+ *     after that at the number of threads. A child of clone() need not have such a word: then it
+ *     always looks at the number. The exit status of such a process is its last thread's. If that
+ *     is the task, it exits with the first thread's status.
  * S5  The task has no rights: no capability, no descriptor, and a filter of its own that permits a
  *     few calls (shed.c). The thread that begins it waits for that. So it has nothing to give up
  *     when the program gives up rights. The kernel refuses some calls,
@@ -52,7 +53,7 @@ enum {
 
 /* ---- S4 ---- */
 
-/* The kernel's word for the first thread: 0 when that has ended. NULL: not known. */
+/* The kernel's word for the first thread: 0 when that has ended. NULL: there is none. */
 static const uint32_t *leader_tid;
 
 static void leader_look(void)
@@ -121,7 +122,7 @@ static void leave_last(void)
 static void leave_if_last(void)
 {
 	/* Relaxed: the kernel's word, looked at again in a second. */
-	if (leader_tid && !__atomic_load_n(leader_tid, __ATOMIC_RELAXED))
+	if (!leader_tid || !__atomic_load_n(leader_tid, __ATOMIC_RELAXED))
 		leave_last();
 }
 

@@ -188,13 +188,11 @@ static uint64_t clone_stack(void *stack)
 	return ((uintptr_t)stack & -16ul) - 16;
 }
 
-/*
- * For the child's begin, while new processes are followed. It is on its creator's stack, which
- * waits or is copied.
- */
+/* For the child's begin and end. It is on its creator's stack, which waits or is copied. */
 struct cloned {
 	int		(*fn)(void *);
 	void		*arg;
+	bool		follows;	/* new processes are followed */
 	bool		shares;
 	struct pids_family family;
 };
@@ -202,12 +200,17 @@ struct cloned {
 static int clone_start(void *arg)
 {
 	const struct cloned *c = arg;
+	int status;
 
-	if (c->shares)
+	if (c->follows && c->shares)
 		agent_vforked();
-	else
+	else if (c->follows)
 		agent_forked(&c->family);
-	return c->fn(c->arg);
+	status = c->fn(c->arg);
+	/* libc ends this thread and not the process: the task, if there is one, would stay. */
+	if (!c->shares)
+		agent_task_end();
+	return status;
 }
 
 INTERPOSE int call_clone(int (*)(void *), void *, int, void *, pid_t *, void *,
@@ -225,10 +228,10 @@ int call_clone(int (*fn)(void *), void *stack, int flags, void *arg, pid_t *ptid
 	/* In a new pid name space the child's own number is of no use. */
 	bool waits = shares && (flags & (CLONE_VFORK | CLONE_NEWPID)) == CLONE_VFORK;
 	/* A control block of the program's own has nothing of ours. */
-	bool follows =
-		fn && !(flags & CLONE_SETTLS) && (!c.shares || waits) && agent_family(&c.family);
+	bool wraps = fn && !(flags & CLONE_SETTLS) && (!c.shares || waits);
 	int r;
 
+	c.follows = wraps && agent_family(&c.family);
 	call_enter(SYSCALL_clone,
 		   (uint64_t[]){ (uint32_t)flags, clone_stack(stack), (uintptr_t)ptid,
 				(uintptr_t)ctid, (uintptr_t)tls },
@@ -239,8 +242,7 @@ int call_clone(int (*fn)(void *), void *stack, int flags, void *arg, pid_t *ptid
 		t->no_rseq = flags & CLONE_VFORK ? before + 1 : AGENT_SHARED;
 	if (t)
 		own = lend(t);
-	r = REAL(clone)(follows ? clone_start : fn, stack, flags, follows ? &c : arg, ptid, tls,
-			ctid);
+	r = REAL(clone)(wraps ? clone_start : fn, stack, flags, wraps ? &c : arg, ptid, tls, ctid);
 	if (t && (flags & CLONE_VFORK || r < 0))
 		t->no_rseq = before;
 	if (t && flags & CLONE_VFORK)
