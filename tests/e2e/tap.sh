@@ -90,6 +90,23 @@ switched() {
 	done
 }
 
+# has_ended PID - the process is gone, or it is a zombie. The first thread may be a zombie while the
+# others still hold a server's sockets. Not every init takes zombies away at once.
+has_ended() {
+	! kill -0 "$1" 2>/dev/null || {
+		grep -q '^State:[[:space:]]*Z' "/proc/$1/status" 2>/dev/null &&
+			[ "$(ls "/proc/$1/task" | wc -l)" -le 1 ]
+	}
+}
+
+# await_end PID - a minute at most; what follows fails if the process still runs then
+await_end() {
+	await_turns=0
+	until has_ended "$1" || [ $((await_turns += 1)) -gt 1200 ]; do
+		sleep 0.05
+	done
+}
+
 # first_cpu - a CPU on which this test may run
 first_cpu() {
 	sed -n 's/^Cpus_allowed_list:[^0-9]*\([0-9]*\).*/\1/p' /proc/self/status
