@@ -105,7 +105,7 @@ struct agent_count {
 	struct slot	*slot;		/* as in struct agent_way */
 	uint32_t	nr_plain, mask;	/* CPUs with a column; mask of place numbers */
 	uint64_t	taken;		/* hits that took this shortcut */
-	/* The next cache line: COUNT_FILTER, COUNT_CALL, COUNT_TIME. */
+	/* The next cache line: COUNT_FILTER, COUNT_CALL, COUNT_TIMED. */
 	uint64_t	filter_low, filter_span;	/* `if`: field - low is at most span */
 	uint16_t	filter_off;
 	uint8_t		filter;		/* enum count_load */
@@ -125,6 +125,19 @@ struct agent_count {
 	uint32_t	shortcut;	/* enum shortcut */
 	uint32_t	turns;		/* other entries that wanted the place */
 	uint64_t	epoch;		/* when count_make() was called */
+	const struct agent_other *other;	/* COUNT_SINCE */
+};
+
+/* For a difference: the histogram whose variable is subtracted. Its key is the same word. */
+struct agent_other {
+	/* A word that names its map; the shortcut holds while it is `map`. */
+	_Alignas(64) const void *cell;
+	uint64_t	map;
+	const char	*entries, *elts;
+	uint64_t	elt_size;
+	uint32_t	last, mask;	/* as in struct agent_count */
+	uint32_t	var;		/* offset of the variable in an elt */
+	uint8_t		shift;		/* as there, of a hash's upper half */
 };
 
 /* How a field is loaded; the first three are the fastest. */
@@ -155,6 +168,8 @@ enum count_early {
 enum count_late {
 	COUNT_VALUE	= 1 << 0,	/* there is a value */
 	COUNT_TIME	= 1 << 1,	/* a variable is set to the time */
+	/* A variable is set to the time since another one; if that is unset, nothing is counted. */
+	COUNT_SINCE	= 1 << 2,
 };
 
 /* Shortcuts of threads, in the order of the table in shortcut.c. */
@@ -253,6 +268,7 @@ struct agent_thread {
 	uint32_t	code_turn;
 	struct agent_count counts[AGENT_WAYS];	/* by entry */
 	struct agent_profile profiles[AGENT_PROFILES];	/* by entry */
+	struct agent_other others[AGENT_WAYS];	/* of counts */
 	/* For call_any() of shortcut.c: it stores some of it, the rest is 0. */
 	struct hit	hit;
 	uint64_t	taken[SHORTCUTS];	/* by shortcuts that are no longer in counts[] */

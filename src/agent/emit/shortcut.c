@@ -48,9 +48,20 @@ _Static_assert(AT(filter_low, COUNT_LOW) && AT(filter_span, COUNT_SPAN) &&
 		       AT(offset, COUNT_OFFSET) && AT(call, COUNT_FUNCTION) &&
 		       offsetof(struct agent_thread, resume) == THREAD_RESUME,
 	       "short.h knows the third line");
+_Static_assert(AT(other, COUNT_OTHER_HIST) && offsetof(struct agent_other, cell) == OTHER_CELL &&
+		       offsetof(struct agent_other, map) == OTHER_MAP &&
+		       offsetof(struct agent_other, entries) == OTHER_ENTRIES &&
+		       offsetof(struct agent_other, elts) == OTHER_ELTS &&
+		       offsetof(struct agent_other, elt_size) == OTHER_ELT_SIZE &&
+		       offsetof(struct agent_other, last) == OTHER_LAST &&
+		       offsetof(struct agent_other, mask) == OTHER_MASK &&
+		       offsetof(struct agent_other, var) == OTHER_VAR &&
+		       offsetof(struct agent_other, shift) == OTHER_SHIFT,
+	       "short.h knows the other histogram");
 _Static_assert(COUNT_TWO == EARLY_TWO && COUNT_OTHER == EARLY_OTHER && COUNT_LOG2 == EARLY_LOG2 &&
 		       COUNT_FILTER == EARLY_FILTER && COUNT_CALL == EARLY_CALL &&
 		       COUNT_TIMED == EARLY_TIMED && COUNT_TIME == LATE_TIME &&
+		       COUNT_SINCE == LATE_SINCE &&
 		       COUNT_PARENT == EARLY_PARENT && COUNT_IPS == EARLY_IPS,
 	       "short.h knows what comes early and late");
 
@@ -100,23 +111,6 @@ static bool call_any(struct agent_count *c, void *record, uint32_t size)
 	return true;
 }
 
-static inline bool on_clock(const struct agent_count *c)
-{
-	return *(const volatile uint32_t *)c->clock == c->clock_id;
-}
-
-static inline uint64_t time_now(const struct agent_count *c)
-{
-	return (uint64_t)(((unsigned __int128)counter_read() * c->mult) >> 64) + c->offset;
-}
-
-static inline uint64_t load_at(const void *record, unsigned int op, uint32_t off)
-{
-	const struct hit h = {.record = record, .size = UINT32_MAX};
-
-	return fold_load(&h, op, off);
-}
-
 /* OP_HIST_TEXT */
 static bool call_text(struct agent_count *c, void *record, uint32_t size)
 {
@@ -133,34 +127,6 @@ static bool call_text(struct agent_count *c, void *record, uint32_t size)
 			    plane_scratch(p, c->slot, 0)->frame[0].key);
 	if (elt)
 		map_add(map, elt, 0, 1, 0);
-	return true;
-}
-
-/* OP_TAKE_SINCE */
-static bool call_since(struct agent_count *c, void *record, uint32_t size)
-{
-	const struct op *op = c->code->ops;
-	const struct hist_cell *cell = plane_config(&agent.plane, op->imm);
-	/* Acquire: the map is complete. Pairs with the release in point_cell(). */
-	data_ref ref = atomic_load_explicit(&cell->map, memory_order_acquire);
-	const struct map_view map = map_view_of(&agent.plane, c->code->map, &c->code->layout);
-	const struct map_view other = map_view_of(&agent.plane, ref, &cell->layout);
-	uint64_t key, now, was;
-	uint32_t elt;
-
-	if (!on_clock(c) || !on_known_cpu(c) || !ref)
-		return false;
-	now = time_now(c);
-	key = load_at(record, op->size, op->off);
-	elt = map_find_quickly(other, key, &elt) ? elt : map_find(other, &key);
-	if (!elt || !(op->flags & REF_ONCE ? map_var_read_once(other, elt, op->on_true, &was)
-					   : map_var_read(other, elt, op->on_true, &was)))
-		return true;
-	elt = map_insert_word(map, c->slot, key);
-	if (!elt)
-		return true;
-	map_add(map, elt, 0, 1, 0);
-	map_var_set(map, elt, op->on_false, (op->len ? (now + 500) / 1000 : now) - was);
 	return true;
 }
 
@@ -374,15 +340,49 @@ static bool call_for(struct agent_count *c, bool (*call)(struct agent_count *, v
 	return true;
 }
 
+/*
+ * The other histogram of an OP_TAKE_SINCE. False: it has no map yet, or other keys, or its variable
+ * stays.
+ */
+static bool other_of(struct agent_count *c, const struct op *op)
+{
+	const struct hist_cell *cell = plane_config(&agent.plane, op->imm);
+	const struct map_layout *l = &cell->layout;
+	/* Acquire: the map is complete. Pairs with the release in point_cell(). */
+	data_ref ref = atomic_load_explicit(&cell->map, memory_order_acquire);
+	const struct map_view m = map_view_of(&agent.plane, ref, l);
+	struct agent_other *o = &c->thread->others[c - c->thread->counts];
+
+	if (!ref || l->key_size != 8 || op->on_true >= l->nr_vars || !(op->flags & REF_ONCE))
+		return false;
+	c->other = o;
+	*o = (struct agent_other){.cell = &cell->map,
+				  .map = ref,
+				  .entries = (char *)map_entry(m, 0),
+				  .elts = map_elt(m, 0),
+				  .elt_size = l->elt_size,
+				  .last = l->last_elt,
+				  .mask = l->entry_mask,
+				  .var = l->var_base + op->on_true * MAP_VAR_BYTES,
+				  .shift = (uint8_t)l->hash_shift};
+	return true;
+}
+
 /* OP_TAKE_SINCE and nothing else */
 static bool fits_since(struct agent_count *c, const struct counted *from)
 {
 	const struct op *op = from->op;
-	const struct hist_cell *cell = plane_config(&agent.plane, op->imm);
+	const struct map_layout *l = from->map.layout;
 
-	return op->kind == OP_TAKE_SINCE && op[1].kind == OP_END &&
-	       from->map.layout->key_size == 8 && cell->layout.key_size == 8 && time_of(c, from) &&
-	       field_of(c, op->size, op->off, &c->key, &c->key_off) && call_for(c, call_since);
+	if (op->kind != OP_TAKE_SINCE || op[1].kind != OP_END || l->key_size != 8 ||
+	    op->on_false >= l->nr_vars || !other_of(c, op) || !time_of(c, from) ||
+	    !field_of(c, op->size, op->off, &c->key, &c->key_off))
+		return false;
+	c->early |= COUNT_TIMED;
+	c->late = COUNT_SINCE;
+	c->var = l->var_base + op->on_false * MAP_VAR_BYTES;
+	c->usecs = op->len != 0;
+	return true;
 }
 
 /* OP_HIST_TEXT */
@@ -414,7 +414,10 @@ static const struct {
 	[SHORTCUT_LOG2] = {"a .log2 key", fits_log2},
 	/* The first half of a latency. In assembly: the counter hides the rest. */
 	[SHORTCUT_TIME] = {"a variable with the time", fits_time},
-	/* The second half. In C: two maps, and the counter hides the call. */
+	/*
+	 * The second half. In assembly: it takes half of the instructions that it takes in C, and
+	 * not every processor hides them behind the counter.
+	 */
 	[SHORTCUT_SINCE] = {"the time since a variable", fits_since},
 	/* In C: it has loops. */
 	[SHORTCUT_TEXT] = {"a text key", fits_text},

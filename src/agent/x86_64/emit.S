@@ -43,7 +43,8 @@
  *
  * This is what hit_plain() does with a plan of the kind PLAN_RECORD. It is in
  * assembly to be short: the counter alone takes 35 cycles, in whose shadow 60
- * instructions are free, and each further dozen costs a nanosecond. Branches
+ * instructions are free, and each further dozen costs a nanosecond. (On AMD; on
+ * Intel none are free, see docs/benchmarks.md.) Branches
  * cost most, one a cycle, and a store to another cache line before the counter
  * costs up to 2 ns: so the section begins behind the counter. If others record
  * between the two, time is before the time of the last record: no plain delta.

@@ -72,6 +72,17 @@
 #define COUNT_MULT	168
 #define COUNT_OFFSET	176
 #define COUNT_FUNCTION	184
+#define COUNT_OTHER_HIST 232
+
+#define OTHER_CELL	0	/* struct agent_other */
+#define OTHER_MAP	8
+#define OTHER_ENTRIES	16
+#define OTHER_ELTS	24
+#define OTHER_ELT_SIZE	32
+#define OTHER_LAST	40
+#define OTHER_MASK	44
+#define OTHER_VAR	48
+#define OTHER_SHIFT	52
 
 #define EARLY_TWO	1	/* enum count_early */
 #define EARLY_OTHER	2
@@ -83,6 +94,7 @@
 #define EARLY_IPS	128
 
 #define LATE_TIME	2	/* enum count_late */
+#define LATE_SINCE	4
 
 /* struct agent_profile */
 #define THREAD_PROFILES	6656

@@ -407,9 +407,13 @@
 	 *     if the time is needed: another clock -> leave; now as in short_way
 	 *     key of the record; elt of the key, as map_lookup() but in a few places only;
 	 *     none -> leave
+	 *     if the hit takes a difference (LATE_SINCE):                  map_var_read_once()
+	 *         o = c->other; if *o->cell != o->map                      -> leave
+	 *         the other variable, of the elt of the same key; none, or unset -> done
 	 *     section { sums[cpu][elt][0] += 1 }                           rseq_add()
 	 *     if there is a value, section { sums[cpu][elt][1] += value }
-	 *     if the time is needed, the elt's variable = now              map_var_set()
+	 *     if the time is needed, the elt's variable = now, less the other variable
+	 *                                                                  map_var_set()
 	 *     done: slot->depth = 0
 	 *
 	 *     leave: slot->depth = 0; no: emit_long(thread, id, record, size, frame)
@@ -487,19 +491,90 @@
 	jne	.Lshort_count_leave_\name
 	.endm
 
-	/* Tries the places behind the first. Two keys with one hash go the long way. */
-	.macro	count_next name, tag
+	/*
+	 * Tries the places behind the first; `none`: the key is not in the map. Two keys with one
+	 * hash go the long way.
+	 */
+	.macro	count_next name, tag, mask, none
 .Lshort_count_next\tag\()_\name:
 	movl	$PROBES, %esi
 5:	cmpq	$0, (%rcx, %r11, 8)
-	je	.Lshort_count_leave_\name
+	je	\none
 	incl	%r11d
-	andl	COUNT_MASK(%r10), %r11d
+	andl	\mask, %r11d
 	cmpl	%eax, 4(%rcx, %r11, 8)
 	je	.Lshort_count_found\tag\()_\name
 	decl	%esi
 	jne	5b
 	jmp	.Lshort_count_leave_\name
+	.endm
+
+	/* count_seek in the map of %r8, an agent_other -> %rcx address of the elt; %eax stays */
+	.macro	other_seek name, tag
+	movq	OTHER_ENTRIES(%r8), %rcx
+	cmpl	%eax, 4(%rcx, %r11, 8)
+	jne	.Lshort_count_next\tag\()_\name
+.Lshort_count_found\tag\()_\name:
+	movl	(%rcx, %r11, 8), %ecx
+	leal	-1(%rcx), %r11d
+	cmpl	OTHER_LAST(%r8), %r11d
+	jae	.Lshort_count_leave_\name
+	imulq	OTHER_ELT_SIZE(%r8), %rcx
+	addq	OTHER_ELTS(%r8), %rcx
+	cmpq	%r9, (%rcx)
+	jne	.Lshort_count_leave_\name
+	.endm
+
+	/*
+	 * Adds to a sum of the elt whose sums are at %rcx. The hit has done something, so it cannot
+	 * leave: a CPU without a column adds atomically (late_add_left). %r9 rseq area
+	 */
+	.macro	late_add name, tag, add, sum
+.Lshort_count_again\tag\()_\name:
+	leaq	.Lshort_section_count\tag\()_\name(%rip), %rax
+	movq	%rax, RSEQ_CS(%r9)
+.Lshort_first_count\tag\()_\name:
+	movl	RSEQ_CPU(%r9), %eax
+	cmpl	COUNT_PLAIN(%r10), %eax
+	jae	.Lshort_count_shared\tag\()_\name
+	imulq	COUNT_COLUMN(%r10), %rax
+	\add	\sum(%rcx, %rax)		/* the commit, M2 */
+.Lshort_last_count\tag\()_\name:
+	rseq_section short, count\tag\()_\name
+.Lshort_count_added\tag\()_\name:
+	.endm
+
+	/* Somewhere behind late_add: the column of all threads, and an abort. */
+	.macro	late_add_left name, tag, add, sum
+.Lshort_count_shared\tag\()_\name:
+	movl	COUNT_PLAIN(%r10), %eax
+	imulq	COUNT_COLUMN(%r10), %rax
+	lock \add \sum(%rcx, %rax)
+	jmp	.Lshort_count_added\tag\()_\name
+	rseq_abort short, count\tag\()_\name
+	jmp	.Lshort_count_again\tag\()_\name
+	.endm
+
+	/* -> %rdx the time, of the counter in %rdx:%rax */
+	.macro	count_now
+	shlq	$32, %rdx
+	orq	%rdx, %rax
+	mulq	COUNT_MULT(%r10)
+	addq	COUNT_OFFSET(%r10), %rdx
+	.endm
+
+	/* From a time to %rax, in the variable's unit; %rdx is lost */
+	.macro	count_unit time
+	movq	\time, %rax
+	cmpb	$0, COUNT_USECS(%r10)
+	je	1f
+	addq	$500, %rax
+	movabsq	$THOUSANDTH, %rdx
+	shrq	$3, %rax
+	mulq	%rdx
+	shrq	$4, %rdx
+	movq	%rdx, %rax
+1:
 	.endm
 
 	.macro	count_way name, kind
@@ -586,9 +661,6 @@
 	incq	COUNT_TAKEN(%r10)
 	movl	$0, SLOT_DEPTH(%rax)
 	rseq_section short, count1_\name
-	.if	HAS_RECORD(\kind)
-	rseq_section short, count2_\name
-	.endif
 	.endm
 
 	.macro	count_way_left name, kind, else
@@ -638,8 +710,8 @@
 	cmpq	%r8, 8(%rax)
 	je	.Lshort_count_sum_\name
 	jmp	.Lshort_count_leave_\name
-	count_next \name, 1
-	count_next \name, 2
+	count_next \name, 1, COUNT_MASK(%r10), .Lshort_count_leave_\name
+	count_next \name, 2, COUNT_MASK(%r10), .Lshort_count_leave_\name
 
 	.if	HAS_RECORD(\kind)
 .Lshort_count_log2_\name:
@@ -661,28 +733,78 @@
 	movl	COUNT_CLOCK_ID(%r10), %r11d
 	cmpl	(%rax), %r11d
 	jne	.Lshort_count_leave_\name
+	testb	$LATE_SINCE, COUNT_LATE(%r10)
+	jne	.Lshort_count_since_\name
 	movq	%rdx, RECORD_AT
 	rdtsc
-	shlq	$32, %rdx
-	orq	%rdx, %rax
-	mulq	COUNT_MULT(%r10)
-	addq	COUNT_OFFSET(%r10), %rdx
+	count_now
 	movq	%rdx, NOW
 	movq	RECORD_AT, %rdx
 	jmp	.Lshort_count_key_\name
 
-.Lshort_count_time_\name:
-	movq	NOW, %rax
+	/*
+	 * A hit may leave until it takes the other variable: first it finds all that it needs. The
+	 * exchange comes right behind the counter. Processors of Intel read the counter when all
+	 * before it is done, so an exchange shortly before it costs 7 ns.
+	 */
+.Lshort_count_since_\name:
+	count_load_any %r9, %r9d, COUNT_KEY, COUNT_KEY_OFF
+	movq	COUNT_OTHER_HIST(%r10), %r8
+	movq	OTHER_CELL(%r8), %r11
+	movabsq	$HASH, %rax
+	imulq	%r9, %rax
+	movq	(%r11), %r11			/* pairs with the release in point_cell() */
+	cmpq	OTHER_MAP(%r8), %r11
+	jne	.Lshort_count_leave_\name
+	movzbl	OTHER_SHIFT(%r8), %ecx
+	shrq	$32, %rax
+	movl	%eax, %r11d
+	shrl	%cl, %r11d
+	other_seek \name, 3
+	movl	OTHER_VAR(%r8), %r11d
+	addq	%r11, %rcx
+	cmpq	$0, (%rcx)
+	je	.Lshort_count_done_\name
+	movq	%rcx, SPARE
+	movzbl	COUNT_SHIFT(%r10), %ecx
+	movl	%eax, %r11d
+	shrl	%cl, %r11d
+	count_seek \name, 4
+	movq	%rax, %r8
+	movq	SPARE, %rsi
+	imulq	COUNT_STRIDE(%r10), %rcx
+	movq	COUNT_RSEQ(%r10), %r9
+	addq	COUNT_SUMS(%r10), %rcx
+	rdtsc
+	movq	%rdx, %r11
+	xorl	%edx, %edx
+	xchgq	%rdx, (%rsi)			/* M3 of map.c */
+	testq	%rdx, %rdx
+	je	.Lshort_count_done_\name
+	cmpq	$1, %rdx
+	je	.Lshort_count_rare_\name
+	movabsq	$UNSET, %rsi
+	xorq	%rdx, %rsi
+.Lshort_count_was_\name:
+	movq	%r11, %rdx
+	count_now
+	late_add \name, 3, incq, 0
+	count_unit %rdx
 	movl	COUNT_VAR(%r10), %ecx
-	cmpb	$0, COUNT_USECS(%r10)
-	je	1f
-	addq	$500, %rax
-	movabsq	$THOUSANDTH, %rdx
-	shrq	$3, %rax
-	mulq	%rdx
-	shrq	$4, %rdx
-	movq	%rdx, %rax
-1:	movabsq	$UNSET, %rdx
+	subq	%rsi, %rax
+	jmp	.Lshort_count_set_\name
+.Lshort_count_rare_\name:
+	movq	8(%rsi), %rsi			/* map_var_value() */
+	jmp	.Lshort_count_was_\name
+	count_next \name, 3, OTHER_MASK(%r8), .Lshort_count_done_\name
+	count_next \name, 4, COUNT_MASK(%r10), .Lshort_count_leave_\name
+	late_add_left \name, 3, incq, 0
+
+.Lshort_count_time_\name:
+	count_unit NOW
+	movl	COUNT_VAR(%r10), %ecx
+.Lshort_count_set_\name:
+	movabsq	$UNSET, %rdx
 	xorq	%rax, %rdx
 	cmpq	$1, %rdx
 	jbe	2f
@@ -702,24 +824,9 @@
 	.endif
 	movq	%r11, %rcx
 	count_load_any %r8, %r8d, COUNT_VAL, COUNT_VAL_OFF
-.Lshort_count_again2_\name:
-	leaq	.Lshort_section_count2_\name(%rip), %rax
-	movq	%rax, RSEQ_CS(%r9)
-.Lshort_first_count2_\name:
-	movl	RSEQ_CPU(%r9), %eax
-	cmpl	COUNT_PLAIN(%r10), %eax
-	jae	6f
-	imulq	COUNT_COLUMN(%r10), %rax
-	addq	%r8, 8(%rcx, %rax)		/* the commit, M2 */
-.Lshort_last_count2_\name:
+	late_add \name, 2, "addq %r8,", 8
 	jmp	.Lshort_count_done_\name
-6:	movl	COUNT_PLAIN(%r10), %eax		/* the atomic column */
-	imulq	COUNT_COLUMN(%r10), %rax
-	lock addq %r8, 8(%rcx, %rax)
-	jmp	.Lshort_count_done_\name
-
-	rseq_abort short, count2_\name
-	jmp	.Lshort_count_again2_\name
+	late_add_left \name, 2, "addq %r8,", 8
 	.endif
 	rseq_abort short, count1_\name
 	jmp	.Lshort_count_again1_\name

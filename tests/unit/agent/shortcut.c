@@ -457,6 +457,53 @@ static void a_rare_time(void **state)
 	}
 }
 
+#define SINCE1 "hist:keys=s32:lat=common_timestamp-$t0"
+
+/* From now on, hits that take the shortcut have this time. */
+static void stop_clock(uint32_t id, uint64_t now)
+{
+	assert_int_equal(count_of(id)->event, id);
+	count_of(id)->mult = 0;
+	count_of(id)->offset = now;
+}
+
+/* A difference is exact, also from a rare time; its variable is taken once. */
+static void a_difference(void **state)
+{
+	enum { WARM = 3, AGE = 77 };
+
+	if (!possible())
+		skip();
+	for (uint64_t off = 0; off < 3; off++) {
+		uint32_t seed = 5;
+		uint64_t before;
+		struct rec r;
+
+		command(OTHER, "trigger", BEGIN1);
+		command(QUICK, "trigger", SINCE1);
+		fill(&r, &seed);
+		for (int i = 0; i < WARM; i++) {
+			agent_emit(agent_thread(), OTHER, &r, sizeof(r), NULL);
+			agent_emit(agent_thread(), QUICK, &r, sizeof(r), NULL);
+		}
+		stop_clock(OTHER, MAP_VAR_UNSET ^ off);
+		stop_clock(QUICK, (MAP_VAR_UNSET ^ off) + AGE);
+		assert_int_equal(count_of(QUICK)->shortcut, SHORTCUT_SINCE);
+		before = taken();
+		agent_emit(agent_thread(), OTHER, &r, sizeof(r), NULL);
+		assert_int_equal(only_variable(count_of(OTHER)), MAP_VAR_UNSET ^ off);
+		for (int i = 0; i < 2; i++) {
+			agent_emit(agent_thread(), QUICK, &r, sizeof(r), NULL);
+			assert_int_equal(only_variable(count_of(QUICK)), AGE);
+			assert_int_equal(only_variable(count_of(OTHER)), 0);
+			assert_int_equal(total(QUICK, "Hits: "), WARM + 1);
+		}
+		assert_int_equal(taken() - before, 3);
+		removed(QUICK, SINCE1);
+		removed(OTHER, BEGIN1);
+	}
+}
+
 /* ---- when something has changed ---- */
 
 static void a_short_record_goes_the_long_way(void **state)
@@ -554,6 +601,7 @@ int main(void)
 		cmocka_unit_test(others),
 		cmocka_unit_test(both_ends_of_a_latency),
 		cmocka_unit_test(a_rare_time),
+		cmocka_unit_test(a_difference),
 		cmocka_unit_test(a_short_record_goes_the_long_way),
 		cmocka_unit_test(two_events_of_one_place),
 		cmocka_unit_test(nothing_is_lost_between_threads_and_handlers),
