@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * late_program.c - a program that runs when the session's first probe is defined: late_program HOW
- * GO N
+ * GO N [LIBRARY]
  *
  * It says "runs", waits until the file GO is there, and calls target() N times. HOW:
  *
@@ -13,11 +13,19 @@
  *   reads	it first waits for a byte on its input
  *   handler	it waits in a signal handler
  *   sandbox	it has entered a filter of system calls
+ *   nested	outer() calls target()
+ *   exec	then it executes itself as one
+ *   opens	then it opens the library, and calls its part_sum() N times
+ *   spins	a thread of the highest priority calls target() all the time, on the same CPU, until
+ *		the file is there; then it calls it N times
  */
+#include <dlfcn.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,12 +40,21 @@
 enum { THREADS = 4 };
 
 static const char *go;
+static char **arguments;
 static long calls;
+static atomic_bool stops;
 
 APART long target(long n)
 {
 	__asm__ volatile("" : "+r"(n));
 	return n + 1;
+}
+
+APART long outer(long n)
+{
+	n = target(n);
+	__asm__ volatile("" : "+r"(n));
+	return n;
 }
 
 static void waits(void)
@@ -127,12 +144,85 @@ static long in_two(bool first)
 	return status ? -1 : sum();
 }
 
-static long run(const char *how)
+static long nested(void)
+{
+	volatile long sum = 0;
+
+	waits();
+	for (long i = 0; i < calls; i++)
+		sum += outer(i);
+	return sum;
+}
+
+/* -> what it had before it executed itself */
+static long executes(void)
+{
+	static char one[] = "one";
+	long before;
+
+	waits();
+	before = sum();
+	arguments[1] = one;
+	execv("/proc/self/exe", arguments);
+	return -before;
+}
+
+static long opens(const char *library)
+{
+	void *part;
+	long (*part_sum)(long), done = 0;
+
+	waits();
+	part = dlopen(library, RTLD_NOW);
+	part_sum = part ? (long (*)(long))dlsym(part, "part_sum") : NULL;
+	for (long i = 0; part_sum && i < calls; i++) {
+		part_sum(i);
+		done++;
+	}
+	return done;
+}
+
+/* One that may not have such a priority spins with its own. */
+static void *spin(void *arg)
+{
+	const struct sched_param highest = { .sched_priority = sched_get_priority_max(SCHED_FIFO) };
+
+	pthread_setschedparam(pthread_self(), SCHED_FIFO, &highest);
+	while (!stops)
+		target(0);
+	return arg;
+}
+
+/* On one CPU: it is its last, and the kernel leaves other threads a twentieth of it. */
+static long spins(void)
+{
+	pthread_t thread;
+	cpu_set_t cpu;
+
+	CPU_ZERO(&cpu);
+	CPU_SET(sched_getcpu(), &cpu);
+	sched_setaffinity(0, sizeof(cpu), &cpu);
+	pthread_create(&thread, NULL, spin, NULL);
+	waits();
+	stops = true;
+	pthread_join(thread, NULL);
+	return sum();
+}
+
+static long run(const char *how, const char *library)
 {
 	char byte;
 
 	if (!strcmp(how, "threads"))
 		return in_threads();
+	if (!strcmp(how, "nested"))
+		return nested();
+	if (!strcmp(how, "exec"))
+		return executes();
+	if (!strcmp(how, "opens"))
+		return opens(library);
+	if (!strcmp(how, "spins"))
+		return spins();
 	if (!strcmp(how, "fork") || !strcmp(how, "later"))
 		return in_two(!strcmp(how, "fork"));
 	if (!strcmp(how, "reads") && read(0, &byte, 1) != 1)
@@ -150,14 +240,15 @@ static long run(const char *how)
 
 int main(int argc, char **argv)
 {
-	const char *how = argc == 4 ? argv[1] : "";
+	const char *how = argc >= 4 ? argv[1] : "";
 
-	if (argc != 4)
+	if (argc < 4)
 		return 2;
+	arguments = argv;
 	go = argv[2];
 	calls = atol(argv[3]);
 	printf("runs %d\n", (int)getpid());
 	fflush(stdout);
-	printf("%ld\n", run(how));
+	printf("%ld\n", run(how, argv[4]));
 	return 3;
 }
