@@ -7,7 +7,16 @@
  * A site's stub uses the flags and the stack below the stack pointer. That is right at a function's
  * start, and a symbol says that a function begins there. Without a symbol a part of a function
  * (.cold) may look the same, and may be entered while the stack below the stack pointer is in use.
- * Another function jumps to such a part, and none calls it. So what is only jumped to is skipped.
+ * Another function jumps to such a part, and none calls it. So what is only jumped to has a site
+ * only if a part would be as right there:
+ *
+ * M1  Neither it nor a function that jumps to it uses memory below the stack pointer; nor do those
+ *     that jump to these, as far as they may be parts.
+ * M2  It jumps to starts of functions only. A part that goes back to its function may be entered
+ *     often in one call, each time without a return.
+ * M3  It returns, or ends in a jump to a function. Most parts that do not go back end in a call of
+ *     abort() or its kin, so they are not listed as functions.
+ * M4  It writes the flags, calls or returns before it reads them or jumps.
  *
  * A function may jump to its own start, too: a loop that begins there. It may have data below the
  * stack pointer then, and what begins again is no call. Such a function is skipped. Flags are dead
@@ -20,6 +29,10 @@ enum {
 	/* Beside enum code_has: another function jumps to its start, or something calls it. */
 	HAS_JUMPER = 64,
 	HAS_CALLER = 128,
+	HAS_INSIDE = 256,	/* it jumps to the inside of another function */
+	HAS_BELOW = 512,	/* it uses memory below the stack pointer, or its jumpers may */
+	HAS_TOLD = 1024,	/* those that it jumps to have HAS_BELOW, too */
+	HAS_END = 2048,		/* it returns, or ends in a jump to a function */
 	LONGEST	= 30,		/* bytes that a site may displace */
 	FLAGS_SEARCH = 16,	/* instructions, at most, in front of one that uses flags */
 	/* All that is not CODE_WHOLE or CODE_SEVERAL. */
@@ -47,18 +60,64 @@ static struct code_function *beginning_at(struct code_file *f, uint64_t at)
 	return fn && fn->start == at ? &f->functions[fn - f->functions] : NULL;
 }
 
+/* A stub of the PLT without an FDE. */
+static bool is_linkage(const struct code_file *f, uint64_t at)
+{
+	const struct code_segment *s = code_segment_at(f, at);
+	const uint8_t *b = s ? s->bytes + (at - s->low) : NULL;
+	struct insn in;
+
+	if (!s)
+		return false;
+	for (; insn_read(b, s->high - at, &in) && insn_is_mark(&in); at += in.len)
+		b += in.len;
+	return in.flow == INSN_JUMP_INDIRECT && insn_rip_relative(&in);
+}
+
+static bool is_only_jumped_to(const struct code_function *fn)
+{
+	return !(fn->has & CODE_HAS_SYMBOL) &&
+	       (fn->has & (HAS_JUMPER | HAS_CALLER)) == HAS_JUMPER;
+}
+
+/* M2. A function may go to any place of its own part. */
+static bool leads_inside(const struct code_file *f, const struct code_function *from, uint64_t to)
+{
+	const struct code_function *fn = code_function_at(f, to);
+
+	if (!fn)
+		return !is_linkage(f, to);
+	return fn != from && fn->start != to && fn->why != CODE_PART;
+}
+
 /* An instruction of the function leads to `to`. */
-static void branch_note(struct code_file *f, const struct code_function *from,
-			const struct insn *in, uint64_t to)
+static void branch_note(struct code_file *f, struct code_function *from, const struct insn *in,
+			uint64_t to)
 {
 	struct code_function *fn = beginning_at(f, to);
 
+	if (in->flow != INSN_CALL && leads_inside(f, from, to))
+		from->has |= HAS_INSIDE;
 	if (!fn || (fn == from && in->flow != INSN_CALL))
 		return;
+	from->has |= in->flow == INSN_CALL ? 0 : HAS_END;
 	fn->has |= in->flow == INSN_CALL ? HAS_CALLER : HAS_JUMPER;
 }
 
-static void branches_note(struct code_file *f, const struct code_function *fn)
+/* M1. What a part jumps to may be of the same function. */
+static void below_tell(struct code_file *f, struct code_function *from, const struct insn *in,
+		       uint64_t to)
+{
+	struct code_function *fn = in->flow == INSN_CALL ? NULL : beginning_at(f, to);
+
+	if (fn)
+		fn->has |= HAS_BELOW;
+}
+
+typedef void each_branch(struct code_file *f, struct code_function *from, const struct insn *in,
+			 uint64_t to);
+
+static void branches_each(struct code_file *f, struct code_function *fn, each_branch *each)
 {
 	const struct code_segment *s = code_segment_at(f, fn->start);
 	const uint64_t wanted = fn->start + fn->size;
@@ -68,18 +127,45 @@ static void branches_note(struct code_file *f, const struct code_function *fn)
 	for (uint64_t at = fn->start; s && at < end; at += in.len) {
 		const uint8_t *b = s->bytes + (at - s->low);
 
-		in.len = 1;
-		if ((s->marks[at - s->low] & CODE_START) && insn_read(b, end - at, &in) &&
-		    insn_has_target(&in))
-			branch_note(f, fn, &in, insn_target(&in, b, at + in.len));
-		in.len = in.len ? in.len : 1;
+		if (!(s->marks[at - s->low] & CODE_START) || !insn_read(b, end - at, &in)) {
+			in.len = 1;
+			continue;
+		}
+		fn->has |= insn_is_below_stack(&in, b) ? HAS_BELOW : 0;
+		fn->has |= in.flow == INSN_RETURN || in.flow == INSN_JUMP_INDIRECT ? HAS_END : 0;
+		if (insn_has_target(&in))
+			each(f, fn, &in, insn_target(&in, b, at + in.len));
 	}
 }
 
-static bool is_only_jumped_to(const struct code_function *fn)
+/* Whether its stack below the stack pointer may be in use when it jumps. */
+static bool is_to_tell(const struct code_function *fn)
 {
-	return !(fn->has & CODE_HAS_SYMBOL) &&
-	       (fn->has & (HAS_JUMPER | HAS_CALLER)) == HAS_JUMPER;
+	return (fn->has & (HAS_BELOW | HAS_TOLD)) == HAS_BELOW;
+}
+
+/* M1: each function is told of once, so this ends. */
+static void below_spread(struct code_file *f)
+{
+	bool more;
+
+	do {
+		more = false;
+		for (size_t i = 0; i < f->nr_functions; i++) {
+			if (!is_to_tell(&f->functions[i]))
+				continue;
+			f->functions[i].has |= HAS_TOLD;
+			branches_each(f, &f->functions[i], below_tell);
+			more = true;
+		}
+	} while (more);
+}
+
+static bool is_perhaps_part(const struct code_function *fn)
+{
+	const uint16_t part = HAS_BELOW | HAS_INSIDE | CODE_HAS_UNRESOLVED;
+
+	return is_only_jumped_to(fn) && (fn->has & (part | HAS_END)) != HAS_END;
 }
 
 static bool is_of_unwinder(const char *name)
@@ -120,11 +206,12 @@ static bool begins_again(const struct code_file *f, const struct code_function *
 	return s->marks[fn->start - s->low] & CODE_AGAIN;
 }
 
-/* Whether its first instructions use flags that its caller has left. */
+/* Whether its first instructions use flags that its caller has left. M4: or nothing shows it. */
 static bool takes_flags(const struct code_file *f, const struct code_function *fn, uint64_t at)
 {
 	const struct code_segment *s = code_segment_at(f, fn->start);
 	const uint64_t end = fn->start + fn->size;
+	const bool perhaps = is_only_jumped_to(fn);
 	enum insn_flags flags;
 	struct insn in;
 
@@ -132,10 +219,12 @@ static bool takes_flags(const struct code_file *f, const struct code_function *f
 		if (!insn_read(s->bytes + (at - s->low), end - at, &in))
 			return false;
 		flags = insn_flags(&in);
-		if (flags != INSN_FLAGS_KEPT || in.flow != INSN_NEXT)
+		if (flags != INSN_FLAGS_KEPT)
 			return flags == INSN_FLAGS_READ;
+		if (in.flow != INSN_NEXT)
+			return perhaps && insn_has_target(&in) && in.flow != INSN_CALL;
 	}
-	return false;
+	return perhaps;
 }
 
 /* ---- Sites ---- */
@@ -148,14 +237,14 @@ static enum site_skip skip_of(const struct code_file *f, const struct code_funct
 
 	if (fn->why)
 		return SITE_NO_FDE;
-	if (is_only_jumped_to(fn))
+	if (is_perhaps_part(fn))
 		return SITE_PERHAPS_PART;
 	if (!code_plan(f, at, AVOIDED, plan))
 		return plan->why == CODE_TRAP_ONLY ? SITE_ENTERED : SITE_UNMOVED;
 	if (begins_again(f, fn, at))
 		return SITE_AGAIN;
 	if (takes_flags(f, fn, at))
-		return SITE_FLAGS;
+		return is_only_jumped_to(fn) ? SITE_PERHAPS_PART : SITE_FLAGS;
 	return (plan->tactic == CODE_WHOLE || plan->tactic == CODE_SEVERAL) && plan->at == at &&
 	       plan->len >= CODE_JUMP && plan->len <= LONGEST ? SITE_GOOD : SITE_UNMOVED;
 }
@@ -201,6 +290,19 @@ static bool is_relocated(const struct image *im)
 	return false;
 }
 
+/* The plans are made: others may plan with the file. */
+static void sites_disown(struct code_file *f, const struct site *s, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		const struct code_plan plan = {
+			.tactic = CODE_WHOLE, .at = s[i].at, .len = s[i].len,
+		};
+
+		if (s[i].len)
+			code_own(f, &plan, false);
+	}
+}
+
 size_t moved_sites(struct code_file *f, struct site *out)
 {
 	const bool nameless = any_nameless(f), unwinder = nameless && has_unwinder(f->image);
@@ -208,7 +310,9 @@ size_t moved_sites(struct code_file *f, struct site *out)
 	size_t nr = 0;
 
 	for (size_t i = 0; nameless && i < f->nr_functions; i++)
-		branches_note(f, &f->functions[i]);
+		branches_each(f, &f->functions[i], branch_note);
+	if (nameless)
+		below_spread(f);
 	for (size_t i = 0; i < f->nr_functions; i++) {
 		const struct code_function *fn = &f->functions[i];
 
@@ -220,5 +324,6 @@ size_t moved_sites(struct code_file *f, struct site *out)
 		out[nr].number = (uint32_t)nr;
 		nr++;
 	}
+	sites_disown(f, out, nr);
 	return nr;
 }

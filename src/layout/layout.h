@@ -38,9 +38,9 @@ typedef uint64_t data_ref;		/* offset in the data region, 0: none */
 /*
  * Changes: 3: DSOs and tasks of running programs; 4: pids of the function tracer; 5: sites; 6:
  * groups; 7: snapshots refused; 8: waiters; 10: hostile memory, more slots; 11: names of what is
- * saved, more reasons of sites
+ * saved, more reasons of sites; 13: more functions of programs have places
  */
-#define SESSION_VERSION		12u
+#define SESSION_VERSION		13u
 
 enum {
 	LAYOUT_MAX_EVENTS	= 65536,	/* common_type is 16 bits wide */

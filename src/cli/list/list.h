@@ -77,6 +77,7 @@ struct list_counts {
 	size_t		tactics[CODE_NR_TACTICS];
 	size_t		whys[CODE_NR_WHYS];
 	size_t		no_return[CODE_NR_RETURNS];
+	size_t		moved[SITE_NR_SKIPS];	/* functions, by what function tracers say */
 };
 
 /* One function or note. */
@@ -84,6 +85,8 @@ struct list_item {
 	const char	*kind, *name;
 	const struct code_function *fn;		/* of a function */
 	const struct site *site;		/* the compiler's; NULL: none */
+	/* That of function tracers, in a file without sites of a compiler; NULL: there is none */
+	const struct site *moved;
 	const struct code_note *note;		/* of a note */
 	struct code_plan plan;
 };

@@ -39,6 +39,8 @@ void list_count(struct list_counts *c, const struct list_item *item)
 		c->tactics[item->plan.tactic]++;
 		c->whys[item->plan.why]++;
 	}
+	if (item->moved)
+		c->moved[item->moved->skip]++;
 	if (item->fn)
 		c->no_return[item->fn->returns]++;
 }
@@ -144,6 +146,9 @@ static void print_details(const struct list_item *item)
 	if (item->fn && item->fn->returns != CODE_RETURN_GOOD)
 		printf("    its return is not caught: %s\n",
 		       code_return_text((enum code_return)item->fn->returns));
+	if (item->moved && item->moved->skip)
+		printf("    not for function tracers: %s\n",
+		       site_skip_text((enum site_skip)item->moved->skip));
 	if (item->note && item->note->semaphore)
 		printf("    semaphore at 0x%" PRIx64 "\n", item->note->semaphore);
 	if (item->note)
@@ -170,6 +175,14 @@ static void print_count(const char *text, size_t nr)
 		printf("  %-50s %8zu\n", text, nr);
 }
 
+static void print_why(const char *what, const char *why, size_t nr)
+{
+	char text[120];
+
+	snprintf(text, sizeof(text), "%s: %s", what, why);
+	print_count(text, nr);
+}
+
 void list_print_counts(const char *what, const struct list_counts *c)
 {
 	size_t all = c->sites + c->skipped;
@@ -181,17 +194,12 @@ void list_print_counts(const char *what, const struct list_counts *c)
 	for (unsigned int i = CODE_WHOLE; i < CODE_NR_TACTICS; i++)
 		print_count(code_tactic_text((enum code_tactic)i), c->tactics[i]);
 	print_count("refused: the compiler's site cannot be used", c->skipped);
-	for (unsigned int i = CODE_GOOD + 1; i < CODE_NR_WHYS; i++) {
-		char text[80];
-
-		snprintf(text, sizeof(text), "refused: %s", code_why_text((enum code_why)i));
-		print_count(text, c->whys[i]);
-	}
-	for (unsigned int i = CODE_RETURN_GOOD + 1; i < CODE_NR_RETURNS; i++) {
-		char text[80];
-
-		snprintf(text, sizeof(text), "return not caught: %s",
-			 code_return_text((enum code_return)i));
-		print_count(text, c->no_return[i]);
-	}
+	for (unsigned int i = CODE_GOOD + 1; i < CODE_NR_WHYS; i++)
+		print_why("refused", code_why_text((enum code_why)i), c->whys[i]);
+	for (unsigned int i = CODE_RETURN_GOOD + 1; i < CODE_NR_RETURNS; i++)
+		print_why("return not caught", code_return_text((enum code_return)i),
+			  c->no_return[i]);
+	print_count("for function tracers", c->moved[SITE_GOOD]);
+	for (unsigned int i = SITE_GOOD + 1; i < SITE_NR_SKIPS; i++)
+		print_why("not for them", site_skip_text((enum site_skip)i), c->moved[i]);
 }

@@ -16,6 +16,7 @@
 
 #include "cli/list/list.h"
 #include "elf/file.h"
+#include "elf/moved.h"
 #include "elf/program.h"
 #include "host/message.h"
 
@@ -28,6 +29,8 @@ struct listed_file {
 	void		*memory;	/* of code; NULL: none is understood */
 	struct site	*sites;
 	size_t		nr_sites;
+	struct site	*moved;		/* of function tracers, in a file without sites */
+	size_t		nr_moved;
 	struct list_counts functions, notes;
 };
 
@@ -63,8 +66,20 @@ static int code_read(struct listed_file *f)
 	return 0;
 }
 
+static int moved_read(struct listed_file *f)
+{
+	if (!f->memory || f->nr_sites || !f->code.nr_functions)
+		return 0;
+	f->moved = calloc(f->code.nr_functions, sizeof(*f->moved));
+	if (!f->moved)
+		return -ENOMEM;
+	f->nr_moved = moved_sites(&f->code, f->moved);
+	return 0;
+}
+
 static void listed_close(struct listed_file *f)
 {
+	free(f->moved);
 	free(f->sites);
 	free(f->memory);
 	elf_symbols_free(&f->symbols);
@@ -83,6 +98,7 @@ static int listed_open(struct listed_file *f, const char *path)
 	err = elf_symbols_of(&f->file, &f->symbols);
 	err = err ? err : sites_read(f);
 	err = err ? err : code_read(f);
+	err = err ? err : moved_read(f);
 	err = err ? err : f->file.err;
 	if (err)
 		listed_close(f);
@@ -103,13 +119,12 @@ static const char *function_name(const struct listed_file *f, struct elf_walk *w
 }
 
 /* The site that is in the function. Both lists are in order of address. */
-static const struct site *site_of(const struct listed_file *f, const struct code_function *fn,
-				  size_t *next)
+static const struct site *site_of(const struct site *sites, size_t nr,
+				  const struct code_function *fn, size_t *next)
 {
-	while (*next < f->nr_sites && f->sites[*next].at < fn->start)
+	while (*next < nr && sites[*next].at < fn->start)
 		(*next)++;
-	return *next < f->nr_sites && f->sites[*next].at - fn->start < fn->size ?
-	       &f->sites[*next] : NULL;
+	return *next < nr && sites[*next].at - fn->start < fn->size ? &sites[*next] : NULL;
 }
 
 static void item_list(struct list *l, const struct listed_file *f, struct list_item *item,
@@ -129,13 +144,14 @@ static void functions_list(struct list *l, struct listed_file *f)
 {
 	struct elf_walk w = { .symbols = &f->symbols };
 	char made[NAME_MOST];
-	size_t next = 0;
+	size_t next = 0, next_moved = 0;
 
 	for (size_t i = 0; i < f->code.nr_functions; i++) {
 		const struct code_function *fn = &f->code.functions[i];
 		struct list_item item = { .kind = "function", .fn = fn };
 
-		item.site = site_of(f, fn, &next);
+		item.site = site_of(f->sites, f->nr_sites, fn, &next);
+		item.moved = site_of(f->moved, f->nr_moved, fn, &next_moved);
 		item.name = function_name(f, &w, fn->start, made);
 		item_list(l, f, &item, &f->functions);
 	}
@@ -155,7 +171,7 @@ static void symbols_list(struct list *l, struct listed_file *f)
 		if (!y->size || !strchr("tTW", y->type) ||
 		    (i && f->symbols.v[i - 1].value == y->value))
 			continue;
-		item.site = site_of(f, &fn, &next);
+		item.site = site_of(f->sites, f->nr_sites, &fn, &next);
 		item.name = f->symbols.names + y->name;
 		item_list(l, f, &item, &f->functions);
 	}
@@ -259,7 +275,7 @@ static bool item_plan(const char *path, uint64_t address, struct code_function *
 		return false;
 	if (f->memory && function_at(f, address))
 		item->fn = function_at(f, address);
-	item->site = site_of(f, item->fn, &next);
+	item->site = site_of(f->sites, f->nr_sites, item->fn, &next);
 	list_plan(f->memory ? &f->code : NULL, item);
 	return true;
 }

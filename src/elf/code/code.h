@@ -90,7 +90,7 @@ enum code_has {
 struct code_function {
 	uint64_t	start;		/* as in the file: p_vaddr, without the load bias */
 	uint32_t	size;
-	uint8_t		has;		/* enum code_has, or'ed */
+	uint16_t	has;		/* enum code_has, or'ed; from 64 on: of moved.c */
 	/* enum code_why: why its entry cannot be a site; CODE_GOOD does not promise a plan. */
 	uint8_t		why;
 	uint8_t		returns;	/* enum code_return */

@@ -105,6 +105,7 @@ struct cie {
 	bool		is_good;
 	bool		has_length;	/* augmentation "z": FDEs say how long their own is */
 	bool		is_signal;
+	bool		is_part;	/* no function begins with its row (fde.c) */
 	uint8_t		address, lsda;	/* how they are written */
 	uint64_t	code_unit;	/* what distances in code are multiplied by */
 	int64_t		data_unit;	/* the same on the stack */

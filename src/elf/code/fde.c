@@ -6,8 +6,10 @@
  *                       |---> code, size, instructions of its rows
  *                       '---> LSDA (.gcc_except_table): landing pads
  *
- * A function begins with the row of its CIE: the return address is at the stack pointer. The parts
- * that compilers split off, and the stubs of the PLT, have another row at their start.
+ * A function begins with the row of its CIE, where the return address is at the stack pointer. The
+ * parts that compilers split off, and the stubs of the PLT, have another row at their start. So has
+ * what the PLT jumps to, which finds two words above the return address's place: its assembler may
+ * have put that into the CIE.
  *
  * Sources: DWARF 5, section 6.4; Linux Standard Base, .eh_frame; the Itanium C++ ABI, exception
  * tables.
@@ -16,8 +18,9 @@
 #include "elf/code/state.h"
 
 enum {
-	REGISTER_RIP = 16,
-	CFA_UNDEFINED = 7,
+	REGISTER_RSP = 7, REGISTER_RIP = 16,
+	CFA_UNDEFINED = 7, CFA_DEF = 0x0c, CFA_DEF_REGISTER = 0x0d, CFA_DEF_OFFSET = 0x0e,
+	WORD = 8,
 	LSDA_HEAD = 64,
 };
 
@@ -28,27 +31,6 @@ static bool cursor_open(const struct code_file *f, struct cursor *c, uint64_t at
 	*c = (struct cursor){ .size = size, .address = at };
 	c->b = image_address(f->image, at, &c->size, &flags);
 	return c->b;
-}
-
-/* ---- CIE ---- */
-
-/* False: the effort is spent. */
-static bool cie_read(struct code_file *f, struct cie *e, uint64_t at)
-{
-	struct cursor c;
-	uint64_t len;
-
-	*e = (struct cie){ .at = at, .lsda = PE_OMIT };
-	if (!cursor_open(f, &c, at, EH_ENTRY_MAX))
-		return true;
-	len = take_bytes(&c, 4);
-	if (len < 8 || len > c.size - 4)
-		return true;
-	if (!code_spend(f, len))
-		return false;
-	c.size = len + 4;
-	cie_parse(e, &c);
-	return true;
 }
 
 /* ---- Instructions of rows ---- */
@@ -83,6 +65,64 @@ static void operand_skip(struct cursor *c, char what, uint8_t address)
 	}
 }
 
+/* What is behind the opcode. */
+static void instruction_skip(struct cursor *c, uint8_t op, uint8_t address)
+{
+	if (op >> 6 == 2)
+		take_leb(c, false);
+	if (op >> 6)
+		return;
+	if (op >= sizeof(operands) / sizeof(operands[0])) {
+		c->bad = true;
+		return;
+	}
+	for (const char *o = operands[op]; *o; o++)
+		operand_skip(c, *o, address);
+}
+
+/* ---- CIE ---- */
+
+/* Whether its row is that of a function's start: the return address is at the stack pointer. */
+static bool cie_begins(const struct cie *e, struct cursor c)
+{
+	uint64_t reg = REGISTER_RSP, offset = WORD;
+
+	c.at = e->rows;
+	while (c.at < c.size && !c.bad) {
+		const uint8_t op = (uint8_t)take_bytes(&c, 1);
+
+		if (op == CFA_DEF || op == CFA_DEF_REGISTER)
+			reg = take_leb(&c, false);
+		if (op == CFA_DEF || op == CFA_DEF_OFFSET)
+			offset = take_leb(&c, false);
+		if (op < CFA_DEF || op > CFA_DEF_OFFSET)
+			instruction_skip(&c, op, e->address);
+	}
+	return reg == REGISTER_RSP && offset == WORD;
+}
+
+/* False: the effort is spent. */
+static bool cie_read(struct code_file *f, struct cie *e, uint64_t at)
+{
+	struct cursor c;
+	uint64_t len;
+
+	*e = (struct cie){ .at = at, .lsda = PE_OMIT };
+	if (!cursor_open(f, &c, at, EH_ENTRY_MAX))
+		return true;
+	len = take_bytes(&c, 4);
+	if (len < 8 || len > c.size - 4)
+		return true;
+	if (!code_spend(f, len))
+		return false;
+	c.size = len + 4;
+	cie_parse(e, &c);
+	e->is_part = e->is_good && !cie_begins(e, c);
+	return true;
+}
+
+/* ---- Rows of a function ---- */
+
 /* What the rows of a function say. */
 struct rows {
 	bool	is_part;	/* it does not begin with the row of the CIE */
@@ -101,27 +141,16 @@ static void rows_read(struct cursor *c, uint8_t address, struct rows *r)
 
 	while (c->at < c->size && !c->bad) {
 		const uint8_t op = (uint8_t)take_bytes(c, 1);
-		const char *o;
 
 		begun |= is_advance(op);
 		/* A nop, and the size of a call's arguments, change no row. */
 		r->is_part |= !begun && op && op != 0x2e;
-		if (op >> 6) {
-			if (op >> 6 == 2)
-				take_leb(c, false);
-			continue;
+		if (op != CFA_UNDEFINED) {
+			instruction_skip(c, op, address);
+		} else if (take_leb(c, false) == REGISTER_RIP) {
+			r->is_first |= !begun;
+			r->is_left |= begun;
 		}
-		if (op >= sizeof(operands) / sizeof(operands[0]))
-			return;
-		if (op == CFA_UNDEFINED) {
-			if (take_leb(c, false) == REGISTER_RIP) {
-				r->is_first |= !begun;
-				r->is_left |= begun;
-			}
-			continue;
-		}
-		for (o = operands[op]; *o; o++)
-			operand_skip(c, *o, address);
 	}
 }
 
@@ -178,7 +207,7 @@ static void function_add(struct code_file *f, const struct cie *e, uint64_t star
 		fn.why = CODE_FIRST;
 	else if (e->is_signal)
 		fn.why = CODE_SIGNAL_FRAME;
-	else if (r->is_part)
+	else if (r->is_part || e->is_part)
 		fn.why = CODE_PART;
 	if (r->is_left)
 		fn.returns = CODE_RETURN_TWICE;

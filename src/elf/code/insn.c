@@ -303,6 +303,21 @@ bool insn_is_padding(const struct insn *in)
 	       (in->opcode == 0x87 && in->modrm == 0xc0 && in->len == 2);
 }
 
+bool insn_is_mark(const struct insn *in)
+{
+	return in->map == INSN_0F && in->opcode == 0x1e && in->modrm == 0xfa &&
+	       (in->prefix & INSN_F3);
+}
+
+bool insn_is_below_stack(const struct insn *in, const uint8_t *b)
+{
+	if (in->modrm >> 6 == 3 || (in->modrm & 7) != 4 || !in->disp_size)
+		return false;
+	if ((b[in->modrm_at + 1] & 7) != 4 || (in->rex & 1))
+		return false;
+	return (int64_t)signed_at(b + in->disp_at, in->disp_size) < 0;
+}
+
 bool insn_jumps_by_memory(const struct insn *in)
 {
 	return in->map == INSN_BYTE && in->opcode == 0xff &&

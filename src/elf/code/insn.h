@@ -115,6 +115,11 @@ enum insn_flags {
 
 enum insn_flags insn_flags(const struct insn *in);
 
+/* endbr64: it only marks where indirect jumps may lead. */
+bool insn_is_mark(const struct insn *in);
+/* Whether its memory operand, or the address that it takes, is below the stack pointer. */
+bool insn_is_below_stack(const struct insn *in, const uint8_t *b);
+
 /* Whether the instruction has no effect: what compilers put between functions, and int3. */
 bool insn_is_padding(const struct insn *in);
 /* jmp *register, jmp *memory, and the same to another segment. */

@@ -6,6 +6,7 @@
  *     fde.c     .eh_frame: functions, landing pads
  *     refer.c   symbols, relocations, words of data: what else has an address of code
  *     sweep.c   instructions: starts, targets, jump tables, padding
+ *     computed.c  jumps to addresses that a function may have computed
  *
  * A file may make any of them run long, for example by landing pads that many functions share. So
  * each step that the size of the file does not bound is paid by code_spend().
@@ -60,6 +61,14 @@ size_t refer_count(const struct image *im);
 void refer_symbols(struct code_file *f);
 /* Marks what relocations and, without PIE, words of data lead to. False: the effort is spent. */
 bool refer_mark(struct code_file *f);
+
+/* ---- computed.c ---- */
+
+/*
+ * The number of indirect jumps of the function that may lead to an address that it has computed. It
+ * may be wrong while targets of tables are not marked, but is 0 only if there is none.
+ */
+unsigned int computed_jumps(const struct code_segment *s, const struct code_function *fn);
 
 /* ---- sweep.c ---- */
 

@@ -3,14 +3,14 @@
  * sweep.c - reads the instructions of a file: where they begin, where they lead, jump tables
  *
  * Each function with an FDE is read from its start to its end. The first pass marks all starts, and
- * the targets of jumps and of lea. The second pass reads the functions that jump through a register
- * or memory, since it can check now that a table leads to starts of instructions:
+ * the targets of jumps and of lea. The second pass reads the functions that jump to an address that
+ * they may have computed (computed.c), since it can check now that a table leads to starts of
+ * instructions:
  *
  *     lea table(%rip), B; movslq (B,I,4), R; add B, R; jmp *R      a table of distances
- *     mov memory, R; ...; jmp *R          jmp *memory              an address put there before
  *
- * Of a jump through an address, refer.c and the first pass have marked all targets. Of a table, its
- * words say them. A function with more jumps of the first form than tables is not resolved.
+ * The words of the table say where it leads. A function with more such jumps than tables is not
+ * resolved.
  *
  * What lies between functions is padding if it is nops alone. Else it is read, but only for where
  * it leads.
@@ -21,7 +21,6 @@
 enum {
 	TABLES = 64,		/* tables of one function; more are not resolved */
 	WORDS = 64,		/* of a table, that are read at once */
-	BACK = 16,		/* instructions in front of a jump that are looked at */
 };
 
 /* ---- First pass ---- */
@@ -128,105 +127,12 @@ static uint8_t range_read(struct code_file *f, const struct code_segment *s, uin
 	return has;
 }
 
-/* ---- Jumps through registers ---- */
-
-/* The instructions in front of a jump, the last one first. */
-struct before {
-	struct insn	in[BACK];
-	uint64_t	at[BACK];
-	unsigned int	nr;		/* that were read, in all */
-};
-
-static unsigned int rm_of(const struct insn *in)
-{
-	return (in->modrm & 7u) | (in->rex & 1u) << 3;
-}
-
-static unsigned int reg_of(const struct insn *in)
-{
-	return (in->modrm >> 3 & 7u) | (in->rex & 4u) << 1;
-}
-
-/* Whether the operand is in a frame of the stack: memory at rsp or rbp. */
-static bool is_in_frame(const struct insn *in, const uint8_t *b)
-{
-	unsigned int base = in->modrm & 7;
-
-	if (base == 4)
-		base = b[in->modrm_at + 1] & 7;
-	/* Without a displacement, 5 is no rbp. */
-	return !(in->rex & 1) && (base == 4 || (base == 5 && in->modrm >> 6));
-}
-
-/* mov memory, %register of 64 bits */
-static bool is_load(const struct insn *in, unsigned int reg)
-{
-	return in->map == INSN_BYTE && in->opcode == 0x8b && (in->rex & 8) && in->modrm >> 6 != 3 &&
-	       reg_of(in) == reg;
-}
-
-/* The register in the opcode's last bits. */
-static unsigned int low_of(const struct insn *in)
-{
-	return (in->opcode & 7u) | (in->rex & 1u) << 3;
-}
-
-/* Whether it surely leaves that register as it is: what compilers write at a function's end. */
-static bool is_harmless(const struct insn *in, unsigned int reg)
-{
-	const bool is_memory = in->modrm >> 6 != 3;
-
-	if (in->map != INSN_BYTE)
-		return insn_is_padding(in);
-	switch (in->opcode) {
-	case 0x39: case 0x3b: case 0x84: case 0x85:	/* cmp, test */
-	case 0x70 ... 0x7f:				/* short jcc */
-		return true;
-	case 0x58 ... 0x5f: case 0xb8 ... 0xbf:		/* pop, mov of a number */
-		return low_of(in) != reg;
-	case 0x01: case 0x29: case 0x31: case 0x89:	/* add, sub, xor, mov from a register */
-	case 0x81: case 0x83: case 0xc7:		/* add, sub, cmp, mov of a number */
-		return is_memory || rm_of(in) != reg;
-	case 0x03: case 0x2b: case 0x33: case 0x8b: case 0x8d:	/* to a register; lea */
-		return reg_of(in) != reg;
-	case 0xc9:					/* leave */
-		return reg != 5;
-	}
-	return false;
-}
-
-/*
- * Whether the jump takes an address as it is in memory. Nothing may jump to an instruction between
- * the load and the jump, since that way the register could have another value. In a frame there may
- * be a number that the function has computed.
- */
-static bool takes_address(const struct code_segment *s, const struct before *w,
-			  const struct insn *jump, uint64_t at)
-{
-	const unsigned int reg = rm_of(jump), nr = w->nr < BACK ? w->nr : BACK;
-
-	if (jump->modrm >> 6 != 3)
-		return !is_in_frame(jump, s->bytes + (at - s->low));
-	for (unsigned int i = 1; i <= nr; i++) {
-		const struct insn *in = &w->in[(w->nr - i) % BACK];
-
-		if (s->marks[at - s->low] & CODE_TARGET)
-			return false;
-		at = w->at[(w->nr - i) % BACK];
-		if (is_load(in, reg))
-			return !is_in_frame(in, s->bytes + (at - s->low));
-		if (!is_harmless(in, reg))
-			return false;
-	}
-	return false;
-}
-
 /* ---- Second pass ---- */
 
-/* What a function's jumps need. */
+/* What may be the tables of a function's jumps. */
 struct switches {
 	uint64_t	tables[TABLES];
-	unsigned int	nr_tables, nr_jumps;
+	unsigned int	nr_tables;
 	bool		more;
 };
 
@@ -241,7 +147,6 @@ static void switches_find(const struct code_file *f, const struct code_segment *
 			  const struct code_function *fn, struct switches *w)
 {
 	const uint64_t end = fn->start + fn->size;
-	struct before before = { .nr = 0 };
 	uint64_t at = fn->start;
 	struct insn in;
 
@@ -257,10 +162,6 @@ static void switches_find(const struct code_file *f, const struct code_segment *
 			if (!marks || !(*marks & CODE_COVERED))
 				table_add(w, insn_rip_operand(&in, b, at + in.len));
 		}
-		if (in.flow == INSN_JUMP_INDIRECT && !takes_address(s, &before, &in, at))
-			w->nr_jumps++;
-		before.in[before.nr % BACK] = in;
-		before.at[before.nr++ % BACK] = at;
 		at += in.len;
 	}
 }
@@ -315,8 +216,10 @@ static void jumps_resolve(struct code_file *f, struct code_function *fn)
 	struct switches w = { .nr_tables = 0 };
 	unsigned int found = 0;
 
+	if (!computed_jumps(s, fn))
+		return;
 	switches_find(f, s, fn, &w);
-	for (unsigned int i = 0; w.nr_jumps && i < w.nr_tables; i++) {
+	for (unsigned int i = 0; i < w.nr_tables; i++) {
 		uint64_t limit = UINT64_MAX;
 
 		for (unsigned int k = 0; k < w.nr_tables; k++)
@@ -324,7 +227,8 @@ static void jumps_resolve(struct code_file *f, struct code_function *fn)
 				limit = w.tables[k];
 		found += table_mark(f, fn, w.tables[i], limit);
 	}
-	if (found < w.nr_jumps || w.more)
+	/* The tables have shown more targets. */
+	if (w.more || found < computed_jumps(s, fn))
 		fn->has |= CODE_HAS_UNRESOLVED;
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "elf/code/code.h"
+#include "elf/moved.h"
 
 enum { FILE_MOST = 1 << 20 };
 
@@ -115,9 +116,15 @@ static const struct known plans[] = {
 	  0 },
 	{ "f_by_memory", 0, 0, CODE_SEVERAL, 0, 6, 2, 0 },
 	{ "f_loaded", 0, 0, CODE_SEVERAL, 0, 5, 2, 0 },
+	{ "f_kept", 0, 0, CODE_SEVERAL, 0, 5, 2, 0 },
 	{ "f_spilled", 0, 0, CODE_GUARDED, 0, 5, 2, 0 },
-	{ "f_by_stack", 0, 0, CODE_GUARDED, 0, 5, 3, 0 },
+	{ "f_by_stack", 0, 0, CODE_GUARDED, 0, 5, 2, 0 },
+	{ "f_chosen", 0, 0, CODE_SEVERAL, 0, 6, 2, 0 },
 	{ "f_joined", 0, 0, CODE_GUARDED, 0, 6, 2, 0 },
+	{ "f_looped", 0, 0, CODE_GUARDED, 0, 5, 2, 0 },
+	{ "f_overwritten", 0, 0, CODE_SEVERAL, 0, 6, 2, 0 },
+	{ "f_elsewhere", 0, 0, CODE_GUARDED, 0, 5, 2, 0 },
+	{ "f_by_vector", 0, 0, CODE_GUARDED, 0, 5, 2, 0 },
 	{ "f_padded", 0, 0, CODE_SEVERAL, 0, 8, 2, 0 },
 	{ "f_fixed", 0, 0, CODE_REFUSED, CODE_FIXED, 0, 0, 0 },
 	{ "f_fixed", 2, 0, CODE_REFUSED, CODE_FIXED, 0, 0, 0 },
@@ -192,7 +199,8 @@ static void each_function(void **state)
 	} known[] = {
 		{ "f_whole", 0, 0 }, { "f_signal", CODE_SIGNAL_FRAME, 0 },
 		{ "f_first", CODE_FIRST, 0 },
-		{ "f_part", CODE_PART, 0 }, { "f_no_fde", CODE_NO_FDE, 0 },
+		{ "f_part", CODE_PART, 0 }, { "f_resolver", CODE_PART, 0 },
+		{ "f_no_fde", CODE_NO_FDE, 0 },
 		{ "f_undefined_later", 0, CODE_RETURN_TWICE }, { "setjmp", 0, CODE_RETURN_TWICE },
 	};
 	const struct opened *o = *state;
@@ -212,6 +220,43 @@ static void each_function(void **state)
 	for (size_t i = 1; i < o->code.nr_functions; i++)
 		assert_true(o->code.functions[i - 1].start + o->code.functions[i - 1].size <=
 			    o->code.functions[i].start);
+}
+
+/* ---- Functions that are only jumped to ---- */
+
+/* The site of the function without a symbol that is behind the named one. */
+static enum site_skip skip_behind(const struct opened *o, const struct site *v, size_t nr,
+				  const char *name)
+{
+	const struct code_function *fn = function(o, name) + 1;
+
+	assert_false(fn->has & CODE_HAS_SYMBOL);
+	for (size_t i = 0; i < nr; i++)
+		if (v[i].at == fn->start)
+			return (enum site_skip)v[i].skip;
+	fail_msg("no site behind %s", name);
+	return SITE_GOOD;
+}
+
+static void only_jumped_to(void **state)
+{
+	static const struct {
+		const char *name;
+		enum site_skip skip;
+	} known[] = {
+		{ "j_function", SITE_GOOD }, { "j_below", SITE_PERHAPS_PART },
+		{ "j_below_again", SITE_PERHAPS_PART }, { "j_inside", SITE_PERHAPS_PART },
+		{ "j_endless", SITE_PERHAPS_PART }, { "j_flags", SITE_PERHAPS_PART },
+	};
+	struct opened *o = *state;
+	struct site *v = calloc(o->code.nr_functions, sizeof(*v));
+	const size_t nr = moved_sites(&o->code, v);
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (skip_behind(o, v, nr, known[i].name) != known[i].skip)
+			fail_msg("behind %s: %u", known[i].name,
+				 skip_behind(o, v, nr, known[i].name));
+	free(v);
 }
 
 /* Each case is a target, and no jump of the function is left unresolved. */
@@ -456,7 +501,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(each_plan),
 		cmocka_unit_test(where_instructions_are),
 		cmocka_unit_test(each_function),
-		cmocka_unit_test(jump_table),
+		cmocka_unit_test(only_jumped_to), cmocka_unit_test(jump_table),
 		cmocka_unit_test(owners),
 		cmocka_unit_test(notes),
 		cmocka_unit_test(stripped),

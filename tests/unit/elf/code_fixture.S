@@ -105,29 +105,89 @@ begin f_loaded
 	jmp *%rax
 end f_loaded
 
-/* The compiler may have put any number on the stack, also one that it has computed. */
-begin f_spilled
+/* What is on the stack is another function's. */
+begin f_kept
 	push %rbx
 	mov (%rsp), %rax
 	jmp *%rax
+end f_kept
+
+/* It is computed, and comes back from the stack. */
+begin f_spilled
+	push %rbx
+	lea (%rdi, %rsi), %rax
+	push %rax
+	mov (%rsp), %rcx
+	jmp *%rcx
 end f_spilled
 
 begin f_by_stack
-	mov %rdi, %rax
+	lea (%rdi, %rsi), %rax
 	push %rbx
 	push %rax
-	jmp *8(%rsp)
+	jmp *(%rsp)
 end f_by_stack
 
-/* The load is jumped over. */
+/* A parameter or a word of memory. */
+begin f_chosen
+	mov %rsi, %rax
+	test %rdi, %rdi
+	jz .Lchosen
+	mov (%rdi), %rax
+.Lchosen:
+	jmp *%rax
+end f_chosen
+
+/* On one way it is computed. */
 begin f_joined
 	mov %rsi, %rax
 	test %rdi, %rdi
 	jz .Ljoined
-	mov (%rdi), %rax
+	add %rdi, %rax
 .Ljoined:
 	jmp *%rax
 end f_joined
+
+/* It is computed behind the place where it is used. */
+begin f_looped
+	mov %rdi, %rax
+	test %esi, %esi
+.Llooped:
+	jz .Llooped_jump
+	add %rsi, %rax
+	dec %esi
+	jmp .Llooped
+.Llooped_jump:
+	jmp *%rax
+end f_looped
+
+/* What is computed is overwritten. */
+begin f_overwritten
+	mov %rdi, %rax
+	add %rsi, %rax
+	mov %rdx, %rax
+	jmp *%rax
+end f_overwritten
+
+/* Nothing shows where the last jump is reached from: perhaps from the call, by an exception. */
+begin f_elsewhere
+	push %rbx
+	lea (%rdi, %rsi), %rbx
+	call *%rdx
+	pop %rbx
+	ret
+	jmp *%rbx
+end f_elsewhere
+
+/* Vectors carry it to the stack. */
+begin f_by_vector
+	push %rbx
+	lea (%rdi, %rsi), %rax
+	movq %rax, %xmm0
+	movaps %xmm0, -24(%rsp)
+	mov -24(%rsp), %rax
+	jmp *%rax
+end f_by_vector
 
 begin f_padded
 	xor %eax, %eax
@@ -229,8 +289,7 @@ begin setjmp
 	ret
 end setjmp
 
-	.balign 16, 0x90
-	nopw 0x100(%rax, %rax)
+	.fill 8, 1, 0x90		/* nops */
 begin f_hopped
 	push %rbx
 	dec %edi
@@ -240,6 +299,80 @@ begin f_hopped
 	pop %rbx
 	ret
 end f_hopped
+
+/*
+ * Functions without a symbol that are only jumped to. Each is behind one that jumps to it.
+ */
+.macro nameless name
+.L\name:
+	.cfi_startproc
+.endm
+
+.macro nameless_end name
+	.cfi_endproc
+	int3
+.endm
+
+begin j_function
+	test %edi, %edi
+	jnz .Lk_function
+	ret
+end j_function
+nameless k_function
+	mov $15, %eax
+	ret
+nameless_end k_function
+
+/* Its stack below the stack pointer is in use. */
+begin j_below
+	mov %edi, -8(%rsp)
+	jmp .Lk_below
+end j_below
+nameless k_below
+	mov $15, %eax
+	jmp .Lk_below_again
+nameless_end k_below
+
+begin j_below_again
+	jmp .Lk_below_again
+end j_below_again
+nameless k_below_again
+	mov $15, %eax
+	ret
+nameless_end k_below_again
+
+/* It goes back. */
+begin j_inside
+	jmp .Lk_inside
+.Lj_inside:
+	ret
+end j_inside
+nameless k_inside
+	mov $15, %eax
+	test %edi, %edi
+	jmp .Lj_inside
+nameless_end k_inside
+
+/* It does not end. */
+begin j_endless
+	jmp .Lk_endless
+end j_endless
+nameless k_endless
+	mov $15, %eax
+	call *%rax
+nameless_end k_endless
+
+/* It begins with the flags of the one that jumps to it, perhaps. */
+begin j_flags
+	jmp .Lk_flags
+end j_flags
+nameless k_flags
+	mov $15, %eax
+	jmp .Lk_flags_end
+.Lk_flags_end:
+	jc j_flags
+	ret
+nameless_end k_flags
 
 	.data
 	.balign 8
