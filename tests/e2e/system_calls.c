@@ -5,7 +5,8 @@
  *
  *   calls	threads, cancellation, children of all kinds; prints what came of each
  *   storm N	handlers with SA_RESTART interrupt calls of 4 threads for N calls each
- *   live	waits until the file named by $SYSTEM_CALLS_GO is there, then opens files by stdio
+ *   live	says "runs", waits until the file $SYSTEM_CALLS_GO is there, then opens files
+ *   crowd	says so, too; four threads wait for that file, then each calls what nobody else does
  *   small	a handler makes calls on the smallest stack that the kernel takes
  *   once	reads, and asks for its parent; its status says whether that was well
  *   bare	makes a task with a control block of its own
@@ -23,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -281,6 +283,8 @@ static void live(void)
 	const char *go = getenv("SYSTEM_CALLS_GO");
 	FILE *f;
 
+	puts("runs");
+	fflush(stdout);
 	while (access(go, F_OK))
 		usleep(1000);
 	for (int i = 0; i < 100; i++) {
@@ -288,6 +292,36 @@ static void live(void)
 		if (f)
 			fclose(f);
 	}
+}
+
+static void *waits_and_calls(void *arg)
+{
+	const char *go = getenv("SYSTEM_CALLS_GO");
+
+	while (access(go, F_OK))
+		usleep(1000);
+	for (int i = 0; i < 100; i++) {
+		const int fd = dup(2);
+
+		getppid();
+		umask(022);
+		if (fd >= 0)
+			close(fd);
+	}
+	return arg;
+}
+
+static void crowd(void)
+{
+	pthread_t others[3];
+
+	for (int i = 0; i < 3; i++)
+		pthread_create(&others[i], NULL, waits_and_calls, NULL);
+	puts("runs");
+	fflush(stdout);
+	waits_and_calls(NULL);
+	for (int i = 0; i < 3; i++)
+		pthread_join(others[i], NULL);
 }
 
 /* -> 0, if all is well */
@@ -306,6 +340,8 @@ int main(int argc, char **argv)
 		storm(atoi(argv[2]));
 	} else if (argc == 2 && !strcmp(argv[1], "live")) {
 		live();
+	} else if (argc == 2 && !strcmp(argv[1], "crowd")) {
+		crowd();
 	} else if (argc == 2 && !strcmp(argv[1], "small")) {
 		small();
 	} else if (argc == 2 && !strcmp(argv[1], "once")) {
