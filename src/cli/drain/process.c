@@ -104,15 +104,23 @@ static int begin(struct process *p)
 	return ret ? ret : streams_find(s);
 }
 
-/* Without it a full disk would have no room for the tables of trace.dat. */
+/*
+ * Without it a full disk would have no room for the tables of trace.dat. Not every file system can
+ * keep room.
+ */
 static int keep_room(struct process *p)
 {
-	int size = SPARE_MOST;
+	int size = SPARE_MOST, err = 0;
 
 	p->spare = output_spare(p->what.out);
-	while (p->spare >= 0 && size >= SPARE_LEAST && fallocate(p->spare, 0, 0, size))
-		size /= 2;
-	return p->spare < 0 ? p->spare : 0;
+	if (p->spare < 0)
+		return p->spare;
+	for (; size >= SPARE_LEAST; size /= 2) {
+		err = fallocate(p->spare, 0, 0, size) ? errno : 0;
+		if (err != ENOSPC && err != EDQUOT && err != EFBIG)
+			return 0;
+	}
+	return -err;
 }
 
 /* The server is gone, and is restored if that is possible. 0 or -errno */
@@ -195,6 +203,9 @@ static int finish(struct process *p)
 	streams_overwrite_again(s);
 	p->what.drained = s;
 	status = save_dat(s->access, &p->what);
+	if (status)
+		message_error("-o %s: no file was made: the records that were drained are lost",
+			      s->file);
 	return s->stopped ? COMMAND_FAILED : status;
 }
 
