@@ -152,6 +152,8 @@ struct instance {
 	unsigned int		refs;
 	/* How many readers have the file trace open: rings keep their size */
 	unsigned int		readers;
+	/* How many have the file trace_pages open and got pages: these keep their size */
+	unsigned int		drainers;
 	/* Option pause-on-trace: readers of trace; meanwhile rings take no records */
 	unsigned int		stopped;
 	/* Programs report sections: the rings take records while the instance is stopped */

@@ -28,6 +28,13 @@ static struct instance *drained_instance(const struct tree_file *f)
 	return NULL;
 }
 
+/* A recording has one size of pages: it stays from the first one on. */
+static void begin_drain(struct tree_file *f, struct instance *inst)
+{
+	inst->drainers += !f->drains;
+	f->drains = true;
+}
+
 /*
  * Each read takes the pages that the one before has returned. A reader that could not write them
  * closes the file instead.
@@ -35,7 +42,7 @@ static struct instance *drained_instance(const struct tree_file *f)
 static ssize_t drain_read_pages(struct tree_file *f, char *buf, size_t size, off_t off)
 {
 	struct drain_answer *answer = (struct drain_answer *)buf;
-	const struct instance *inst = drained_instance(f);
+	struct instance *inst = drained_instance(f);
 
 	if (!inst)
 		return -ENODEV;
@@ -45,11 +52,17 @@ static ssize_t drain_read_pages(struct tree_file *f, char *buf, size_t size, off
 	answer->subbuf_size = inst->subbuf_size;
 	answer->nr = ring_drain_next(f->drain, instance_buffer(inst, 0),
 				     (struct drain_page *)(answer + 1), (uint32_t)size);
+	if (answer->nr)
+		begin_drain(f, inst);
 	return (ssize_t)(sizeof(*answer) + answer->nr * sizeof(struct drain_page));
 }
 
 static void release_pages(struct tree_file *f)
 {
+	struct instance *inst = drained_instance(f);
+
+	if (inst)
+		inst->drainers -= f->drains;
 	ring_drain_close(f->drain);
 }
 

@@ -125,6 +125,7 @@ struct tree_file {
 	struct raw_reader *raw;		/* trace_raw */
 	struct ring_drain *drain;	/* trace_pages; of which instance: */
 	uint64_t	drain_of;
+	bool		drains;		/* it has got pages */
 	char		*pending;	/* pipes: printed, not yet read */
 	size_t		pending_len, pending_off;
 	bool		paused;		/* pause-on-trace */

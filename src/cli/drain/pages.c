@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,9 +27,9 @@ enum {
 	PAGE_PARTS	= 5,
 	PAGES_AT_ONCE	= 1024 / PAGE_PARTS,	/* of one call: IOV_MAX is 1024 */
 	MERGED_AT_ONCE	= 64,
-	MERGED_AT_END	= 1 << 16,
 	ANSWER_BYTES	= 96 << 10,	/* malloc() asks the system for more */
 	TIME_BYTES	= 8,
+	CPU_PATH	= 400,
 	ROUNDS_AT_END	= 64,
 };
 
@@ -103,15 +104,21 @@ static int write_pages(struct streams *s, const struct stream_instance *inst, st
 
 /* ---- pages that the server merges ---- */
 
+static void cpu_path(const struct stream_instance *inst, uint32_t cpu, const char *file,
+		     char path[CPU_PATH])
+{
+	snprintf(path, CPU_PATH, "%s%s%sper_cpu/cpu%u/%s", *inst->name ? "instances/" : "",
+		 inst->name, *inst->name ? "/" : "", cpu, file);
+}
+
 static int open_raw(struct streams *s, const struct stream_instance *inst, uint32_t cpu)
 {
 	struct stream_cpu *c = &inst->cpus[cpu];
-	char path[400];
+	char path[CPU_PATH];
 
 	if (c->raw)
 		return 0;
-	snprintf(path, sizeof(path), "%s%s%sper_cpu/cpu%u/trace_pipe_raw",
-		 *inst->name ? "instances/" : "", inst->name, *inst->name ? "/" : "", cpu);
+	cpu_path(inst, cpu, "trace_pipe_raw", path);
 	return s->access->ops->open(s->access, path, O_RDONLY | O_NONBLOCK, &c->raw);
 }
 
@@ -146,35 +153,36 @@ static int write_merged(struct streams *s, const struct stream_instance *inst,
 	return 0;
 }
 
-/* Returns how many pages, or -errno. */
+/* At most so many pages, and no more once it has so many records. Returns how many, or -errno. */
 static int64_t copy_raw(struct streams *s, const struct stream_instance *inst, uint32_t cpu,
-			int64_t max)
+			uint64_t pages, uint64_t records)
 {
 	struct stream_cpu *c = &inst->cpus[cpu];
 	int ret = open_raw(s, inst, cpu);
-	int64_t nr = 0;
+	uint64_t nr = 0, taken = 0;
 
-	for (; !ret && nr < max; nr++) {
+	for (; !ret && nr < pages && taken < records; nr++) {
 		const ssize_t n = s->access->ops->read(c->raw, inst->page, inst->subbuf_size, 0);
 
 		if (n == -EAGAIN || !n)
 			break;
 		if (n != (ssize_t)inst->subbuf_size)
 			return n < 0 ? n : -EPROTO;
+		taken += page_records(inst->page, inst->subbuf_size);
 		ret = write_merged(s, inst, c);
 		if (ret) {
 			s->unwritten += page_records(inst->page, inst->subbuf_size);
 			streams_stop(s, ret);
 		}
 	}
-	return ret ? ret : nr;
+	return ret ? ret : (int64_t)nr;
 }
 
 /* An open trace_pipe_raw would keep the instance, and its tracer. */
 static int64_t copy_merged(struct streams *s, const struct stream_instance *inst, uint32_t cpu,
-			   int64_t max)
+			   uint64_t pages, uint64_t records)
 {
-	const int64_t ret = copy_raw(s, inst, cpu, max);
+	const int64_t ret = copy_raw(s, inst, cpu, pages, records);
 
 	streams_close(&inst->cpus[cpu].raw);
 	return ret;
@@ -247,7 +255,10 @@ static int64_t write_answer(struct streams *s, struct stream_instance *inst,
 		if (cpu >= s->nr_cpus || pages[i].end == DRAIN_REFUSED)
 			continue;
 		if (pages[i].end == DRAIN_MERGE) {
-			ret = copy_merged(s, inst, cpu, MERGED_AT_ONCE);
+			ret = copy_merged(s, inst, cpu,
+					  pages[i].at < MERGED_AT_ONCE ? pages[i].at
+								       : MERGED_AT_ONCE,
+					  UINT64_MAX);
 			sum += ret > 0 ? ret : 0;
 			continue;
 		}
@@ -300,6 +311,32 @@ int64_t streams_round(struct streams *s)
 	return sum;
 }
 
+/* How many records a CPU has now that nobody has taken. */
+static int records_left(struct streams *s, const struct stream_instance *inst, uint32_t cpu,
+			uint64_t *nr)
+{
+	char path[CPU_PATH], *text;
+	size_t len;
+	int ret;
+
+	cpu_path(inst, cpu, "stats", path);
+	ret = access_read_all(s->access, path, &text, &len);
+	if (ret)
+		return ret;
+	ret = sscanf(text, "entries: %" SCNu64, nr) == 1 ? 0 : -EPROTO;
+	free(text);
+	return ret;
+}
+
+/* What has come until now, and no more: where the scheduler is traced, each read makes records. */
+static int64_t copy_rest(struct streams *s, const struct stream_instance *inst, uint32_t cpu)
+{
+	uint64_t nr;
+	const int ret = records_left(s, inst, cpu, &nr);
+
+	return ret ? ret : copy_merged(s, inst, cpu, UINT64_MAX, nr);
+}
+
 int64_t streams_rest(struct streams *s)
 {
 	int64_t n = 1;
@@ -311,6 +348,6 @@ int64_t streams_rest(struct streams *s)
 	for (unsigned int i = 0; n >= 0 && i < s->nr && !s->stopped; i++)
 		for (uint32_t cpu = 0; n >= 0 && s->instances[i].pages && cpu < s->nr_cpus; cpu++)
 			if (s->instances[i].cpus[cpu].size == s->instances[i].cpus[cpu].written)
-				n = copy_merged(s, &s->instances[i], cpu, MERGED_AT_END);
+				n = copy_rest(s, &s->instances[i], cpu);
 	return n;
 }

@@ -191,6 +191,8 @@ static int finish(struct process *p)
 	int status;
 
 	p->found_ms = 0;
+	if (p->ends && s->access)
+		streams_off(s);
 	drain_some(p, streams_rest);
 	if (s->unwritten)
 		message_error("-o %s: %" PRIu64 " events were taken and could not be written",

@@ -222,7 +222,7 @@ int instance_set_subbuf_size(struct instance *inst, uint32_t bytes)
 
 	if (bytes == old)
 		return 0;
-	if (inst->readers)
+	if (inst->readers || inst->drainers)
 		return -EBUSY;
 	inst->subbuf_size = bytes;
 	err = restores(inst) ? 0 : buffer_replace(inst, inst->buffer_bytes);

@@ -209,7 +209,8 @@ static uint32_t drain_give(struct ring_drain *d, const struct buffer_book *b, da
 	if (nr)
 		g->ring = ring_ref_at(d->session, b, g->set, cpu);
 	else if (u.bytes >= u.view.subbuf_size)
-		out[nr++] = (struct drain_page){ .end = DRAIN_MERGE, .cpu = cpu };
+		out[nr++] = (struct drain_page){ .end = DRAIN_MERGE, .cpu = cpu,
+			.at = u.bytes / u.view.subbuf_size };
 	return nr;
 }
 

@@ -24,7 +24,8 @@ struct ring_drain;
 enum {
 	/*
 	 * drain_page.end: several rings have records of the CPU, or a page was taken in part. The
-	 * reader has to read trace_pipe_raw, which merges and encodes them.
+	 * reader has to read trace_pipe_raw, which merges and encodes them: at most `at` pages,
+	 * because to read makes records, too, where the kernel's scheduler is traced.
 	 */
 	DRAIN_MERGE	= 0,
 	/*
@@ -36,7 +37,7 @@ enum {
 };
 
 struct drain_page {
-	uint64_t	at;		/* where it begins in the data region */
+	uint64_t	at;		/* where it begins in the data region; a number of pages */
 	uint64_t	lost;		/* how many records were lost before it */
 	uint32_t	end;		/* bytes in use, header included; or one of the above */
 	uint32_t	cpu;
