@@ -50,7 +50,7 @@ _tracefuse() {
 		--kernel --kernel-names --merge-delay --all --keep-going --on-crash --drain --hist-legacy \
 		--quiet" ;;
 	live) options="--boot --session --mount --force --setup --cat --draw --as --buffer-size --save --event --output --compress \
-		--merge-delay --keep-going --hist-legacy --quiet" ;;
+		--merge-delay --keep-going --drain --hist-legacy --quiet" ;;
 	mount) options="--boot --session --force" ;;
 	replay) options="--boot --session --mount --force --setup --at --cat --draw --as --buffer-size --save --event --buffer --functions \
 		--memory --partial --quiet --hist-legacy --output --compress" ;;

@@ -18,10 +18,11 @@
 #include "cli/run/run.h"
 #include "host/output.h"
 
-enum { OPT_KEEP_GOING = ASKED_OWN, OPT_MERGE_DELAY };
+enum { OPT_KEEP_GOING = ASKED_OWN, OPT_MERGE_DELAY, OPT_DRAIN };
 
 static const struct option long_options[] = {
 	ASKED_OPTIONS,
+	{ "drain", no_argument, NULL, OPT_DRAIN },
 	{ "keep-going", no_argument, NULL, OPT_KEEP_GOING },
 	{ "merge-delay", required_argument, NULL, OPT_MERGE_DELAY },
 	{ "quiet", no_argument, NULL, 'q' },
@@ -36,6 +37,9 @@ static int live_parse_option(struct run *r, int opt, char **argv)
 		return COMMAND_DONE;
 	case OPT_MERGE_DELAY:
 		return run_merge_delay(r, optarg);
+	case OPT_DRAIN:
+		r->drain = true;
+		return COMMAND_DONE;
 	case 'q':
 		r->quiet = true;
 		return COMMAND_DONE;
@@ -59,6 +63,8 @@ static int live_parse_arguments(struct run *r, int argc, char **argv)
 	user = run_user_split(r);
 	r->lent = user != NULL;
 	status = asked_check(&r->asked, &command_live);
+	if (!status)
+		status = run_drain_check(r);
 	if (!status && user)
 		status = run_user_serve(user, &command_live);
 	free(user);
@@ -124,6 +130,8 @@ static int live_session(struct run *r, bool *failed)
 
 	if (*r->untraced)
 		return message_error("live: %s", r->untraced);
+	if (!status)
+		status = run_drain_begin(r);
 	if (status)
 		return status;
 	if (!run_is_refused(r))
@@ -176,6 +184,8 @@ const struct command command_live = {
 "  --as FORM                   print them as csv, json or folded stacks\n"
 "  --save DIR                  the --cat files go there, / written as __\n"
 "  -o, --output FILE           write what was recorded as a trace.dat (version 7)\n"
+"  --drain                     write it while events come: more than the buffer has room\n"
+"                              for\n"
 "  --compress                  the same, packed with zstd\n"
 "  --boot 'NAME=VALUE ...'     settings of a new session, as on a kernel's command\n"
 "                              line: trace_event=sched:sched_switch\n"

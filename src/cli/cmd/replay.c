@@ -78,11 +78,12 @@ static void free_words(struct replay *r)
 
 /* ---- the command line ---- */
 
-enum { OPT_AT = ASKED_OWN, OPT_PARTIAL, OPT_BUFFER, OPT_FUNCTIONS, OPT_MEMORY };
+enum { OPT_AT = ASKED_OWN, OPT_PARTIAL, OPT_BUFFER, OPT_FUNCTIONS, OPT_MEMORY, OPT_DRAIN };
 
 static const struct option long_options[] = {
 	ASKED_OPTIONS,
 	{ "at", required_argument, NULL, OPT_AT },
+	{ "drain", no_argument, NULL, OPT_DRAIN },
 	{ "partial", no_argument, NULL, OPT_PARTIAL },
 	{ "buffer", required_argument, NULL, OPT_BUFFER },
 	{ "functions", required_argument, NULL, OPT_FUNCTIONS },
@@ -130,6 +131,9 @@ static int parse_option(struct replay *r, int opt, int argc, char **argv)
 		return COMMAND_DONE;
 	case OPT_MEMORY:
 		return set_memory(r, optarg);
+	case OPT_DRAIN:
+		return command_usage(&command_replay, "--drain is for what records meanwhile; here "
+				     "--buffer-size makes room for all records");
 	case OPT_AT:
 		return add_at(r, argc, argv);
 	default:

@@ -9,10 +9,8 @@
 
 #include "access/access.h"
 #include "cli/command.h"
-#include "cli/drain/drain.h"
 #include "host/output.h"
 #include "cli/run/run.h"
-#include "cli/save_dat.h"
 #include "session/session.h"
 #include "sources/program/programs.h"
 
@@ -119,8 +117,9 @@ static int check_arguments(struct run *r)
 		return command_usage(&command_run, "which program?");
 	if (r->merge_delay && !r->kernel)
 		return command_usage(&command_run, "--merge-delay is for --kernel");
-	if (r->drain && !r->asked.dat_file)
-		return command_usage(&command_run, "--drain is for -o FILE");
+	status = run_drain_check(r);
+	if (status)
+		return status;
 	if (r->drain && (r->crash.file || r->flight.asked))
 		return command_usage(&command_run, "--drain leaves no records for %s",
 				     r->crash.file ? "--on-crash" : "--over");
@@ -199,26 +198,13 @@ static int run_untraced(struct run *r, bool *failed)
 	return run_child(r);
 }
 
-/* --drain: the records go to disk from now on. */
-static int run_drain(struct run *r)
-{
-	const struct save_dat what = {
-		.file = r->asked.dat_file, .out = r->results.dat, .compress = r->asked.compress,
-		.quiet = r->quiet,
-	};
-
-	return r->drain ? drain_begin(r->name, r->access, &what, r->made && !r->stays,
-				      &r->results.drain)
-			: COMMAND_DONE;
-}
-
 /* Returns 0 if the program ran; r->status is its end. *failed: something else went wrong. */
 static int run_program(struct run *r, bool *failed)
 {
 	int status = run_server_open(r);
 
 	if (!status)
-		status = run_drain(r);
+		status = run_drain_begin(r);
 	/* No barrier for a program that will never join. */
 	if (!status && r->preload && !run_is_refused(r))
 		status = run_setup_barrier(r);

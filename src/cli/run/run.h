@@ -171,6 +171,10 @@ bool run_server_died(struct run *r, int ret);
 void run_server_again(struct run *r);
 /* Lets the session outlive the command. 0 or -errno. */
 int run_server_stay(struct run *r);
+/* Whether --drain has a file to drain to. An exit status; prints what is wrong. */
+int run_drain_check(const struct run *r);
+/* --drain: the records go to disk from now on. The same */
+int run_drain_begin(struct run *r);
 void run_server_close(struct run *r);
 
 /* ---- setup.c ---- */

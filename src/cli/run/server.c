@@ -15,6 +15,7 @@
 #include "cli/drain/drain.h"
 #include "host/mounts.h"
 #include "cli/run/run.h"
+#include "cli/save_dat.h"
 #include "server/server.h"
 #include "access/wire.h"
 #include "session/session.h"
@@ -256,6 +257,25 @@ int run_server_open(struct run *r)
 		r->access = NULL;
 	}
 	return status;
+}
+
+int run_drain_check(const struct run *r)
+{
+	return r->drain && !r->asked.dat_file
+		       ? command_usage(r->command, "--drain is for -o FILE")
+		       : COMMAND_DONE;
+}
+
+int run_drain_begin(struct run *r)
+{
+	const struct save_dat what = {
+		.file = r->asked.dat_file, .out = r->results.dat, .compress = r->asked.compress,
+		.quiet = r->quiet,
+	};
+
+	return r->drain ? drain_begin(r->name, r->access, &what, r->made && !r->stays,
+				      &r->results.drain)
+			: COMMAND_DONE;
 }
 
 void run_server_again(struct run *r)
