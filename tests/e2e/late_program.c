@@ -13,6 +13,7 @@
  *   reads	it first waits for a byte on its input
  *   handler	it waits in a signal handler
  *   sandbox	it has entered a filter of system calls
+ *   blocks	it has blocked SIGSEGV for a moment
  *   nested	outer() calls target()
  *   exec	then it executes itself as one
  *   opens	then it opens the library, and calls its part_sum() N times
@@ -144,6 +145,16 @@ static long in_two(bool first)
 	return status ? -1 : sum();
 }
 
+static void blocks(void)
+{
+	sigset_t faults;
+
+	sigemptyset(&faults);
+	sigaddset(&faults, SIGSEGV);
+	sigprocmask(SIG_BLOCK, &faults, NULL);
+	sigprocmask(SIG_UNBLOCK, &faults, NULL);
+}
+
 static long nested(void)
 {
 	volatile long sum = 0;
@@ -229,6 +240,8 @@ static long run(const char *how, const char *library)
 		return -1;
 	if (!strcmp(how, "sandbox"))
 		sandbox();
+	if (!strcmp(how, "blocks"))
+		blocks();
 	if (!strcmp(how, "heap"))
 		waits_by_heap();
 	else if (!strcmp(how, "handler"))
