@@ -261,15 +261,3 @@ void debug_close(struct debug *d)
 	debug_stop(d, -EIO);
 	free(d);
 }
-
-int debug_prototype(const char *path, uint64_t address, struct prototype *out)
-{
-	struct debug *d;
-	int err = debug_open(path, &d);
-
-	if (err)
-		return err;
-	err = debug_ask(d, address, out);
-	debug_close(d);
-	return err;
-}

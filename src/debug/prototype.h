@@ -84,8 +84,20 @@ int debug_open(const char *path, struct debug **out);
 int debug_ask(struct debug *d, uint64_t address, struct prototype *out);
 void debug_close(struct debug *d);
 
-/* The same for one function. */
-int debug_prototype(const char *path, uint64_t address, struct prototype *out);
+/* ---- kept.c ---- */
+
+/* The reader of the file that was asked for last. */
+struct debug_kept;
+
+/*
+ * The same for a function of any file, with the reader in *kept (at first NULL; the caller frees
+ * it) if the file is the same. What fails but for -ENOENT is tried again with the next function.
+ */
+int debug_kept_prototype(struct debug_kept **kept, const char *path, uint64_t address,
+			 struct prototype *out);
+/* Ends a reader that nobody has asked for some seconds. now: ms; called now and then. */
+void debug_kept_rest(struct debug_kept **kept, int64_t now);
+void debug_kept_free(struct debug_kept *k);
 
 /* ---- answer.c ---- */
 

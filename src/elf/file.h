@@ -60,6 +60,9 @@ bool elf_debug_path(const uint8_t *id, size_t len, char *out, size_t size);
 
 /* ---- symbols.c ---- */
 
+/* What is behind the name of an IFUNC. */
+#define ELF_RESOLVER ".resolver"
+
 struct elf_symbol {
 	uint64_t	value, size;
 	uint32_t	name;		/* offset in names */
@@ -104,9 +107,9 @@ struct elf_functions;
 
 /*
  * The function that a symbol of the file names: of several, one of the version that programs are
- * linked with, and one that other files see, if there are such. 0; -ENOENT: there is no such
- * symbol of a function; -EINVAL: no ELF file; -ENOMEM ... *kept (at first NULL; the caller frees
- * it) spares reading the file for the next function.
+ * linked with, and one that other files see, if there are such. Of an IFUNC it is the resolver. 0;
+ * -ENOENT: there is no such symbol of a function; -EINVAL: no ELF file; -ENOMEM ... *kept (at first
+ * NULL; the caller frees it) spares reading the file for the next function.
  */
 int elf_functions_find(struct elf_functions **kept, const char *path, const char *name,
 		       struct elf_function *out);

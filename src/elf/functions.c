@@ -6,6 +6,7 @@
  * until it has changed.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,6 +158,33 @@ static const struct elf_symbol *function_named(const struct elf_functions *k, co
 	return found;
 }
 
+static const struct elf_symbol *resolver_named(const struct elf_functions *k, const char *name,
+					       unsigned int *others)
+{
+	const struct elf_symbol *found = NULL;
+	char *full;
+
+	if (asprintf(&full, "%s" ELF_RESOLVER, name) < 0)
+		return NULL;
+	found = function_named(k, full, others);
+	free(full);
+	return found && found->chooses ? found : NULL;
+}
+
+/* A file may have an old version of an IFUNC that is none. */
+static const struct elf_symbol *function_meant(const struct elf_functions *k, const char *name,
+					       unsigned int *others)
+{
+	const struct elf_symbol *found = function_named(k, name, others), *resolver;
+	unsigned int more;
+
+	resolver = resolver_named(k, name, &more);
+	if (!resolver || (found && function_rank(found) < function_rank(resolver)))
+		return found;
+	*others = more;
+	return resolver;
+}
+
 /* False: no executable segment has the address. */
 static bool address_offset(const struct elf_functions *k, uint64_t at, uint64_t *offset)
 {
@@ -186,7 +214,7 @@ int elf_functions_find(struct elf_functions **kept, const char *path, const char
 		err = functions_open(path, kept);
 	if (err)
 		return err;
-	found = function_named(*kept, name, &out->others);
+	found = function_meant(*kept, name, &out->others);
 	if (!found || !address_offset(*kept, found->value, &out->offset))
 		return -ENOENT;
 	out->address = found->value;

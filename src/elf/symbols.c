@@ -111,6 +111,21 @@ static bool is_old_name(const char *name, size_t len, size_t max)
 	return len + 1 < max && name[len] == '@' && name[len + 1] != '@';
 }
 
+/*
+ * The code at an IFUNC is not the function of that name: it returns the address of it. So it gets
+ * the name that compilers give it when they make one.
+ */
+static int resolver_add(struct reader *r, const char *name, size_t len, uint32_t *at)
+{
+	int err = names_add(r, name, len, at);
+	uint32_t more;
+
+	if (err)
+		return err;
+	r->names_len--;
+	return names_add(r, ELF_RESOLVER, sizeof(ELF_RESOLVER) - 1, &more);
+}
+
 /* max: the length of the name and of its version. */
 static int add_symbol(struct reader *r, const Elf64_Sym *sym, const char *name, size_t max,
 		      bool old)
@@ -127,7 +142,7 @@ static int add_symbol(struct reader *r, const Elf64_Sym *sym, const char *name, 
 		.old = old || is_old_name(name, len, max),
 		.chooses = ELF64_ST_TYPE(sym->st_info) == STT_GNU_IFUNC,
 	};
-	err = names_add(r, name, len, &s->name);
+	err = s->chooses ? resolver_add(r, name, len, &s->name) : names_add(r, name, len, &s->name);
 	r->out->nr += !err;
 	return err;
 }

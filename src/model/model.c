@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "debug/prototype.h"
 #include "elf/file.h"
 #include "model/cmdlines.h"
 #include "model/dynamic/events.h"
@@ -183,6 +184,7 @@ void model_destroy(struct model *m)
 	lookup_free(&m->dynamic_names);
 	lookup_free(&m->places);
 	elf_functions_free(m->functions);
+	debug_kept_free(m->prototypes);
 	free(m->release);
 	free(m->printk_formats);
 	pthread_mutex_destroy(&m->watch_lock);

@@ -32,6 +32,7 @@ struct tracer;
 struct errlog;
 struct cmdlines;
 struct dynamic_event;
+struct debug_kept;
 struct elf_functions;
 struct symbols;
 struct pids;
@@ -276,6 +277,7 @@ struct model {
 	struct lookup		dynamic_names;	/* the same, by the names of their events */
 	struct lookup		places;		/* struct probe_place (dynamic/place.h) */
 	struct elf_functions	*functions;	/* elf/file.h: of the last PATH:SYMBOL */
+	struct debug_kept	*prototypes;	/* debug/prototype.h: of the last $argN */
 	struct list_head	made_events;	/* Dynamic struct event, in order of `order` */
 	/* Functions, and which ops trace them (ftrace.h); NULL: not used so far */
 	struct ftrace		*ftrace;

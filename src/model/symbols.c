@@ -25,6 +25,8 @@ struct symbols {
 	struct symbol	*table;
 	uint32_t	nr;
 	bool		sorted;
+	/* All of the table by name, gaps last. NULL: not made since something was added. */
+	uint32_t	*by_name;
 	void		*modules;	/* tsearch: names */
 	const char	*last_module;	/* a module's symbols come one after the other */
 	void		(*load)(void *arg, uint64_t addr);
@@ -32,7 +34,8 @@ struct symbols {
 };
 
 /* The table doubles when it grows; the memory of a name has a header and is rounded up. */
-_Static_assert(SYMBOL_COST >= 2 * sizeof(struct symbol) + 32, "a symbol costs more");
+_Static_assert(SYMBOL_COST >= 2 * sizeof(struct symbol) + 32 + sizeof(uint32_t),
+	       "a symbol costs more");
 
 struct symbols *symbols_create(void)
 {
@@ -46,6 +49,7 @@ void symbols_destroy(struct symbols *s)
 	for (uint32_t i = 0; i < s->nr; i++)
 		free(s->table[i].name);
 	tdestroy(s->modules, free);
+	free(s->by_name);
 	free(s->table);
 	free(s);
 }
@@ -88,6 +92,8 @@ static int symbols_append(struct symbols *s, const struct symbol *like, const ch
 	}
 	s->table[s->nr++] = sym;
 	s->sorted = false;
+	free(s->by_name);
+	s->by_name = NULL;
 	return 0;
 }
 
@@ -211,19 +217,95 @@ static bool is_of(const struct symbol *sym, const char *module)
 	return !module || (sym->module && !strcmp(sym->module, module));
 }
 
+/* ---- Names ---- */
+
+/* Gaps come last; symbols of one name keep the order of their addresses. */
+static int compare_by_name(const void *a, const void *b, void *table)
+{
+	const uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+	const struct symbol *x = (struct symbol *)table + i, *y = (struct symbol *)table + k;
+	int order = !x->type - !y->type;
+
+	if (!order && x->type)
+		order = strcmp(x->name, y->name);
+	return order ? order : i < k ? -1 : i > k;
+}
+
+/* Without memory for it, names are looked for one by one. */
+static void index_names(struct symbols *s)
+{
+	sort(s);
+	if (s->by_name || !s->nr)
+		return;
+	s->by_name = malloc(s->nr * sizeof(*s->by_name));
+	for (uint32_t i = 0; s->by_name && i < s->nr; i++)
+		s->by_name[i] = i;
+	if (s->by_name)
+		qsort_r(s->by_name, s->nr, sizeof(*s->by_name), compare_by_name, s->table);
+}
+
+static uint32_t nth_index(const struct symbols *s, uint32_t nth)
+{
+	return s->by_name ? s->by_name[nth] : nth;
+}
+
+static bool has_name(const struct symbol *y, const char *name)
+{
+	return y->type && !strcmp(y->name, name);
+}
+
+/* No symbol of that name is before this one. */
+static uint32_t first_named(const struct symbols *s, const char *name)
+{
+	uint32_t lo = 0, hi = s->by_name ? s->nr : 0;
+
+	while (lo < hi) {
+		const uint32_t mid = lo + (hi - lo) / 2;
+		const struct symbol *y = &s->table[s->by_name[mid]];
+
+		if (y->type && strcmp(y->name, name) < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/*
+ * Counts the symbols of that name and module. *found: the index of the first one; -1: there is
+ * none.
+ */
+static unsigned int count_named(struct symbols *s, const char *name, const char *module,
+				long *found)
+{
+	unsigned int nr = 0;
+
+	*found = -1;
+	index_names(s);
+	for (uint32_t i = first_named(s, name); i < s->nr; i++) {
+		const uint32_t at = nth_index(s, i);
+
+		if (!has_name(&s->table[at], name)) {
+			if (s->by_name)
+				break;
+			continue;
+		}
+		if (is_of(&s->table[at], module) && !nr++)
+			*found = at;
+	}
+	return nr;
+}
+
 static bool find_name(struct symbols *s, const char *name, const char *module, uint64_t *lo,
 		      uint64_t *hi)
 {
-	sort(s);
-	for (uint32_t i = 0; i < s->nr; i++) {
-		if (!s->table[i].type || strcmp(s->table[i].name, name) ||
-		    !is_of(&s->table[i], module))
-			continue;
-		*lo = s->table[i].addr;
-		*hi = *lo + symbols_size_of(s, i);
-		return true;
-	}
-	return false;
+	long i;
+
+	if (!count_named(s, name, module, &i))
+		return false;
+	*lo = s->table[i].addr;
+	*hi = *lo + symbols_size_of(s, (uint32_t)i);
+	return true;
 }
 
 bool symbols_range_of(struct symbols *s, const char *name, const char *module, uint64_t *lo,
@@ -242,13 +324,10 @@ bool symbols_range(struct symbols *s, const char *name, uint64_t *lo, uint64_t *
 
 unsigned int symbols_count(struct symbols *s, const char *name, const char *module)
 {
-	unsigned int nr = 0;
+	long first;
 
 	symbols_load(s, 0);
-	for (uint32_t i = 0; i < s->nr; i++)
-		nr += s->table[i].type && is_of(&s->table[i], module) &&
-		      !strcmp(s->table[i].name, name);
-	return nr;
+	return count_named(s, name, module, &first);
 }
 
 bool symbols_have_module(struct symbols *s, const char *module)

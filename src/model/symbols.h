@@ -17,7 +17,7 @@
 struct symbols;
 
 /* The memory of a symbol, besides the letters of its name. */
-enum { SYMBOL_COST = 128 };
+enum { SYMBOL_COST = 136 };
 
 struct symbols *symbols_create(void);
 void symbols_destroy(struct symbols *s);

@@ -125,8 +125,16 @@ static int cut_return(struct probe_place *p, const struct probe_log *log,
 	return 0;
 }
 
+static bool is_resolver(const char *name)
+{
+	const size_t len = strlen(name), end = sizeof(ELF_RESOLVER) - 1;
+
+	return len > end && !strcmp(name + len - end, ELF_RESOLVER);
+}
+
 /* SYMBOL[+OFF] */
-static int find_symbol(struct probe_place *p, struct model *m, const struct place_word *w)
+static int find_symbol(struct probe_place *p, const struct probe_log *log,
+		       const struct place_word *w)
 {
 	char *plus = strchr(w->where, '+');
 	struct elf_function function;
@@ -135,8 +143,12 @@ static int find_symbol(struct probe_place *p, struct model *m, const struct plac
 
 	if (plus)
 		*plus = '\0';
-	if (err || elf_functions_find(&m->functions, p->path, w->where, &function))
+	if (err || elf_functions_find(&log->model->functions, p->path, w->where, &function))
 		return -ECANCELED;
+	/* At the resolver, the probe would never be hit by a call of the function. */
+	if (function.chooses && !is_resolver(w->where))
+		return probe_wrong(log, -EINVAL, place_at(w, w->where),
+				   "Each program chooses the code of this function (IFUNC)");
 	if (!more && !p->is_return)
 		p->probe.flags |= PROBE_ENTRY;
 	p->entry = function.address;
@@ -153,7 +165,7 @@ static int parse_offset(struct probe_place *p, const struct probe_log *log,
 	int err;
 
 	if (w->by_name)
-		return find_symbol(p, log->model, w);
+		return find_symbol(p, log, w);
 	err = text_to_u64(w->where, 0, &p->offset);
 	return err ? probe_wrong(log, err, place_at(w, w->where), "Invalid uprobe offset") : 0;
 }

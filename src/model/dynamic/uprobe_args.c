@@ -163,11 +163,12 @@ static bool has_argument(const struct probe_log *log)
 }
 
 /* NULL: nothing is known of the function. The caller frees it. */
-static struct prototype *prototype_of(const char *path, uint64_t entry, const char *symbol)
+static struct prototype *prototype_of(struct model *m, const char *path, uint64_t entry,
+				      const char *symbol)
 {
 	struct prototype *f = malloc(sizeof(*f));
 
-	if (f && debug_prototype(path, entry, f)) {
+	if (f && debug_kept_prototype(&m->prototypes, path, entry, f)) {
 		free(f);
 		return NULL;
 	}
@@ -184,7 +185,7 @@ int uprobe_args_expand(struct probe_place *p, struct probe_log *log, char **text
 
 	if (!(p->probe.flags & PROBE_ENTRY) || !has_argument(log))
 		return 0;
-	f = prototype_of(p->path, p->entry, p->symbol);
+	f = prototype_of(log->model, p->path, p->entry, p->symbol);
 	err = expand_words(f, log, texts);
 	free(f);
 	return err;
@@ -202,7 +203,7 @@ static struct prototype *prototype_at(struct model *m, const char *place)
 	if (colon) {
 		*colon = '\0';
 		if (!elf_functions_find(&m->functions, path, colon + 1, &function))
-			f = prototype_of(path, function.address, colon + 1);
+			f = prototype_of(m, path, function.address, colon + 1);
 	}
 	free(path);
 	return f;

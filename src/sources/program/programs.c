@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent/providers/table.h"
+#include "debug/prototype.h"
 #include "model/event/file.h"
 #include "model/instance/pids.h"
 #include "model/event/program.h"
@@ -363,6 +364,7 @@ int programs_tick(struct programs *p)
 
 	busy |= program_sites_tick(p);
 	program_parameters_tick(p, now);
+	debug_kept_rest(&p->model->prototypes, now);
 	if (now - p->threads_checked >= THREADS_MS) {
 		p->threads_checked = now;
 		attach_check_threads(p->model->session);

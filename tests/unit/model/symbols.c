@@ -79,6 +79,35 @@ static void a_name_has_a_range(void **state)
 	assert_false(symbols_range(*state, "nonesuch", &lo, &hi));
 }
 
+/* Names are looked for in an index, which is made again when a symbol was added. */
+static void names_are_counted_also_those_that_come_later(void **state)
+{
+	struct symbols *s = symbols_create();
+	char name[16];
+	uint64_t lo, hi;
+
+	assert_int_equal(symbols_count(s, "n0", NULL), 0);
+	for (unsigned int i = 0; i < 300; i++) {
+		snprintf(name, sizeof(name), "n%u", i % 100);
+		symbols_add(s, 0x10000 - 16 * i, 't', name, i % 3 ? NULL : "mod");
+		symbols_add_gap(s, 0x10008 - 16 * i, i % 2 ? name : NULL, 0x10000, 8);
+	}
+	for (unsigned int i = 0; i < 100; i++) {
+		snprintf(name, sizeof(name), "n%u", i);
+		assert_int_equal(symbols_count(s, name, NULL), 3);
+		assert_int_equal(symbols_count(s, name, "mod"), 1);
+		assert_true(symbols_range_of(s, name, NULL, &lo, &hi));
+		assert_int_equal(lo, 0x10000 - 16 * (i + 200));
+	}
+	assert_int_equal(symbols_count(s, "n", NULL), 0);
+	assert_int_equal(symbols_count(s, "n100", NULL), 0);
+	symbols_add(s, 0x20000, 't', "n100", NULL);
+	symbols_add(s, 0x20010, 't', "n99", NULL);
+	assert_int_equal(symbols_count(s, "n100", NULL), 1);
+	assert_int_equal(symbols_count(s, "n99", NULL), 4);
+	symbols_destroy(s);
+}
+
 static void they_print_as_kallsyms(void **state)
 {
 	assert_prints(symbols_print(*state, out),
@@ -149,6 +178,7 @@ int main(void)
 		TEST(memory_of_each_cpu_is_no_place),
 		TEST(trampolines_and_what_is_behind_the_image_have_no_name),
 		TEST(a_name_has_a_range),
+		TEST(names_are_counted_also_those_that_come_later),
 		TEST(they_print_as_kallsyms),
 		TEST(an_address_in_a_gap_counts_from_its_base),
 		TEST(behind_the_end_is_nothing),
