@@ -85,11 +85,15 @@ def offset_of(parts, at):
 
 
 def instructions(path, at):
-    """Of the bytes from an instruction on: [(address, text)]. Others may follow the function's."""
+    """
+    Of the bytes from an instruction on: [(address, text)]. Others may follow the function's, but
+    not those of another section: callgrind does not count _fini() for the file.
+    """
     text = subprocess.run(['objdump', '-d', '--no-show-raw-insn', f'--start-address={at:#x}',
                            f'--stop-address={at + WINDOW:#x}', path],
                           capture_output=True, text=True, check=True).stdout
-    found = re.findall(r'^ *([0-9a-f]+):\t(.*)$', text, re.M)
+    section = text.split('Disassembly of section')[1]
+    found = re.findall(r'^ *([0-9a-f]+):\t(.*)$', section, re.M)
     return [(int(address, 16), text) for address, text in found[:-1]]
 
 
