@@ -204,6 +204,22 @@ static int give_trigger(struct boot *b, const struct boot_params *params,
 	return ret;
 }
 
+static int give_stack_filter(struct boot *b, const struct boot_params *params,
+			     const struct boot_item *item)
+{
+	return give_function(b, params, item);
+}
+
+/* The stack tracer does not start with all functions because the chosen ones do not exist yet. */
+static int give_stack_tracer(struct boot *b, const struct boot_params *params,
+			     const struct boot_item *item)
+{
+	for (unsigned int i = 0; i < b->nr && !params->last; i++)
+		if (b->items[i].parameter->give == give_stack_filter && !b->items[i].given)
+			return WAITS;
+	return give_file(b, params, item);
+}
+
 /* The parameters are given in this order. */
 static const struct boot_parameter parameters[] = {
 	{ "trace_clock", 0, give_file, "trace_clock" },
@@ -215,6 +231,8 @@ static const struct boot_parameter parameters[] = {
 	{ "ftrace_graph_filter", ',', give_function, "set_graph_function" },
 	{ "ftrace_graph_notrace", ',', give_function, "set_graph_notrace" },
 	{ "ftrace", 0, give_tracer, "current_tracer" },
+	{ "stacktrace_filter", ',', give_stack_filter, "stack_trace_filter" },
+	{ "stacktrace", 0, give_stack_tracer, "stack_tracer_enabled" },
 	{ "trace_options", ',', give_option, "trace_options" },
 	{ "trace_trigger", ',', give_trigger, "events/*/EVENT/trigger" },
 	{ "trace_event", ',', give_event, "set_event" },
@@ -257,7 +275,7 @@ static int add_single(struct boot *b, const struct boot_parameter *p, const char
 static bool is_about_tracing(const char *name)
 {
 	return !strncmp(name, "trace", 5) || !strncmp(name, "tracing", 7) ||
-	       !strncmp(name, "ftrace", 6);
+	       !strncmp(name, "ftrace", 6) || !strncmp(name, "stacktrace", 10);
 }
 
 static const struct boot_parameter *find_parameter(const char *name, size_t len)
@@ -280,6 +298,21 @@ static char *unquote(char *value)
 	return value + 1;
 }
 
+static bool needs_no_value(const struct boot_parameter *p)
+{
+	return p->give == give_stack_tracer;
+}
+
+/* As in the kernel, a filter of the stack tracer switches it on. */
+static int boot_add_value(struct boot *b, const struct boot_parameter *p, const char *value)
+{
+	const int err = p->separator ? add_list(b, p, value) : add_single(b, p, value);
+
+	return err || p->give != give_stack_filter
+		       ? err
+		       : add_single(b, find_parameter("stacktrace", strlen("stacktrace")), "1");
+}
+
 static int boot_add_word(struct boot *b, char *word, FILE *out)
 {
 	char *value = strchr(word, '=');
@@ -289,8 +322,10 @@ static int boot_add_word(struct boot *b, char *word, FILE *out)
 		*value++ = '\0';
 	p = find_parameter(word, strlen(word));
 	value = value ? unquote(value) : NULL;
+	if (p && !value && needs_no_value(p))
+		return boot_add_value(b, p, "1");
 	if (p && value && *value)
-		return p->separator ? add_list(b, p, value) : add_single(b, p, value);
+		return boot_add_value(b, p, value);
 	if (out && p)
 		fprintf(out, "%s%s= has no value\n", b->head, word);
 	else if (out && is_about_tracing(word))
@@ -337,12 +372,13 @@ static char *all_names(void)
 	return text;
 }
 
-/* Whether it is NAME=VALUE, for a parameter of a session. */
+/* Whether it is NAME=VALUE, or a NAME that needs none, for a parameter of a session. */
 static bool is_whole(const char *word)
 {
 	const size_t n = strcspn(word, "=");
+	const struct boot_parameter *p = find_parameter(word, n);
 
-	return word[n] && word[n + 1] && find_parameter(word, n);
+	return p && (word[n] ? word[n + 1] != '\0' : needs_no_value(p));
 }
 
 /* A whole command line of a kernel: most of it is not for tracing. */
