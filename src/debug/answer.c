@@ -64,9 +64,12 @@ static bool is_register(const char *name, size_t len)
 
 static bool is_stack_word(const char *text)
 {
-	const size_t len = strspn(text + 6, "0123456789");
+	size_t len;
 
-	return !strncmp(text, "$stack", 6) && len && len <= 4 && !text[6 + len];
+	if (strncmp(text, "$stack", 6))
+		return false;
+	len = strspn(text + 6, "0123456789");
+	return len && len <= 4 && !text[6 + len];
 }
 
 static bool place_of(const char *text, char out[32])
