@@ -32,8 +32,8 @@ static void commands_read_back(void **state)
 		  "2048" },
 		{ "hist:keys=u64.exp=3,s32.exp=0:sort=u64",
 		  "hist:keys=u64.exp=3,s32.exp=0:vals=hitcount:sort=u64.exp=3:size=2048" },
-		{ "hist:keys=u64:pct=50,99,99.9:size=256",
-		  "hist:keys=u64:vals=hitcount:sort=hitcount:size=256:pct=50,99,99.9" },
+		{ "hist:keys=u64:pct=50,99,99.9999:size=256",
+		  "hist:keys=u64:vals=hitcount:sort=hitcount:size=256:pct=50,99,99.9999" },
 		{ "hist:keys=u64:pct=99.0",
 		  "hist:keys=u64:vals=hitcount:sort=hitcount:size=2048:pct=99.0" },
 		/* As in Linux 6.12: a variable */
@@ -118,6 +118,7 @@ static void wrong_commands_are_refused_with_the_place(void **state)
 		{ "hist:keys=s32:pct=0.5,100.5", -EINVAL, "Invalid percentile", 22 },
 		{ "hist:keys=s32:pct=50,101", -EINVAL, "Invalid percentile", 21 },
 		{ "hist:keys=s32:pct=99.", -EINVAL, "Invalid percentile", 18 },
+		{ "hist:keys=s32:pct=99.99999", -EINVAL, "Invalid percentile", 18 },
 		{ "hist:keys=fixed:pct=50,99", -EINVAL, "Percentiles need a key that is a number",
 		  20 },
 		{ "hist:keys=s32.stacktrace", -EINVAL, "Invalid field modifier", 10 },

@@ -159,6 +159,21 @@ static void percentiles_are_the_ranges_that_have_them(void **state)
 		      "    50%: ~ 99-107 99%: ~ 940-1024 99.9%: ~ 46341-50535\n");
 }
 
+static void percentiles_of_powers_of_two_are_ranges(void **state)
+{
+	struct fixture *f = *state;
+	char *text;
+
+	assert_int_equal(command(f->all, "hist:keys=u64.log2:pct=50,100"), 0);
+	for (uint64_t v = 5; v <= 8; v++)
+		hit_all(f, 1, v);
+	hit_all(f, 1, 100);
+	text = printed(hist_print(top_file(f->all), out));
+	assert_non_null(strstr(text, "\nPercentiles of u64, in ranges of 100 %:\n"
+				     "    50%: ~ 5-8 100%: ~ 65-128\n"));
+	free(text);
+}
+
 /* A percentile for each value of the other keys, whatever the order of the entries. */
 static void percentiles_are_of_each_group(void **state)
 {
@@ -239,6 +254,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(percents_and_graphs_are_of_all_entries,
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(percentiles_are_the_ranges_that_have_them,
+						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(percentiles_of_powers_of_two_are_ranges,
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(percentiles_are_of_each_group, fixture_setup,
 						fixture_teardown),
