@@ -38,9 +38,10 @@ typedef uint64_t data_ref;		/* offset in the data region, 0: none */
 /*
  * Changes: 3: DSOs and tasks of running programs; 4: pids of the function tracer; 5: sites; 6:
  * groups; 7: snapshots refused; 8: waiters; 10: hostile memory, more slots; 11: names of what is
- * saved, more reasons of sites; 13: more functions of programs have places
+ * saved, more reasons of sites; 13: more functions of programs have places; 14: counts
+ * of cut stacks
  */
-#define SESSION_VERSION		13u
+#define SESSION_VERSION		14u
 
 enum {
 	LAYOUT_MAX_EVENTS	= 65536,	/* common_type is 16 bits wide */
@@ -521,7 +522,8 @@ struct slot {
 	data_ref	scratch;
 	/* For the ring: the private ring that the thread has, 0: none */
 	_Atomic uint64_t lease;
-	uint64_t	pad[2];
+	/* Stacks whose outer callers are not known, and those with more functions than are kept */
+	_Atomic uint64_t stacks_cut, stacks_deep;
 };
 
 /*

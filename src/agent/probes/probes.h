@@ -130,6 +130,8 @@ void probe_hit_slow(struct probe_registers *regs, const struct probe_place *p);
  */
 uint32_t probe_return(uintptr_t *slot, const uint64_t *others);
 void probe_return_slow(uintptr_t *slot, const uint64_t *others);
+extern const char probe_left[] __attribute__((visibility("hidden")));
+extern const char probe_left_end[] __attribute__((visibility("hidden")));
 /* -> bytes that were copied */
 uint32_t probe_copy(void *to, uint64_t from, uint32_t size);
 extern const char probe_copy_end[] __attribute__((visibility("hidden")));

@@ -24,6 +24,7 @@
 #include "agent/state.h"
 #include "agent/syscall.h"
 #include "agent/thread/unwind.h"
+#include "agent/x86_64/entry.h"
 #include <sys/resource.h>
 
 enum {
@@ -38,6 +39,10 @@ enum {
 	MOVED_LESS	= 4,
 	/* Bytes below its stack pointer that a function may use. */
 	RED_ZONE	= 128,
+	/* Registers that probe_left has pushed (probe.S), and two of them */
+	LEFT_PUSHED	= 7,
+	LEFT_RBX	= 1,
+	LEFT_RBP	= 6,
 };
 
 #define MAIN_STACK_MOST	(128ul << 20)
@@ -123,6 +128,7 @@ struct callers {
 	uint32_t	*at;
 	uint32_t	nr, max;
 	uint32_t	left_out;	/* frames of ours between those of the program */
+	bool		is_cut, is_deep;	/* there are more; not known, or not kept */
 	uintptr_t	first;		/* the first address; a site's row has another one */
 	bool		is_in_ours;	/* the first one is ours */
 };
@@ -131,9 +137,14 @@ struct callers {
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char etext[] __attribute__((visibility("hidden")));
 
+static bool code_has(uintptr_t begin, const char *end, uintptr_t ip)
+{
+	return ip - begin < (uintptr_t)end - begin;
+}
+
 static bool code_is_ours(uintptr_t ip)
 {
-	return ip - (uintptr_t)__ehdr_start < (uintptr_t)(etext - __ehdr_start);
+	return code_has((uintptr_t)__ehdr_start, etext, ip);
 }
 
 /*
@@ -154,22 +165,44 @@ static bool is_in_stub(const struct unwind_walk *w)
 	return !code_is_ours(w->r.ip) && !dso_code(w->thread, w->r.ip, &at);
 }
 
+/* In probe_entry: the registers of the probe's place. */
+static void walk_from_probe(struct unwind_walk *w, uintptr_t ip)
+{
+	const uint64_t *regs = ((const struct probe_registers *)w->r.bx)->r;
+
+	w->r = (struct unwind_registers){ ip, regs[FETCH_RSP], regs[FETCH_RBP], regs[FETCH_RBX] };
+	w->exact = true;
+	w->slot = w->r.sp;
+}
+
+/*
+ * In probe_left: the function has returned, and its caller has these registers. Above those that
+ * probe_left has pushed are its return address and what graph_returned_late has saved, as far as
+ * the slot of the function's own return address.
+ */
+static void walk_from_return(struct unwind_walk *w, uintptr_t ip)
+{
+	const uint64_t *pushed = (const uint64_t *)w->r.bx;
+
+	w->slot = (uintptr_t)(pushed + LEFT_PUSHED + 1) + SAVED - 8;
+	w->r = (struct unwind_registers){ ip, w->slot + 8, pushed[LEFT_RBP], pushed[LEFT_RBX] };
+	w->exact = false;
+}
+
 /*
  * Below the first frame are frames of ours, and of what our headers made in the program. The first
- * return address that is the frame's leads to the program. A probe has none: its place has all
- * registers.
+ * return address that is the frame's leads to the program. A probe, and that of a return, have
+ * none: their places have all registers.
  */
 static bool walk_begin(struct unwind_walk *w, const uintptr_t *frame)
 {
 	for (unsigned int i = 0; i < OWN_FRAMES; i++) {
-		if (w->r.ip - (uintptr_t)probe_entry < (uintptr_t)probe_entry_end -
-							       (uintptr_t)probe_entry) {
-			const uint64_t *regs = ((const struct probe_registers *)w->r.bx)->r;
-
-			w->r = (struct unwind_registers){ frame[1], regs[FETCH_RSP],
-							  regs[FETCH_RBP], regs[FETCH_RBX] };
-			w->exact = true;
-			w->slot = w->r.sp;
+		if (code_has((uintptr_t)probe_entry, probe_entry_end, w->r.ip)) {
+			walk_from_probe(w, frame[1]);
+			return true;
+		}
+		if (code_has((uintptr_t)probe_left, probe_left_end, w->r.ip)) {
+			walk_from_return(w, frame[1]);
 			return true;
 		}
 		if (unwind_step(w) != UNWIND_STEPPED)
@@ -206,6 +239,14 @@ static bool caller_add(struct callers *c, const struct unwind_walk *w)
 	return true;
 }
 
+/* There is room for it. */
+static void cut_add(struct callers *c)
+{
+	c->is_cut = true;
+	if (!c->at)
+		c->out[c->nr++] = LAYOUT_STACK_CUT;
+}
+
 /* By .eh_frame. False: the first frame was not found. */
 static bool walk_rows(struct unwind_walk *w, const uintptr_t *frame, struct callers *c)
 {
@@ -221,8 +262,12 @@ static bool walk_rows(struct unwind_walk *w, const uintptr_t *frame, struct call
 		else if (c->nr < c->max)
 			step = unwind_step(w);
 	} while (step == UNWIND_STEPPED && c->nr < c->max);
-	if (step == UNWIND_CUT && c->nr < c->max && !c->at)
-		c->out[c->nr++] = LAYOUT_STACK_CUT;
+	if (step == UNWIND_CUT && c->nr < c->max)
+		cut_add(c);
+	else if (step == UNWIND_STEPPED)
+		step = unwind_step(w);	/* all places are taken: is it the last one? */
+	c->is_deep = step == UNWIND_STEPPED;
+	c->is_cut = step == UNWIND_CUT;
 	return true;
 }
 
@@ -251,6 +296,17 @@ static void walk_frames(struct agent_thread *t, uintptr_t fp, uintptr_t end, str
 	}
 }
 
+/* Relaxed, both: counts. A handler may interrupt the thread here. The stack tracer has no cut ones. */
+static void callers_count(struct agent_thread *t, const struct callers *c)
+{
+	struct slot *slot = c->at || !(c->is_cut || c->is_deep) ? NULL : agent_slot(t);
+
+	if (!slot)
+		return;
+	atomic_fetch_add_explicit(c->is_cut ? &slot->stacks_cut : &slot->stacks_deep, 1,
+				  memory_order_relaxed);
+}
+
 /* noinline: registers_now() has what this function's own rows say. */
 static __attribute__((noinline)) uint32_t walk(struct agent_thread *t, const void *frame,
 					       struct callers c)
@@ -260,12 +316,15 @@ static __attribute__((noinline)) uint32_t walk(struct agent_thread *t, const voi
 	const uintptr_t end = is_own(t, fp) ? t->stack_high : (fp | (PAGE - 1)) + 1;
 
 	registers_now(&w.r);
-	if (is_frame(fp, end) && walk_rows(&w, frame, &c))
+	if (is_frame(fp, end) && walk_rows(&w, frame, &c)) {
+		callers_count(t, &c);
 		return c.nr;
+	}
 	walk_frames(t, fp, end, &c);
 	/* Frame pointers do not say whether this was all. */
-	if (c.nr && c.nr < c.max && !c.at)
-		c.out[c.nr++] = LAYOUT_STACK_CUT;
+	if (c.nr && c.nr < c.max)
+		cut_add(&c);
+	callers_count(t, &c);
 	return c.nr;
 }
 

@@ -162,6 +162,9 @@ probe_left:
 	.cfi_adjust_cfa_offset -8
 	.endr
 	ret
+	.globl	probe_left_end
+	.hidden	probe_left_end
+probe_left_end:
 	.cfi_endproc
 	.size	probe_left, . - probe_left
 

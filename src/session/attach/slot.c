@@ -163,11 +163,19 @@ void slots_take_back(struct session *s, uint32_t process)
 			slot_recycle(s, i);
 }
 
+/* Relaxed, all of them: counts. The next owner of a slot continues them. */
+static void losses_add(const struct slot *slot, struct attach_losses *out)
+{
+	out->deep += atomic_load_explicit(&slot->missed, memory_order_relaxed);
+	out->stacks_cut += atomic_load_explicit(&slot->stacks_cut, memory_order_relaxed);
+	out->stacks_deep += atomic_load_explicit(&slot->stacks_deep, memory_order_relaxed);
+}
+
 void attach_losses(struct session *s, struct attach_losses *out)
 {
 	const struct losses *l = &((const struct data_header *)s->data.base)->losses;
 
-	/* Relaxed, all of them: counts. The next owner of a slot continues its counts. */
+	/* Relaxed, all of them: counts. */
 	*out = (struct attach_losses){
 		.hits = atomic_load_explicit(&l->hits, memory_order_relaxed),
 		.threads = atomic_load_explicit(&l->threads, memory_order_relaxed),
@@ -178,8 +186,7 @@ void attach_losses(struct session *s, struct attach_losses *out)
 	for (unsigned int i = 0; i < GATES_COUNTS; i++)
 		out->gates[i] = atomic_load_explicit(&l->gates[i], memory_order_relaxed);
 	for (uint32_t i = 0; i < slots_end(s); i++)
-		out->deep += atomic_load_explicit(&plane_slot(&s->plane, i)->missed,
-						  memory_order_relaxed);
+		losses_add(plane_slot(&s->plane, i), out);
 }
 
 struct slot *session_slot_get(struct session *s)

@@ -373,6 +373,21 @@ int programs_tick(struct programs *p)
 	return busy ? BUSY_MS : QUIET_MS;
 }
 
+/* Which stacks are not whole. */
+static void print_stacks(const struct attach_losses *l, FILE *out)
+{
+	if (l->stacks_cut)
+		fprintf(out,
+			"note stacks: %" PRIu64 " of those that were taken end early, because a "
+			"caller is not known: stack_is_cut (tracefuse-run(1))\n",
+			l->stacks_cut);
+	if (l->stacks_deep)
+		fprintf(out,
+			"note stacks: %" PRIu64 " of those that were taken have outer functions that "
+			"are not kept (tracefuse-run(1))\n",
+			l->stacks_deep);
+}
+
 static void print_losses(struct session *s, FILE *out)
 {
 	static const char *const reasons[] = {
@@ -392,6 +407,7 @@ static void print_losses(struct session *s, FILE *out)
 	struct attach_losses l;
 
 	attach_losses(s, &l);
+	print_stacks(&l, out);
 	fprintf(out, "missed %" PRIu64 "\n", l.deep + l.hits);
 	if (l.hits)
 		fprintf(out, "no-room %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", l.processes,
