@@ -94,6 +94,25 @@ def system_calls(work):
         print(f'a system call: {name}\t{best[name] - best["untraced"]:.1f}', flush=True)
 
 
+STACKS = """echo 'hist:keys=common_stacktrace' > events/heap/malloc/trigger
+"""
+
+
+def stacks(work):
+    """What a stack takes at malloc(): with 10 functions of the program, and each function more."""
+    best = {}
+    for _ in range(3):
+        for way, prefix in {'': [], 'traced ': traced(work, 'stacks', STACKS)}.items():
+            out = subprocess.run(prefix + [os.path.join(HERE, 'provider_calls'), 'stacks'],
+                                 capture_output=True, text=True, check=True).stdout
+            for line in out.splitlines():
+                name, _, value = line.partition('\t')
+                best[way + name] = min(best.get(way + name, 1e9), float(value))
+    cost = {n: best[f'traced below {n}'] - best[f'below {n}'] for n in (10, 50)}
+    print(f'a stack of 16 functions\t{cost[10]:.1f}')
+    print(f'a stack: each function more\t{(cost[50] - cost[10]) / 40:.2f}', flush=True)
+
+
 CHILDREN = 'date +%s%N; for i in $(seq 400); do /bin/true; done; date +%s%N'
 
 
@@ -156,6 +175,7 @@ def main():
     try:
         calls(work)
         system_calls(work)
+        stacks(work)
         children()
         for title, program, run, scale, unit in jobs:
             if not shutil.which(program):

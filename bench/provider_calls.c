@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * provider_calls.c - what malloc() and free(), a lock and its release, and a system call take in a
- * program
+ * provider_calls.c - what malloc() and free(), a lock and its release, a system call, and malloc()
+ * below many functions take in a program
  *
  * Prints lines NAME<TAB>VALUE in ns a pair, the best of many bursts. The
  * program knows nothing of tracefuse: bench/programs.py runs it untraced,
@@ -9,6 +9,7 @@
  */
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #include "measure.h"
 
@@ -31,6 +32,24 @@ static __attribute__((noinline)) void guard(void)
 	pthread_mutex_unlock(&lock);
 }
 
+/* Calls itself `functions` times; no call is at its end, or it would be a jump. */
+static __attribute__((noinline)) void below(int functions, size_t size)
+{
+	if (functions)
+		below(functions - 1, size);
+	else
+		allocate(size);
+	__asm__ volatile("");
+}
+
+/* Two depths: what a function more takes is their difference. */
+static int stacks(void)
+{
+	BENCH("below 10", below(10, 64));
+	BENCH("below 50", below(50, 64));
+	return 0;
+}
+
 /* strace takes tens of microseconds for a call, so there are fewer of them. */
 static int system_call(void)
 {
@@ -51,7 +70,7 @@ static int system_call(void)
 int main(int argc, char **argv)
 {
 	if (argc > 1)
-		return system_call();
+		return strcmp(argv[1], "stacks") ? system_call() : stacks();
 	BENCH("malloc and free", allocate(64 + (i & 63)));
 	BENCH("lock and unlock", guard());
 	return 0;

@@ -296,7 +296,7 @@ static void walk_frames(struct agent_thread *t, uintptr_t fp, uintptr_t end, str
 	}
 }
 
-/* Relaxed, both: counts. A handler may interrupt the thread here. The stack tracer has no cut ones. */
+/* Relaxed, both: counts. A handler may interrupt the thread. The stack tracer keeps no cut one. */
 static void callers_count(struct agent_thread *t, const struct callers *c)
 {
 	struct slot *slot = c->at || !(c->is_cut || c->is_deep) ? NULL : agent_slot(t);

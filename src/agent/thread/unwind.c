@@ -158,8 +158,9 @@ static inline bool word_load(const struct unwind_walk *w, uintptr_t at, uintptr_
 
 /* ---- A step ---- */
 
-static bool saved_load(const struct unwind_walk *w, uint64_t bits, uintptr_t cfa, uintptr_t *out,
-		       bool *has)
+/* always_inline, here and below: a step takes 8 ns so, and 10 with calls. */
+static inline __attribute__((always_inline)) bool
+saved_load(const struct unwind_walk *w, uint64_t bits, uintptr_t cfa, uintptr_t *out, bool *has)
 {
 	enum unwind_base base;
 	int32_t offset;
@@ -180,7 +181,8 @@ static bool saved_load(const struct unwind_walk *w, uint64_t bits, uintptr_t cfa
 	return true;
 }
 
-static bool cfa_load(const struct unwind_walk *w, uint64_t word, uintptr_t *cfa)
+static inline __attribute__((always_inline)) bool
+cfa_load(const struct unwind_walk *w, uint64_t word, uintptr_t *cfa)
 {
 	const uintptr_t offset = (uintptr_t)(intptr_t)unwind_cfa(word);
 
@@ -244,7 +246,8 @@ static enum unwind_step step_signal(struct unwind_walk *w)
 }
 
 /* The return address at w->slot, which function_graph may have replaced. */
-static bool return_load(struct unwind_walk *w, uintptr_t cfa, uintptr_t slot)
+static inline __attribute__((always_inline)) bool
+return_load(struct unwind_walk *w, uintptr_t cfa, uintptr_t slot)
 {
 	uintptr_t ret;
 
@@ -257,7 +260,8 @@ static bool return_load(struct unwind_walk *w, uintptr_t cfa, uintptr_t slot)
 	return true;
 }
 
-static enum unwind_step step_by(struct unwind_walk *w, uint64_t word)
+static inline __attribute__((always_inline)) enum unwind_step
+step_by(struct unwind_walk *w, uint64_t word)
 {
 	uintptr_t cfa, bp = w->r.bp, bx = w->r.bx;
 	bool has_bp = true;

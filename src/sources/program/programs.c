@@ -383,8 +383,8 @@ static void print_stacks(const struct attach_losses *l, FILE *out)
 			l->stacks_cut);
 	if (l->stacks_deep)
 		fprintf(out,
-			"note stacks: %" PRIu64 " of those that were taken have outer functions that "
-			"are not kept (tracefuse-run(1))\n",
+			"note stacks: %" PRIu64 " of those that were taken have outer functions "
+			"that are not kept (tracefuse-run(1))\n",
 			l->stacks_deep);
 }
 
