@@ -7,6 +7,7 @@
 #include "access/access.h"
 #include "cli/draw/draw.h"
 #include "cli/draw/rows.h"
+#include "model/demangle/demangle.h"
 #include "host/message.h"
 #include "host/terminal.h"
 #include "model/text_memory.h"
@@ -227,15 +228,18 @@ static int draw_hist(const json_t *hist, const struct draw_shape *shape, FILE *o
 static int draw_json(const char *text, size_t len, const struct draw_shape *shape, FILE *out)
 {
 	json_t *all = json_loadb(text, len, JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, NULL), *hist;
+	struct demangler *names = NULL;
 	int err = json_is_array(all) ? 0 : -EPROTO;
 	size_t i;
 
 	json_array_foreach(all, i, hist) {
 		if (i)
 			fputc('\n', out);
+		rows_make_readable(&names, hist);
 		if (!err)
 			err = draw_hist(hist, shape, out);
 	}
+	demangler_destroy(names);
 	json_decref(all);
 	return err;
 }

@@ -30,6 +30,12 @@ struct rows {
 	unsigned long long hits, most;	/* of all rows together, and of the largest */
 };
 
+/*
+ * Symbols of C++ and Rust among the keys get their names of the source (names.c). *d: NULL, or what
+ * an earlier call has made; the caller destroys it.
+ */
+struct demangler;
+void rows_make_readable(struct demangler **d, const json_t *hist);
 /* Reads the rows of one histogram. 0, -ENOMEM, -EPROTO. Free them in any case. */
 int rows_read(const json_t *hist, struct rows *out);
 void rows_free(struct rows *rows);

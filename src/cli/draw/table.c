@@ -114,20 +114,6 @@ static void format_number(enum table_kind kind, double v, char *out, size_t size
 		snprintf(out, size, "%.*f", kind == TABLE_PERCENT ? 1 : 0, v);
 }
 
-/* The text as a programmer writes it; a mangled name may have "+0x1c" or " [lib.so]" behind it. */
-static void print_readable(struct demangler *d, const char *text, FILE *out)
-{
-	const size_t blanks = strspn(text, " "), n = strcspn(text + blanks, "+ ");
-	char *name = text[blanks] == '_' ? strndup(text + blanks, n) : NULL;
-	const char *readable = name ? demangle(d, name) : NULL;
-
-	if (readable)
-		fprintf(out, "%*s%s%s", (int)blanks, "", readable, text + blanks + n);
-	else
-		fputs(text, out);
-	free(name);
-}
-
 /* It may be a name that a program has chosen: a terminal gets no control characters of it. */
 static char *shown_text(const char *text)
 {
@@ -142,15 +128,8 @@ static char *shown_text(const char *text)
 
 static char *readable_text(struct demangler *d, const char *text)
 {
-	char *made = NULL, *shown = NULL;
-	size_t size;
-	FILE *out = text_memory_open(&made, &size);
+	char *made = demangle_text(d, text), *shown = shown_text(made ? made : text);
 
-	if (!out)
-		return NULL;
-	print_readable(d, text, out);
-	if (!fclose(out))
-		shown = shown_text(made);
 	free(made);
 	return shown;
 }

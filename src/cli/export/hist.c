@@ -14,6 +14,7 @@
 #include "access/access.h"
 #include "cli/draw/rows.h"
 #include "cli/export/export.h"
+#include "model/demangle/demangle.h"
 #include "model/text_memory.h"
 
 static const char *const hist_forms[] = { "csv", "json", "folded", NULL };
@@ -333,6 +334,7 @@ static int folded_print(const json_t *hist)
 
 static int hists_print(const json_t *all, const char *file, const char *form)
 {
+	struct demangler *names = NULL;
 	const bool csv = !strcmp(form, "csv");
 	size_t i, entries = 0;
 	json_t *hist;
@@ -342,8 +344,11 @@ static int hists_print(const json_t *all, const char *file, const char *form)
 		if (i && csv)
 			putchar('\n');
 		entries += json_array_size(json_object_get(hist, "entries"));
+		if (!csv)
+			rows_make_readable(&names, hist);
 		err = err ? err : csv ? csv_print(hist) : folded_print(hist);
 	}
+	demangler_destroy(names);
 	if (err > 0)
 		return message_error("%s: folded needs a stack among the keys (.stacktrace)", file);
 	if (err)

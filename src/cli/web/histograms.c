@@ -24,6 +24,7 @@
 enum { HISTS = 100, ROWS = 300 };
 
 struct histograms {
+	struct web	*web;
 	FILE		*out;
 	unsigned int	nr, left_out;
 };
@@ -197,6 +198,7 @@ static int histograms_print_hist(void *arg, const char *path, size_t nr, const j
 		h->left_out++;
 		return 0;
 	}
+	rows_make_readable(&h->web->names, hist);
 	err = rows_read(hist, &rows);
 	if (!err) {
 		fputs(h->nr++ ? ",\n" : "", h->out);
@@ -211,7 +213,7 @@ static int histograms_print_hist(void *arg, const char *path, size_t nr, const j
 
 int web_histograms_print(struct web *w, FILE *out)
 {
-	struct histograms h = { .out = out };
+	struct histograms h = { .web = w, .out = out };
 	struct timespec now;
 	int err;
 

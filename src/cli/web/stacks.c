@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cli/draw/rows.h"
 #include "cli/web/web.h"
 
 enum { STACKS = 4000 };
@@ -86,6 +87,7 @@ int web_stacks_print(struct web *w, const char *path, size_t nr, FILE *out)
 	err = web_read_json(w, path, &all);
 	if (err)
 		return err;
+	rows_make_readable(&w->names, json_array_get(all, nr));
 	err = print_stacks(json_array_get(all, nr), out);
 	json_decref(all);
 	return err;

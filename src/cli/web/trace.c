@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "cli/web/web.h"
+#include "model/demangle/demangle.h"
 #include "session/array.h"
 
 enum { LINES = 2000, FUNCTIONS = 1000 };
@@ -211,11 +212,17 @@ static void join_functions(struct functions *f)
 
 static void trace_print_functions(const struct functions *f, FILE *out)
 {
+	struct demangler *names = web_names(f->web);
+
 	for (size_t i = 0; i < f->nr && i < FUNCTIONS; i++) {
 		const struct function *one = &f->v[i];
 
+		char *readable = demangle_text(names, one->name);
+		const char *name = readable ? readable : one->name;
+
 		fputs(i ? ",\n[" : "[", out);
-		web_json_bytes(one->name, strlen(one->name), out);
+		web_json_bytes(name, strlen(name), out);
+		free(readable);
 		fprintf(out, ",%llu,%.3f]", one->hits, one->us);
 	}
 }

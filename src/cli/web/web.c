@@ -16,6 +16,7 @@
 #include "cli/client.h"
 #include "cli/options.h"
 #include "cli/web/web.h"
+#include "model/demangle/demangle.h"
 
 enum { SAMPLE_MS = 1000, WAIT_MS = 1000 };
 
@@ -187,6 +188,13 @@ static int web_start(struct web *w, const struct web_asked *a)
 	return status;
 }
 
+struct demangler *web_names(struct web *w)
+{
+	if (!w->names)
+		w->names = demangler_create();
+	return w->names;
+}
+
 static int web_run(int argc, char **argv)
 {
 	struct web_asked asked = { .address = "127.0.0.1" };
@@ -204,6 +212,7 @@ static int web_run(int argc, char **argv)
 	web_streams_free(&w);
 	if (w.access)
 		access_close(w.access);
+	demangler_destroy(w.names);
 	free(session);
 	return status;
 }

@@ -38,6 +38,7 @@ struct web_sample;
 
 struct web {
 	const char	*session;	/* its name */
+	struct demangler *names;	/* NULL: no name was mangled so far */
 	struct access	*access;	/* NULL: not connected */
 	bool		write;		/* --write */
 	bool		lost;		/* the session's end was said */
@@ -48,6 +49,9 @@ struct web {
 	unsigned int	nr_streams;
 	struct web_sample *sample;	/* the newest; NULL: none yet */
 };
+
+/* Made when it is needed first. NULL: no memory. */
+struct demangler *web_names(struct web *w);
 
 /* ---- session.c ---- */
 

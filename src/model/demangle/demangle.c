@@ -7,6 +7,7 @@
  */
 #include <dlfcn.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,6 +64,19 @@ const char *demangle(struct demangler *d, const char *name)
 		return NULL;
 	d->out = out;
 	return out;
+}
+
+char *demangle_text(struct demangler *d, const char *text)
+{
+	const size_t blanks = strspn(text, " "), n = strcspn(text + blanks, "+ ");
+	char *name = text[blanks] == '_' ? strndup(text + blanks, n) : NULL, *made;
+	const char *readable = name ? demangle(d, name) : NULL;
+
+	if (!readable || asprintf(&made, "%*s%s%s", (int)blanks, "", readable,
+				  text + blanks + n) < 0)
+		made = NULL;
+	free(name);
+	return made;
 }
 
 bool demangle_is_called(struct demangler *d, const char *symbol, const char *name)

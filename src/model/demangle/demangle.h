@@ -20,6 +20,11 @@ void demangler_destroy(struct demangler *d);
  * call. NULL: it is no such name.
  */
 const char *demangle(struct demangler *d, const char *name);
+/*
+ * The same for a name that may have blanks before it, and "+0x1c" or " [lib.so]" behind it. Any
+ * other text: NULL. The caller frees it.
+ */
+char *demangle_text(struct demangler *d, const char *text);
 /* Whether a symbol's function has that name; types of arguments and of generics may be left out. */
 bool demangle_is_called(struct demangler *d, const char *symbol, const char *name);
 
