@@ -23,7 +23,9 @@ struct results {
 	const struct asked *asked;	/* -o, --cat, --save */
 	struct output	*dat;		/* NULL: no -o */
 	struct drain	*drain;		/* writes it; NULL: results_write() does */
-	bool		quiet;		/* -q of the command: set before results_write() */
+	/* Set before results_write(): */
+	bool		quiet;		/* -q of the command */
+	bool		ends;		/* the session ends with the command */
 	struct output	**saved;	/* one for each --cat; NULL: they go to stdout */
 	/* -o or --cat was not written completely, and not because a reader closed its pipe. */
 	bool		unsaved_dat, unsaved_cats;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* save_dat.c - -o FILE: writes the records of a session as a trace.dat */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -113,23 +114,7 @@ static int machine_name(char *out, size_t size)
 	return 0;
 }
 
-/* ---- how much it is ---- */
-
-/* The records of an instance: "" or "instances/NAME/". */
-static uint64_t instance_bytes(struct access *a, const char *instance)
-{
-	uint64_t bytes = 0;
-	char path[600], *text;
-	size_t len;
-
-	for (unsigned int cpu = 0;; cpu++) {
-		snprintf(path, sizeof(path), "%sper_cpu/cpu%u/stats", instance, cpu);
-		if (access_read_all(a, path, &text, &len))
-			return bytes;
-		bytes += client_stat(text, "\nbytes: ");
-		free(text);
-	}
-}
+/* ---- each instance ---- */
 
 static int write_instance(void *arg, const char *name, bool is_dir)
 {
@@ -138,32 +123,69 @@ static int write_instance(void *arg, const char *name, bool is_dir)
 	return 0;
 }
 
-/* The names are taken first: no file of a session can be read while a directory is. */
-static uint64_t bytes_of_instances(struct access *a)
+/*
+ * `instance`: "" or "instances/NAME/". The names are taken first: no file of a session can be read
+ * while a directory is.
+ */
+static void each_instance(struct access *a,
+			  void (*fn)(struct access *a, const char *instance, void *arg), void *arg)
 {
 	char *names = NULL;
 	size_t len;
 	FILE *out = text_memory_open(&names, &len);
-	uint64_t bytes = 0;
 
+	fn(a, "", arg);
 	if (!out)
-		return 0;
+		return;
 	a->ops->list(a, "instances", write_instance, out);
 	if (!fclose(out))
 		for (const char *name = names; name < names + len; name += strlen(name) + 1)
-			bytes += instance_bytes(a, name);
+			fn(a, name, arg);
 	free(names);
-	return bytes;
+}
+
+/* ---- the end of recording ---- */
+
+/* One that was removed meanwhile needs nothing. */
+static void switch_off(struct access *a, const char *instance, void *arg)
+{
+	char path[600];
+
+	snprintf(path, sizeof(path), "%stracing_on", instance);
+	access_write_all(a, path, O_TRUNC, "0\n", 2, NULL);
+}
+
+void save_dat_switch_off(struct access *a)
+{
+	each_instance(a, switch_off, NULL);
+}
+
+/* ---- how much it is ---- */
+
+static void add_bytes(struct access *a, const char *instance, void *bytes)
+{
+	char path[600], *text;
+	size_t len;
+
+	for (unsigned int cpu = 0;; cpu++) {
+		snprintf(path, sizeof(path), "%sper_cpu/cpu%u/stats", instance, cpu);
+		if (access_read_all(a, path, &text, &len))
+			return;
+		*(uint64_t *)bytes += client_stat(text, "\nbytes: ");
+		free(text);
+	}
 }
 
 /* 0: not known, as of a part. */
 static uint64_t bytes_to_save(struct access *a, const struct save_dat *what)
 {
+	uint64_t bytes = 0;
+
 	if (what->drained)
 		return streams_bytes(what->drained);
-	if (what->parts || what->quiet)
-		return 0;
-	return instance_bytes(a, "") + bytes_of_instances(a);
+	if (!what->parts && !what->quiet)
+		each_instance(a, add_bytes, &bytes);
+	return bytes;
 }
 
 /* ---- saving ---- */
@@ -206,6 +228,8 @@ int save_dat(struct access *a, const struct save_dat *what)
 
 	if (!out)
 		return cannot_write(what->file, errno);
+	if (what->ends)
+		save_dat_switch_off(a);
 	progress_begin_bytes(&progress, "save", bytes_to_save(a, what), what->quiet);
 	failed = save_with_progress(a, out, what, &err, &progress);
 	progress_end(&progress);

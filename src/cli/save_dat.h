@@ -35,12 +35,18 @@ struct save_dat {
 	const char	*uname;		/* of the traced machine; NULL or "": this one */
 	bool		compress;
 	bool		quiet;		/* no line says how far it is */
+	bool		ends;		/* so does the session: save_dat_switch_off() first */
 	const struct save_dat_parts *parts;	/* NULL: all of the session */
 	struct streams	*drained;	/* the records are here; NULL: in the session */
 };
 
 int save_dat_open(const char *file, struct output **out);
 int save_dat(struct access *a, const struct save_dat *what);
+/*
+ * All instances stop recording. The command has ended, so what the kernel or a process left behind
+ * does while FILE is written is not of the session. It would overwrite what the command did.
+ */
+void save_dat_switch_off(struct access *a);
 /*
  * Writes the same to a file that can seek, without what->file and what->out. 0, or -errno with *err
  * filled; prints nothing.

@@ -192,7 +192,7 @@ static int finish(struct process *p)
 
 	p->found_ms = 0;
 	if (p->ends && s->access)
-		streams_off(s);
+		save_dat_switch_off(s->access);
 	drain_some(p, streams_rest);
 	if (s->unwritten)
 		message_error("-o %s: %" PRIu64 " events were taken and could not be written",

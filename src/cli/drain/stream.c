@@ -46,28 +46,17 @@ static int stop_overwriting(struct streams *s, struct stream_instance *i)
 	return access_write_all(s->access, path, O_TRUNC, "0\n", 2, NULL);
 }
 
-/* An instance that was removed meanwhile needs nothing. */
-static void write_setting(struct streams *s, const struct stream_instance *i, const char *file,
-			  const char *text)
+void streams_overwrite_again(struct streams *s)
 {
 	char path[600];
 
-	instance_path(i->name, file, path, sizeof(path));
-	if (i->pages)
-		access_write_all(s->access, path, O_TRUNC, text, strlen(text), NULL);
-}
-
-void streams_off(struct streams *s)
-{
-	for (unsigned int i = 0; i < s->nr; i++)
-		write_setting(s, &s->instances[i], "tracing_on", "0\n");
-}
-
-void streams_overwrite_again(struct streams *s)
-{
-	for (unsigned int i = 0; i < s->nr; i++)
-		if (s->instances[i].overwrote)
-			write_setting(s, &s->instances[i], "options/overwrite", "1\n");
+	for (unsigned int i = 0; i < s->nr; i++) {
+		if (!s->instances[i].pages || !s->instances[i].overwrote)
+			continue;
+		instance_path(s->instances[i].name, "options/overwrite", path, sizeof(path));
+		/* An instance that was removed meanwhile needs nothing. */
+		access_write_all(s->access, path, O_TRUNC, "1\n", 2, NULL);
+	}
 }
 
 /* The place of an instance of that name: one that the server has lost, or a new one. */

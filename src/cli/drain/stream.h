@@ -52,8 +52,6 @@ int streams_find(struct streams *s);
 void streams_close(struct access_file **f);
 /* Closes the session's files, not those with pages: the server is gone, or all is drained. */
 void streams_let_go(struct streams *s);
-/* The session ends: what the kernel's events still tell while FILE is written is not of it. */
-void streams_off(struct streams *s);
 /* The end of draining: full rings overwrite again where they did before. */
 void streams_overwrite_again(struct streams *s);
 /* The file of a CPU's pages, made when it is needed. -errno */

@@ -40,6 +40,7 @@ int run_results(struct run *r)
 	if (!r->access)
 		return COMMAND_FAILED;
 	r->results.quiet = r->quiet;
+	r->results.ends = run_is_private(r);
 	status = results_write(&r->results, r->access, NULL);
 	run_dump(r);
 	run_summary(r);
