@@ -93,14 +93,19 @@ void live_book_turn(struct live *l)
 	live_book_name(l, LIVE_EVENTS, l->kernel.name);
 }
 
+void live_book_empty(struct live *l, enum live_instance which)
+{
+	/* Relaxed: only the next server reads it, when this one is dead. */
+	for (uint32_t cpu = 0; cpu < l->model->nr_cpus; cpu++)
+		atomic_store_explicit(&l->book->cpus[cpu].passed[which], 0, memory_order_relaxed);
+}
+
 void live_book_name(struct live *l, enum live_instance which, const char *name)
 {
 	struct live_book *b = l->book;
 
 	*b->names[which] = '\0';
-	/* Relaxed: nothing is recorded there yet. */
-	for (uint32_t cpu = 0; cpu < l->model->nr_cpus; cpu++)
-		atomic_store_explicit(&b->cpus[cpu].passed[which], 0, memory_order_relaxed);
+	live_book_empty(l, which);
 	snprintf(b->names[which], sizeof(b->names[which]), "%s", name);
 }
 

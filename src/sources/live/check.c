@@ -70,14 +70,22 @@ static void check_namers(struct live *l)
 	}
 }
 
+/* Full buffers overwrite: only what is overwritten is counted where it is read. */
+static void check_instance(struct live *l, int dir, bool on)
+{
+	check_file(l, dir, "tracing_on", on ? "1" : "0", on ? "1" : "0");
+	check_file(l, dir, "options/overwrite", "1", "1");
+}
+
 static void check_switches(struct live *l)
 {
-	const char *calls = l->calls.on ? "1" : "0";
+	const char *stacks = l->stacks ? "1" : "0";
 
-	check_file(l, l->kernel.dir, "tracing_on", "1", "1");
+	check_instance(l, l->kernel.dir, true);
+	check_file(l, l->kernel.dir, "options/stacktrace", stacks, stacks);
 	/* While its records are read, the kernel lets nobody change the tracer. */
 	if (l->calls.tracer != LIVE_NOP)
-		check_file(l, l->kernel.calls, "tracing_on", calls, calls);
+		check_instance(l, l->kernel.calls, l->calls.on);
 	/* Relaxed: it is only changed under the control lock, which is held. */
 	if (l->namers_armed && atomic_load_explicit(&l->names_told, memory_order_relaxed))
 		check_namers(l);

@@ -9,10 +9,16 @@
  * The instance whose events are shown may have another clock than the counter. Its times are the
  * session's plus the distance of both clocks at the begin of the round: in a round of 10 ms they
  * do not part by more than some nanoseconds.
+ *
+ * Another process may write to trace_clock of our instances. The kernel then empties their buffers,
+ * so no buffer has times of two clocks. Each round asks after it has read pages, and before their
+ * records pass: no record passes with a time of another clock.
  */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "plane/clock.h"
 #include "sources/live/state.h"
@@ -21,6 +27,7 @@ enum {
 	JIFFY		= 10000000,	/* ns, as plane/clock.c has it */
 	COMPARISONS	= 5,		/* of two clocks, at most */
 	CLOSE		= 200,		/* ns: no further comparison */
+	CLOCKS_BYTES	= 256,		/* of trace_clock */
 };
 
 uint64_t live_system_ns(clockid_t id)
@@ -89,6 +96,65 @@ int live_clock_choose(struct live *l)
 			   !kernel_write(l->kernel.dir, "trace_clock", "x86-tsc");
 	return l->clock.counter ? 0 : kernel_write(l->kernel.dir, "trace_clock", "mono");
 }
+
+/* ---- another process may change it ---- */
+
+const char *live_clock_name(const struct live_clock *c)
+{
+	return c->counter ? "x86-tsc" : "mono";
+}
+
+void live_clock_watch(struct live *l, enum live_instance which, int dir)
+{
+	int *file = &l->clock.files[which];
+
+	if (*file >= 0)
+		close(*file);
+	*file = dir < 0 ? -1 : openat(dir, "trace_clock", O_RDONLY | O_CLOEXEC);
+}
+
+/* The name in brackets is the clock. A file that cannot be read tells nothing. */
+static bool clock_is_ours(const struct live_clock *c, enum live_instance which)
+{
+	const char *name = live_clock_name(c), *at;
+	char text[CLOCKS_BYTES];
+	const ssize_t n = c->files[which] < 0 ? 0 : pread(c->files[which], text, sizeof(text) - 1,
+							  0);
+
+	text[n > 0 ? n : 0] = '\0';
+	at = strchr(text, '[');
+	return !at || (!strncmp(at + 1, name, strlen(name)) && at[1 + strlen(name)] == ']');
+}
+
+/* The kernel empties the buffers once more: nothing that came meanwhile is read. */
+static void clock_set_again(struct live *l, enum live_instance which)
+{
+	const uint32_t first = which == LIVE_EVENTS ? 0 : l->nr_cpus;
+	const uint32_t end = which == LIVE_EVENTS ? l->nr_cpus : l->nr_cursors;
+
+	l->clock.nr_changed++;
+	(void)kernel_write(which == LIVE_EVENTS ? l->kernel.dir : l->kernel.calls, "trace_clock",
+			   live_clock_name(&l->clock));
+	for (uint32_t i = first; i < end && i < l->nr_cursors; i++)
+		live_cpu_discard(&l->cpus[i]);
+	if (which == LIVE_CALLS)
+		live_calls_forget(&l->calls);
+	live_book_empty(l, which);
+}
+
+bool live_clock_holds(struct live *l)
+{
+	bool holds = true;
+
+	for (enum live_instance i = 0; i < LIVE_INSTANCES; i++)
+		if (!clock_is_ours(&l->clock, i)) {
+			clock_set_again(l, i);
+			holds = false;
+		}
+	return holds;
+}
+
+/* ---- times ---- */
 
 uint64_t live_clock_now(const struct live_clock *c)
 {

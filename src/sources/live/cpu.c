@@ -14,7 +14,8 @@ int live_cpu_open(struct live_cpu *c, int dir, uint32_t cpu, uint32_t page_size)
 {
 	*c = (struct live_cpu){ .cpu = cpu, .page_size = page_size, .fd = -1, .stats = -1,
 				.lost_before = c->lost, .lost = c->lost, .damaged = c->damaged,
-				.records = c->records, .untimed = c->untimed };
+				.records = c->records, .untimed = c->untimed,
+				.discarded = c->discarded };
 	c->slots = malloc((size_t)LIVE_SLOTS * page_size);
 	if (!c->slots)
 		return -ENOMEM;
@@ -121,6 +122,20 @@ void live_cpu_next(struct live_cpu *c)
 	c->has = true;
 	c->records++;
 	c->untimed += c->record.time == before;
+}
+
+void live_cpu_discard(struct live_cpu *c)
+{
+	struct live_peek peek = live_cpu_peek_begin(c);
+	struct subbuf_record r;
+
+	/* Not by live_cpu_next(): what pages lost is of before, and the kernel's sum of now. */
+	for (bool more = c->has; more; more = live_cpu_peek(c, &peek, &r))
+		c->discarded++;
+	leave_page(c);
+	/* The next page has all of its time. */
+	c->page = (struct subbuf){ 0 };
+	c->lost_before = c->lost;
 }
 
 struct live_peek live_cpu_peek_begin(const struct live_cpu *c)

@@ -36,6 +36,7 @@ struct live_cpu {
 	uint64_t	complete;	/* all that was recorded up to then has been read */
 	/* totals */
 	uint64_t	lost;		/* overwritten before they were read */
+	uint64_t	discarded;	/* read, but by no clock of ours */
 	uint64_t	damaged;	/* pages that could not be understood to their end */
 	uint64_t	records;
 	uint64_t	untimed;	/* records with the time of the one before */
@@ -55,6 +56,11 @@ void live_cpu_close(struct live_cpu *c);
  * whether there may be more.
  */
 bool live_cpu_read(struct live_cpu *c, uint64_t now);
+/*
+ * What was read and has not passed has times of another clock: it counts as discarded. The kernel
+ * has emptied the buffer, and counts from 0 again.
+ */
+void live_cpu_discard(struct live_cpu *c);
 /* The record is passed: c->record is the next one, if c->has. */
 void live_cpu_next(struct live_cpu *c);
 /* The records behind the present one, one after the other, as far as they have been read. */

@@ -72,15 +72,20 @@ static void hook_hold(void *arg, bool on)
 		pthread_mutex_unlock(&l->lock);
 }
 
+static uint64_t cursor_lost(const struct live_cpu *c)
+{
+	return c->lost + c->discarded;
+}
+
 static uint64_t hook_lost(void *arg, uint32_t cpu)
 {
 	struct live *l = arg;
 	uint64_t lost;
 
 	pthread_mutex_lock(&l->lock);
-	lost = cpu < l->nr_cpus ? l->cpus[cpu].lost : 0;
+	lost = cpu < l->nr_cpus ? cursor_lost(&l->cpus[cpu]) : 0;
 	if (cpu < l->nr_cpus && l->nr_cursors > l->nr_cpus)
-		lost += l->cpus[l->nr_cpus + cpu].lost;
+		lost += cursor_lost(&l->cpus[l->nr_cpus + cpu]);
 	if (cpu < l->nr_cpus)
 		lost += live_book_lost(l, cpu);
 	pthread_mutex_unlock(&l->lock);
@@ -159,6 +164,7 @@ static int open_cpus(struct live *l)
 	if (!l->cpus)
 		return -ENOMEM;
 	l->nr_cpus = l->model->nr_cpus;
+	live_clock_watch(l, LIVE_EVENTS, l->kernel.dir);
 	return live_open_cpus(l, l->kernel.dir, 0);
 }
 
@@ -265,6 +271,7 @@ int live_create(struct model *m, struct live **out, char *why, size_t size)
 	l->wake = -1;
 	pthread_mutex_init(&l->lock, NULL);
 	l->kernel.top = l->kernel.dir = l->kernel.calls = l->kernel.names = -1;
+	l->clock.files[LIVE_EVENTS] = l->clock.files[LIVE_CALLS] = -1;
 	err = live_book_begin(l);
 	if (err)
 		snprintf(why, size, "the kernel's events: %s", strerror(-err));
@@ -298,6 +305,8 @@ void live_destroy(struct live *l)
 	live_functions_end(l);
 	for (uint32_t i = 0; i < l->nr_cursors; i++)
 		live_cpu_close(&l->cpus[i]);
+	live_clock_watch(l, LIVE_EVENTS, -1);
+	live_clock_watch(l, LIVE_CALLS, -1);
 	if (l->book && *l->kernel.name)
 		live_book_name(l, LIVE_EVENTS, "");
 	kernel_close(&l->kernel);
@@ -320,13 +329,19 @@ void live_destroy(struct live *l)
 
 static void print_losses(const struct live *l, FILE *out)
 {
-	uint64_t lost = 0, damaged = 0, untimed = 0;
+	uint64_t lost = 0, damaged = 0, untimed = 0, discarded = 0;
 
 	for (uint32_t i = 0; i < l->nr_cursors; i++) {
 		lost += l->cpus[i].lost;
 		damaged += l->cpus[i].damaged;
 		untimed += l->cpus[i].untimed;
+		discarded += l->cpus[i].discarded;
 	}
+	if (l->clock.nr_changed)
+		fprintf(out, "lost another process has changed the clock of the kernel's instance, "
+			"which is set again (%u): the kernel has emptied its buffers, and %" PRIu64
+			" events were discarded that had times of the other clock\n",
+			l->clock.nr_changed, discarded);
 	if (lost)
 		fprintf(out, "lost %" PRIu64 " events of the kernel were overwritten before they "
 			"were read\n", lost);
@@ -365,7 +380,7 @@ void live_print(struct live *l, FILE *out)
 	live_check(l);
 	pthread_mutex_lock(&l->lock);
 	fprintf(out, "kernel instance %s\nkernel clock %s\nkernel records %" PRIu64 "\n",
-		l->kernel.name, l->clock.counter ? "x86-tsc" : "mono", l->records);
+		l->kernel.name, live_clock_name(&l->clock), l->records);
 	fprintf(out, "kernel clock-error-ns %" PRIu64 "\nkernel busy-us %" PRIu64 "\n",
 		l->clock.error, l->busy / 1000);
 	fprintf(out, "note tracefuse took %" PRIu64 ".%03" PRIu64 " s of processor time to read "

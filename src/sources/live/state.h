@@ -27,9 +27,14 @@ enum {
 	LIVE_NAMERS	= 2,		/* events that tell a task's new name */
 };
 
+/* The kernel's instances that a server has. */
+enum live_instance { LIVE_EVENTS, LIVE_CALLS, LIVE_INSTANCES };
+
 /* How the kernel's time stamps become those of the session; clock.c. */
 struct live_clock {
 	bool		counter;	/* x86-tsc, else mono */
+	int		files[LIVE_INSTANCES];	/* trace_clock of each; negative: not open */
+	unsigned int	nr_changed;	/* how often another process has set another clock */
 	const struct clock_scale *scale;
 	int64_t		to_session;	/* mono: added to a time stamp */
 	uint64_t	error;		/* of that, ns, the largest that was measured */
@@ -61,9 +66,6 @@ struct live_layout {
 	uint32_t	retval;		/* 0: it records none */
 	uint32_t	exit_depth, overrun, calltime, rettime;
 };
-
-/* The kernel's instances that a server has. */
-enum live_instance { LIVE_EVENTS, LIVE_CALLS, LIVE_INSTANCES };
 
 struct live_cpu_book {
 	_Atomic uint64_t passed[LIVE_INSTANCES];	/* records */
@@ -198,6 +200,14 @@ struct live {
 int live_set_buffers(int dir);
 /* The instance is set to the clock. 0 or -errno */
 int live_clock_choose(struct live *l);
+const char *live_clock_name(const struct live_clock *c);
+/* Opens trace_clock of an instance; of none: dir is negative. */
+void live_clock_watch(struct live *l, enum live_instance which, int dir);
+/*
+ * What was read just now has times of our clock. False: another process has set another one. It is
+ * set again then, and all that has not passed is discarded.
+ */
+bool live_clock_holds(struct live *l);
 /* A clock of the system, ns. */
 uint64_t live_system_ns(clockid_t id);
 /* The kernel's clock. */
@@ -224,6 +234,8 @@ int live_book_begin(struct live *l);
 void live_book_turn(struct live *l);
 /* A new instance of the kernel, whose buffers are empty. */
 void live_book_name(struct live *l, enum live_instance which, const char *name);
+/* The kernel has emptied the buffers of an instance. */
+void live_book_empty(struct live *l, enum live_instance which);
 /* The last server may have died while a staged hit ran. */
 void live_book_staged(struct live *l);
 /* How many records of a CPU servers lost that died. */

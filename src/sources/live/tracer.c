@@ -316,6 +316,7 @@ static void close_cursors(struct live *l)
 {
 	for (uint32_t i = l->nr_cpus; i < l->nr_cursors; i++)
 		live_cpu_close(&l->cpus[i]);
+	live_clock_watch(l, LIVE_CALLS, -1);
 	live_calls_forget(&l->calls);
 }
 
@@ -371,7 +372,7 @@ static int set_up_calls(const struct live *l, int dir)
 	if (!err)
 		err = live_set_buffers(dir);
 	if (!err)
-		err = kernel_write(dir, "trace_clock", l->clock.counter ? "x86-tsc" : "mono");
+		err = kernel_write(dir, "trace_clock", live_clock_name(&l->clock));
 	return err;
 }
 
@@ -397,6 +398,7 @@ static int begin_tracer(struct live *l, enum live_tracer tracer)
 	live_book_name(l, LIVE_CALLS, kernel_calls_name(&l->kernel).text);
 	pthread_mutex_lock(&l->lock);
 	err = live_open_cpus(l, l->kernel.calls, l->nr_cpus);
+	live_clock_watch(l, LIVE_CALLS, l->kernel.calls);
 	/* A function tracer begins with what the option is for all. */
 	l->calls.stacks = tracer == LIVE_FUNCTION && stack_option(l->kernel.calls);
 	pthread_mutex_unlock(&l->lock);

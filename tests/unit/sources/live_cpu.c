@@ -363,6 +363,42 @@ static void a_page_without_a_number_has_that_of_the_kernel(void **state)
 	assert_int_equal(f->cpu.lost, 5088);
 }
 
+/* Two pages are there when another clock is found. Then the kernel counts from 0 again. */
+static void what_has_another_clock_is_discarded(void **state)
+{
+	struct fixture *f = *state;
+	struct page p;
+
+	f->cpu.stats = memfd_create("stats", MFD_CLOEXEC);
+	kernel_says(f, "entries: 1\noverrun: 50\ncommit overrun: 3\n");
+	put_behind_lost(f, 1000, 0, SUBBUF_MISSED);
+	assert_int_equal(f->cpu.lost, 50);
+	begin(&p, 70000);
+	record(&p, 0, 1, 0);
+	record(&p, 5, 2, 0);
+	put(f, &p, 0);
+	begin(&p, 80000);
+	record(&p, 0, 3, 0);
+	put(f, &p, 0);
+	live_cpu_read(&f->cpu, 90000);
+	assert_true(f->cpu.has);
+	live_cpu_discard(&f->cpu);
+	assert_false(f->cpu.has);
+	assert_int_equal(f->cpu.discarded, 3);
+	kernel_says(f, "entries: 1\noverrun: 4\ncommit overrun: 3\n");
+	put_behind_lost(f, 2000, 0, SUBBUF_MISSED);
+	assert_int_equal(f->cpu.lost, 54);
+	begin(&p, 3000);
+	record(&p, 7, 4, 0);
+	put(f, &p, 0);
+	live_cpu_read(&f->cpu, 4000);
+	assert_true(f->cpu.has);
+	assert_int_equal(f->cpu.record.time, 3007);
+	live_cpu_discard(&f->cpu);
+	live_cpu_discard(&f->cpu);
+	assert_int_equal(f->cpu.discarded, 4);
+}
+
 /* Damage ends the page that it is in. The other pages are read. */
 static void damage_is_counted(void **state)
 {
@@ -429,6 +465,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(losses_are_counted, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_page_without_a_number_has_that_of_the_kernel,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(what_has_another_clock_is_discarded, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(damage_is_counted, setup, teardown),
 		cmocka_unit_test_setup_teardown(noise_stays_within_its_page, setup, teardown),
 	};

@@ -62,6 +62,7 @@ static inline int set_up(void **state)
 	f->live->model = f->model;
 	f->live->wake = -1;
 	f->live->kernel.dir = f->live->kernel.calls = f->live->kernel.names = -1;
+	f->live->clock.files[LIVE_EVENTS] = f->live->clock.files[LIVE_CALLS] = -1;
 	f->live->kernel.top = open(f->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	f->live->kernel.dir = dup(f->live->kernel.top);
 	pthread_mutex_init(&f->live->lock, NULL);

@@ -58,7 +58,7 @@ static void begin(struct fixture *f)
 	l->cpus = calloc(2 * f->model->nr_cpus, sizeof(*l->cpus));
 	l->nr_cpus = l->nr_cursors = f->model->nr_cpus;
 	for (uint32_t i = 0; i < 2 * l->nr_cpus; i++)
-		l->cpus[i].fd = -1;
+		l->cpus[i].fd = l->cpus[i].stats = -1;
 	f->model->source_bytes = calloc(f->model->nr_cpus, sizeof(*f->model->source_bytes));
 	assert_int_equal(model_source_rings(f->model), 0);
 	l->plane = session_plane(f->session);

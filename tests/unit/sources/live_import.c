@@ -119,6 +119,8 @@ static void changes_of_others_are_undone_and_counted(void **state)
 	put(f, "events/lies/good/enable", "0", 1);
 	put(f, "events/lies/good/filter", "none", 4);
 	put(f, "tracing_on", "1", 1);
+	put(f, "options/overwrite", "1", 1);
+	put(f, "options/stacktrace", "0", 1);
 	assert_int_equal(live_import(f->live), 0);
 	e = model_find_event(f->model, "lies", "good");
 	assert_int_equal(live_arm_need(f->live, e, true), 0);
@@ -131,10 +133,54 @@ static void changes_of_others_are_undone_and_counted(void **state)
 	assert_int_equal(f->live->nr_changed, 2);
 	text_is(f, "events/lies/good/enable", "1");
 	text_is(f, "tracing_on", "1");
+	put(f, "options/overwrite", "0", 1);
+	put(f, "options/stacktrace", "1", 1);
+	live_check(f->live);
+	assert_int_equal(f->live->nr_changed, 4);
+	text_is(f, "options/overwrite", "1");
+	text_is(f, "options/stacktrace", "0");
 	assert_int_equal(live_arm_need(f->live, e, false), 0);
 	text_is(f, "events/lies/good/enable", "0");
 	live_check(f->live);
-	assert_int_equal(f->live->nr_changed, 2);
+	assert_int_equal(f->live->nr_changed, 4);
+}
+
+static void set_clocks(const struct fixture *f, const char *text)
+{
+	put(f, "trace_clock", text, strlen(text));
+}
+
+static void another_clock_is_set_back_and_counted(void **state)
+{
+	struct fixture *f = *state;
+	struct live_cpu_book *b = &f->live->book->cpus[1];
+
+	/* Nothing is known of a file that is not there. */
+	live_clock_watch(f->live, LIVE_EVENTS, f->live->kernel.dir);
+	assert_true(live_clock_holds(f->live));
+	set_clocks(f, "local [mono] mono_raw\n");
+	live_clock_watch(f->live, LIVE_EVENTS, f->live->kernel.dir);
+	assert_true(live_clock_holds(f->live));
+	atomic_store(&b->passed[LIVE_EVENTS], 7);
+	atomic_store(&b->passed[LIVE_CALLS], 8);
+	set_clocks(f, "local mono [mono_raw]\n");
+	assert_false(live_clock_holds(f->live));
+	/* The kernel reads a name. In a file it is written over the first bytes. */
+	text_is(f, "trace_clock", "monol mono [mono_raw]\n");
+	assert_int_equal(f->live->clock.nr_changed, 1);
+	/* The kernel counts from 0 again. */
+	assert_int_equal(atomic_load(&b->passed[LIVE_EVENTS]), 0);
+	assert_int_equal(atomic_load(&b->passed[LIVE_CALLS]), 8);
+	set_clocks(f, "local [mono] mono_raw\n");
+	assert_true(live_clock_holds(f->live));
+	f->live->clock.counter = true;
+	set_clocks(f, "local mono [x86-tsc]\n");
+	assert_true(live_clock_holds(f->live));
+	set_clocks(f, "[local] mono x86-tsc\n");
+	assert_false(live_clock_holds(f->live));
+	text_is(f, "trace_clock", "x86-tsc mono x86-tsc\n");
+	assert_int_equal(f->live->clock.nr_changed, 2);
+	live_clock_watch(f->live, LIVE_EVENTS, -1);
 }
 
 enum { MANY = 130, MANY_ID = 500 };
@@ -360,6 +406,7 @@ int main(void)
 		TEST(without_events_it_is_refused),
 		TEST(a_file_comes_whole),
 		TEST(changes_of_others_are_undone_and_counted),
+		TEST(another_clock_is_set_back_and_counted),
 		TEST(changes_are_looked_for_once_a_second),
 		TEST(events_that_tell_names_are_set_again),
 		TEST(an_event_is_on_while_somebody_needs_it),
