@@ -38,6 +38,12 @@ static int tree_leave(struct here *h, int ret)
 	return ret;
 }
 
+/* Without a lock, nothing happens to the tree while a write waits. */
+static int patience_of(const struct here *h, int flags)
+{
+	return h->lock || (flags & O_ACCMODE) == O_RDONLY ? 0 : O_NONBLOCK;
+}
+
 static int here_open(struct access *a, const char *path, int flags, struct access_file **out)
 {
 	struct here_file *f = calloc(1, sizeof(*f));
@@ -47,7 +53,7 @@ static int here_open(struct access *a, const char *path, int flags, struct acces
 	if (!f)
 		return -ENOMEM;
 	h = here_of(a);
-	ret = tree_leave(h, tree_open(h->tree, path, flags, &f->tf));
+	ret = tree_leave(h, tree_open(h->tree, path, flags | patience_of(h, flags), &f->tf));
 	if (ret < 0) {
 		free(f);
 		return ret;
@@ -58,10 +64,14 @@ static int here_open(struct access *a, const char *path, int flags, struct acces
 	return 0;
 }
 
+static void here_pause(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
+}
+
 static ssize_t here_read(struct access_file *file, char *buf, size_t size, off_t off)
 {
 	struct here_file *f = (struct here_file *)file;
-	struct timespec pause = { .tv_nsec = 5000000 };
 	ssize_t ret;
 
 	for (;;) {
@@ -71,17 +81,23 @@ static ssize_t here_read(struct access_file *file, char *buf, size_t size, off_t
 		tree_leave(h, 0);
 		if (ret != -EINPROGRESS && (ret != -EAGAIN || !f->wait))
 			return ret;
-		nanosleep(&pause, NULL);
+		here_pause();
 	}
 }
 
 static ssize_t here_write(struct access_file *file, const char *buf, size_t size)
 {
-	struct here *h = here_of(file->access);
-	ssize_t ret = tree_write(((struct here_file *)file)->tf, buf, size);
+	ssize_t ret;
 
-	tree_leave(h, 0);
-	return ret;
+	for (;;) {
+		struct here *h = here_of(file->access);
+
+		ret = tree_write(((struct here_file *)file)->tf, buf, size);
+		tree_leave(h, 0);
+		if (ret != -EINPROGRESS)
+			return ret;
+		here_pause();
+	}
 }
 
 static int here_release(struct access_file *file)

@@ -5,8 +5,8 @@
  *   F1  WRITE parses commands. A shell's redirection flushes before it writes, and nobody sees an
  *       error of FLUSH.
  *   F2  direct_io: with size 0 the kernel would otherwise read nothing.
- *   F3  A waiting read is put aside, and the loop answers it. libfuse calls wait_interrupted() with
- *       its own locks held, so that function only sets a mark.
+ *   F3  A waiting read or write is put aside, and the loop answers it. libfuse calls
+ *       wait_interrupted() with its own locks held, so that function only sets a mark.
  *   F4  Offsets of writes are ignored: a shell writes one command after the other to one file.
  *   F5  GNU tail -f treats a file on FUSE as remote: it reads only as many bytes as the size has
  *       grown by. The kernel asks for the size without the open file, but with the thread's number.
@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "fuse/state.h"
 #include "model/model.h"
@@ -79,24 +80,40 @@ off_t open_file_size(fuse_req_t req, fuse_ino_t ino)
 	return 0;
 }
 
-/* ---- reading ---- */
+/* ---- requests that wait ---- */
 
 static void wait_interrupted(fuse_req_t req, void *data)
 {
 	(void)req;
-	((struct read_wait *)data)->interrupted = true;	/* F3 */
+	((struct fuse_wait *)data)->interrupted = true;	/* F3 */
 }
 
-static void wait_for_events(struct mount_point *m, const struct read_wait *read)
+/* A write's text is copied: it is in the mount's buffer. */
+static struct fuse_wait *wait_copy(const struct fuse_wait *of)
 {
-	struct read_wait *w = malloc(sizeof(*w));
-	fuse_req_t req = read->req;
+	struct fuse_wait *w = malloc(sizeof(*w));
+	char *text = w && of->text ? malloc(of->size) : NULL;
+
+	if (!w || (of->text && !text)) {
+		free(w);
+		return NULL;
+	}
+	*w = *of;
+	w->text = text;
+	if (text)
+		memcpy(text, of->text, of->size);
+	return w;
+}
+
+static void wait_put_aside(struct mount_point *m, const struct fuse_wait *of)
+{
+	struct fuse_wait *w = wait_copy(of);
+	fuse_req_t req = of->req;
 
 	if (!w) {
 		fuse_reply_err(req, ENOMEM);
 		return;
 	}
-	*w = *read;
 	list_add_tail(&w->node, &m->waits);
 	fuse_req_interrupt_func(req, wait_interrupted, w);
 }
@@ -117,7 +134,7 @@ static void read_from_start(struct mount_point *m, struct open_file *f, fuse_ino
 }
 
 /* -EAGAIN, -EINPROGRESS: there is no answer yet, and none was sent. */
-static int read_text(const struct read_wait *r)
+static int read_text(const struct fuse_wait *r)
 {
 	char *buf = malloc(r->size);
 	const ssize_t ret = buf ? tree_read(r->file->file, buf, r->size, r->off) : -ENOMEM;
@@ -129,7 +146,18 @@ static int read_text(const struct read_wait *r)
 	return ret < 0 ? (int)ret : 0;
 }
 
-static int read_pages(const struct read_wait *r)
+/* -EINPROGRESS as for a read */
+static int write_answer(const struct fuse_wait *w)
+{
+	/* F1 */
+	const ssize_t ret = tree_write_by(w->file->file, w->writer, w->text, w->size);
+
+	if (ret >= 0)
+		fuse_reply_write(w->req, (size_t)ret);
+	return ret < 0 ? (int)ret : 0;
+}
+
+static int read_pages(const struct fuse_wait *r)
 {
 	struct raw_answer answer;
 	const int ret = r->page_cache ? raw_read_whole(r->file, &answer, r->size, r->off)
@@ -140,9 +168,18 @@ static int read_pages(const struct read_wait *r)
 	return ret;
 }
 
-static int read_answer(const struct read_wait *r)
+static int wait_answer(const struct fuse_wait *w)
 {
-	return r->file->pages ? read_pages(r) : read_text(r);
+	if (w->text)
+		return write_answer(w);
+	return w->file->pages ? read_pages(w) : read_text(w);
+}
+
+static void wait_destroy(struct fuse_wait *w)
+{
+	list_del(&w->node);
+	free(w->text);
+	free(w);
 }
 
 static void fuse_on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
@@ -150,27 +187,27 @@ static void fuse_on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 {
 	struct open_file *f = fuse_file_of(fi);
 	/* Only the page cache reads without a lock owner. */
-	struct read_wait read = { .req = req, .file = f, .size = size, .off = off,
+	struct fuse_wait read = { .req = req, .file = f, .size = size, .off = off,
 				  .page_cache = f->pages && !fi->lock_owner };
 	int ret;
 
 	if (off == 0 && f->was_read && !f->pages)
 		read_from_start(mount_of(req), f, ino);
 	f->was_read = true;
-	ret = read_answer(&read);
+	ret = wait_answer(&read);
 	/* Each read brings the flags of that moment, so fcntl(F_SETFL) has an effect. */
 	if (ret == -EINPROGRESS || (ret == -EAGAIN && !(fi->flags & O_NONBLOCK))) {
 		if (read.page_cache && size > RAW_PAGE)
 			read.until = session_now_ms() + AHEAD_MS;
-		wait_for_events(mount_of(req), &read);
+		wait_put_aside(mount_of(req), &read);
 	} else if (ret) {
 		fuse_reply_err(req, -ret);
 	}
 }
 
-bool read_wait_retry(struct read_wait *w)
+bool fuse_wait_retry(struct fuse_wait *w)
 {
-	int ret = read_answer(w);
+	int ret = wait_answer(w);
 
 	if ((ret == -EAGAIN || ret == -EINPROGRESS) && w->interrupted)
 		ret = -EINTR;
@@ -179,8 +216,7 @@ bool read_wait_retry(struct read_wait *w)
 		return false;
 	if (ret)
 		fuse_reply_err(w->req, -ret);
-	list_del(&w->node);
-	free(w);
+	wait_destroy(w);
 	return true;
 }
 
@@ -189,15 +225,17 @@ bool read_wait_retry(struct read_wait *w)
 static void fuse_on_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size,
 			     off_t off, struct fuse_file_info *fi)
 {
-	/* F1, F4 */
-	ssize_t ret = tree_write_by(fuse_file_of(fi)->file, fuse_req_ctx(req)->pid, buf, size);
+	/* F4 */
+	const struct fuse_wait write = { .req = req, .file = fuse_file_of(fi), .size = size,
+					 .text = (char *)buf, .writer = fuse_req_ctx(req)->pid };
+	const int ret = wait_answer(&write);
 
 	(void)ino;
 	(void)off;
-	if (ret < 0)
-		fuse_reply_err(req, (int)-ret);
-	else
-		fuse_reply_write(req, (size_t)ret);
+	if (ret == -EINPROGRESS)
+		wait_put_aside(mount_of(req), &write);
+	else if (ret)
+		fuse_reply_err(req, -ret);
 }
 
 static void fuse_on_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)

@@ -112,11 +112,11 @@ close_fd:
 
 void mount_point_destroy(struct mount_point *m)
 {
-	struct read_wait *w, *next;
+	struct fuse_wait *w, *next;
 
 	list_each_safe(w, next, &m->waits, node) {
 		w->interrupted = true;
-		read_wait_retry(w);
+		fuse_wait_retry(w);
 	}
 	/* If a mount is removed while files are open, the kernel sends no RELEASE for them. */
 	while (!list_empty(&m->files))
@@ -146,12 +146,12 @@ bool mount_point_serve(struct mount_point *m)
 
 bool mount_point_retry(struct mount_point *m)
 {
-	struct read_wait *w, *next_wait;
+	struct fuse_wait *w, *next_wait;
 	struct open_file *f;
 	bool waiting = false;
 
 	list_each_safe(w, next_wait, &m->waits, node)
-		read_wait_retry(w);
+		fuse_wait_retry(w);
 	list_each(f, &m->files, node)
 		waiting |= open_file_wake(f);
 	return waiting || !list_empty(&m->waits);

@@ -2,7 +2,7 @@
 /*
  * state.h - inside the mount by FUSE: one mount, its nodes, its open files
  *
- *   mount.c         mount, unmount, take requests, wake waiting readers
+ *   mount.c         mount, unmount, take requests, answer requests that wait
  *   node.c          the number by which the kernel knows a path
  *   dir.c           lookup, attributes, directories, mkdir and rmdir
  *   file.c          open, read, write, poll, release
@@ -35,7 +35,7 @@ struct mount_point {
 	bool		adopted;	/* mounted by a client, in a name space of its own */
 	void		*nodes;		/* tsearch() tree of struct node by path */
 	struct node	root;
-	struct list_head waits;		/* struct read_wait */
+	struct list_head waits;		/* struct fuse_wait */
 	struct list_head files;		/* struct open_file */
 };
 
@@ -69,8 +69,11 @@ struct open_file {
 	struct fuse_pollhandle *poll;	/* of the process that polls; NULL: none does */
 };
 
-/* A read; one of an empty pipe is put aside until there is an answer. */
-struct read_wait {
+/*
+ * A read or a write. One of an empty pipe, or of a name that programs may know soon, is put aside
+ * until there is an answer.
+ */
+struct fuse_wait {
 	struct list_head node;
 	fuse_req_t	req;
 	struct open_file *file;
@@ -79,8 +82,10 @@ struct read_wait {
 	bool		page_cache;	/* for splice(2): trace_pipe_raw only */
 	/* P3: when a read-ahead fails, in ms of the monotonic clock; 0: it waits for its answer */
 	int64_t		until;
-	/* Set inside libfuse's dispatch; the loop then answers the read */
+	/* Set inside libfuse's dispatch; the loop then answers it */
 	bool		interrupted;
+	char		*text;		/* of a write; NULL: a read */
+	pid_t		writer;
 };
 
 extern const struct fuse_lowlevel_ops fuse_ops;
@@ -131,11 +136,11 @@ bool raw_ahead(const struct raw_pages *p);
 /* file.c */
 /* The size that a reader as in F5 has to see; 0: the caller is no such reader. */
 off_t open_file_size(fuse_req_t req, fuse_ino_t ino);
-/* Answers a waiting read when it can be answered; true: it is done and freed. */
-bool read_wait_retry(struct read_wait *w);
+/* Answers a request that waits when it can be answered; true: it is done and freed. */
+bool fuse_wait_retry(struct fuse_wait *w);
 /* Notifies a poller if its file is ready. True: the poller still waits. */
 bool open_file_wake(struct open_file *f);
-/* Releases the file of the tree. No read of the file may be waiting. */
+/* Releases the file of the tree. No request of the file may be waiting. */
 void open_file_destroy(struct open_file *f);
 
 #endif

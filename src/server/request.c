@@ -263,15 +263,21 @@ static int request_mount(struct server *srv, struct client *c, const struct wire
 	return mount_point_create(srv, dir, fd);
 }
 
-static int request_handle(struct server *srv, struct client *c, const struct wire_request *rq,
-			  const char *body)
+/* False: it is tried again. */
+static bool request_write(struct client *c, const struct wire_request *rq, const char *body)
+{
+	const int ret = (int)tree_write_by(c->files[rq->handle].file, c->pid, body, rq->size);
+
+	if (ret != -EINPROGRESS)
+		client_answer(c, ret, NULL, 0);
+	return ret != -EINPROGRESS;
+}
+
+static int request_release(struct client *c, const struct wire_request *rq)
 {
 	struct client_file *f = &c->files[rq->handle];
-	int ret;
+	const int ret = tree_release(f->file);
 
-	if (rq->op == WIRE_WRITE)
-		return (int)tree_write_by(f->file, c->pid, body, rq->size);
-	ret = tree_release(f->file);
 	f->file = NULL;
 	return ret;
 }
@@ -360,6 +366,8 @@ bool request_serve(struct server *srv, struct client *c, const struct wire_reque
 	}
 	if (rq->op == WIRE_READ)
 		return request_read(c, rq);
+	if (rq->op == WIRE_WRITE)
+		return request_write(c, rq, body);
 	if (rq->op == WIRE_WAITS) {
 		int number = barrier_next(srv, c);
 
@@ -370,8 +378,8 @@ bool request_serve(struct server *srv, struct client *c, const struct wire_reque
 	if (rq->op == WIRE_LIST || rq->op == WIRE_INFO || rq->op == WIRE_BOOT ||
 	    rq->op == WIRE_KERNEL || rq->op == WIRE_HISTS)
 		answer_text(srv, c, rq, body);
-	else if (uses_handle(rq->op))
-		client_answer(c, request_handle(srv, c, rq, body), NULL, 0);
+	else if (rq->op == WIRE_RELEASE)
+		client_answer(c, request_release(c, rq), NULL, 0);
 	else
 		client_answer(c, request_path(srv, c, rq, body), NULL, 0);
 	return true;

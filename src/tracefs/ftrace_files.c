@@ -71,7 +71,7 @@ static int open_edit(struct tree_file *f, enum ftrace_file file)
 
 static ssize_t write_edit(struct tree_file *f, const char *buf, size_t size)
 {
-	return ftrace_edit_write(f->edit, buf, size);
+	return ftrace_edit_write(f->edit, buf, size, !(f->flags & O_NONBLOCK));
 }
 
 static void flush_edit(struct tree_file *f)

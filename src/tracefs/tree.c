@@ -648,7 +648,8 @@ ssize_t tree_write_by(struct tree_file *f, pid_t writer, const char *buf, size_t
 
 	model_barrier(f->tree->model);
 	n = tree_write_text(f, writer ? writer : gettid(), buf, size);
-	tree_settle(f->tree->model);
+	if (n != -EINPROGRESS)
+		tree_settle(f->tree->model);
 	return n;
 }
 

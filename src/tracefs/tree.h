@@ -61,7 +61,8 @@ int tree_open(struct tree *t, const char *path, int flags, struct tree_file **ou
 ssize_t tree_read(struct tree_file *f, char *buf, size_t size, off_t off);
 /*
  * Returns what the kernel's write(2) would return, which may be a short count. Offsets do not
- * matter.
+ * matter. -EINPROGRESS: programs may know soon what was written. Nothing was taken, and the same
+ * write is to be tried again. A file that was opened with O_NONBLOCK does not return it.
  */
 ssize_t tree_write(struct tree_file *f, const char *buf, size_t size);
 /*

@@ -26,7 +26,7 @@ static void give(struct instance *inst, uint8_t how, const uint8_t *text, size_t
 
 	while (off < len) {
 		const size_t size = len - off < piece ? len - off : piece;
-		ssize_t n = ftrace_edit_write(e, (const char *)text + off, size);
+		ssize_t n = ftrace_edit_write(e, (const char *)text + off, size, false);
 
 		if (n == 0 || n > (ssize_t)size)
 			abort();

@@ -457,11 +457,45 @@ static ssize_t read_word(struct ftrace_edit *e, const char *text, size_t len)
 	return (ssize_t)(i + (i < len));
 }
 
-ssize_t ftrace_edit_write(struct ftrace_edit *e, const char *text, size_t len)
+/* ---- Functions that nobody knows yet ---- */
+
+static int is_known_site(void *arg, struct ftrace_site *site)
 {
-	ssize_t taken = read_word(e, text, len);
+	return -EEXIST;
+}
+
+/* A choice with a module waits for it by itself. A number names what is listed. */
+static bool is_unknown(struct ftrace *ft, char *word)
+{
+	char *rest, *function = cut_function(word, &rest);
+	struct ftrace_glob g;
+
+	if (rest && !strncmp(rest, "mod:", 4))
+		return false;
+	ftrace_glob_parse(&g, function);
+	return g.type != FTRACE_GLOB_INDEX &&
+	       !ftrace_sites_match(ft, &g, NULL, is_known_site, NULL);
+}
+
+/* A word without an end counts, too: nobody sees an error when it is taken at the end. */
+static bool word_waits(const struct ftrace_edit *e, const char *text, size_t len)
+{
+	struct ftrace_edit ahead = *e;
+
+	if (read_word(&ahead, text, len) < 0 || !ahead.len)
+		return false;
+	ahead.word[ahead.len] = '\0';
+	return is_unknown(e->ft, ahead.word) && e->ft->more(e->ft->changed_arg);
+}
+
+ssize_t ftrace_edit_write(struct ftrace_edit *e, const char *text, size_t len, bool patient)
+{
+	ssize_t taken;
 	int err = 0;
 
+	if (patient && e->ft->more && word_waits(e, text, len))
+		return -EINPROGRESS;
+	taken = read_word(e, text, len);
 	if (taken < 0) {
 		e->len = 0;
 		e->goes_on = e->quoted = false;

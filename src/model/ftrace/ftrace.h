@@ -234,6 +234,11 @@ struct ftrace {
 	 * an instance, graph[], max_graph_depth, tracing_thresh. NULL: programs.
 	 */
 	void		(*chosen)(void *arg);
+	/*
+	 * Asks the programs that run for functions that nobody knows. True: some may come soon.
+	 * NULL: there are no programs.
+	 */
+	bool		(*more)(void *arg);
 	void		*changed_arg;
 	/* Adds the sites at their first use: ftrace_need_sites(). NULL: none wait for that. */
 	int		(*load)(void *arg);
@@ -364,8 +369,11 @@ struct ftrace_edit *ftrace_edit_open(struct instance *inst, enum ftrace_file fil
 /*
  * One write(2), which takes one word. Returns how much was read, or -errno. A word without an end
  * continues in the next write.
+ *
+ * `patient`: if no function has the word's name, -EINPROGRESS is returned as long as programs that
+ * run may have it. Nothing was taken then, and the same write is to be made again soon.
  */
-ssize_t ftrace_edit_write(struct ftrace_edit *e, const char *text, size_t len);
+ssize_t ftrace_edit_write(struct ftrace_edit *e, const char *text, size_t len, bool patient);
 /*
  * Puts what was written so far in place, without a word that has no end: for FUSE, where close(2)
  * returns before the file is released.

@@ -16,7 +16,14 @@
 #include "sources/program/probes.h"
 #include "sources/program/sites.h"
 
-enum { KNOCK_MS = 1000 };	/* from one look for processes to knock at to the next */
+enum {
+	KNOCK_MS	= 1000,		/* from one look for processes to knock at to the next */
+	/*
+	 * How long a name that nobody knows waits for processes that do not answer, after functions
+	 * were asked for. A process that only sleeps answers when it wakes.
+	 */
+	PATIENCE_MS	= 2000,
+};
 
 /* The processes that have answered. */
 struct answered {
@@ -88,12 +95,27 @@ void program_late_knock(struct programs *p)
 	if (!late->knocks && !fresh && now - late->looked < KNOCK_MS)
 		return;
 	late->looked = now;
+	late->since = asked == late->asked ? late->since : now;
 	late->asked = asked;
 	any = program_probes_wait(p) || functions_wait(p, asked, NULL);
 	/* Also while it knocks already: events that are defined meanwhile. */
 	if (any || late->knocks)
 		model_knock(p->model, any);
 	late->knocks = any;
+}
+
+bool program_late_more(void *arg)
+{
+	struct programs *p = arg;
+	struct session *s = p->model->session;
+
+	if (attach_processes(s, NULL, NULL))
+		session_functions_asked(s);
+	program_late_knock(p);
+	if (program_sites_unread(p))
+		return true;
+	return session_now_ms() - p->sites->late.since < PATIENCE_MS &&
+	       functions_wait(p, session_asked(s), NULL);
 }
 
 void program_late_print(struct programs *p, FILE *out)

@@ -210,14 +210,15 @@ static void reread(struct programs *p, uint32_t nr)
 		d->read = false;
 }
 
-/* Whether there are DSOs that were not read yet. */
-static bool has_new(struct programs *p)
+bool program_sites_unread(struct programs *p)
 {
 	struct program_dso d;
 
-	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS && is_used(p, i); i++)
+	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS && is_used(p, i); i++) {
+		reread(p, i);
 		if (!p->sites->dsos[i].read && program_dso_copy(p, i, &d))
 			return true;
+	}
 	return false;
 }
 
@@ -256,7 +257,7 @@ static void look_who_has_what(struct programs *p)
 
 bool program_sites_wait(struct programs *p, const struct attach_peer *peer)
 {
-	if (peer->process > LAYOUT_MAX_PROCESSES || !has_new(p))
+	if (peer->process > LAYOUT_MAX_PROCESSES || !program_sites_unread(p))
 		return false;
 	p->sites->waiting[peer->process] = peer->pid;
 	p->sites->nr_waiting++;
@@ -293,6 +294,7 @@ void program_sites_begin(struct programs *p)
 	ft->offered = true;
 	ft->changed = program_words_changed;
 	ft->set = program_words_set;
+	ft->more = program_late_more;
 	ft->changed_arg = p;
 	/* A server that died may have left a knock. */
 	p->sites->late.knocks = true;
@@ -307,6 +309,7 @@ void program_sites_destroy(struct programs *p)
 	if (ft && ft->changed_arg == p) {
 		ft->changed = NULL;
 		ft->set = NULL;
+		ft->more = NULL;
 		p->model->settle = NULL;
 	}
 	free(p->sites);

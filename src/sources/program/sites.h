@@ -37,6 +37,7 @@ struct dso_sites {
 struct program_late {
 	int64_t		looked;		/* session_now_ms(): for processes to knock at */
 	uint32_t	asked;		/* session_asked() at that time */
+	int64_t		since;		/* session_now_ms(): when it was raised */
 	bool		knocks;		/* model_knock() */
 };
 
@@ -66,6 +67,8 @@ void program_sites_destroy(struct programs *p);
 void program_sites_loaded(struct programs *p, uint32_t nr);
 /* A process is READY. Returns whether it has to wait until its DSOs are read. */
 bool program_sites_wait(struct programs *p, const struct attach_peer *peer);
+/* Whether there are files that are to be read. */
+bool program_sites_unread(struct programs *p);
 /* True: there will be more to do soon. */
 bool program_sites_tick(struct programs *p);
 void program_sites_print(struct programs *p, FILE *out);
@@ -77,6 +80,8 @@ void program_sites_print(struct programs *p, FILE *out);
  * task yet (agent/sites/late.c). Called regularly.
  */
 void program_late_knock(struct programs *p);
+/* ftrace->more: asks, and says whether processes that run may have more functions soon. */
+bool program_late_more(void *programs);
 /* Prints a line for each process that has not looked for functions that somebody asks for. */
 void program_late_print(struct programs *p, FILE *out);
 

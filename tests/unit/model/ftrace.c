@@ -105,19 +105,73 @@ static void one_word_a_write_and_words_in_pieces(void **state)
 
 	load(f, functions);
 	e = ftrace_edit_open(f->top, FTRACE_FILE_FILTER, true);
-	assert_int_equal(ftrace_edit_write(e, "  alpha beta", 12), 8);
-	assert_int_equal(ftrace_edit_write(e, "be", 2), 2);
-	assert_int_equal(ftrace_edit_write(e, "ta gam", 6), 3);
-	assert_int_equal(ftrace_edit_write(e, " \n", 2), 2);
-	assert_int_equal(ftrace_edit_write(e, "\0gamma", 6), 1);
-	assert_int_equal(ftrace_edit_write(e, "gam", 3), 3);
+	assert_int_equal(ftrace_edit_write(e, "  alpha beta", 12, false), 8);
+	assert_int_equal(ftrace_edit_write(e, "be", 2, false), 2);
+	assert_int_equal(ftrace_edit_write(e, "ta gam", 6, false), 3);
+	assert_int_equal(ftrace_edit_write(e, " \n", 2, false), 2);
+	assert_int_equal(ftrace_edit_write(e, "\0gamma", 6, false), 1);
+	assert_int_equal(ftrace_edit_write(e, "gam", 3, false), 3);
 	assert_reads(FTRACE_FILE_FILTER, "#### all functions enabled ####\n");
 	ftrace_edit_close(e);	/* gam is no function */
 	assert_reads(FTRACE_FILE_FILTER, "alpha\nbeta\nalpha [libone]\n");
 	e = ftrace_edit_open(f->top, FTRACE_FILE_FILTER, false);
-	assert_int_equal(ftrace_edit_write(e, "gamma", 5), 5);
+	assert_int_equal(ftrace_edit_write(e, "gamma", 5, false), 5);
 	ftrace_edit_close(e);
 	assert_reads(FTRACE_FILE_FILTER, "alpha\nbeta\ngamma\nalpha [libone]\n");
+}
+
+static unsigned int asked;
+static bool more_comes;
+
+static bool more(void *arg)
+{
+	asked++;
+	return more_comes;
+}
+
+/* Writes a word in a patient way, while programs may have it or not. */
+static ssize_t edit_patient(struct fixture *f, const char *word, bool comes)
+{
+	struct ftrace_edit *e = ftrace_edit_open(f->top, FTRACE_FILE_FILTER, true);
+	ssize_t ret;
+
+	asked = 0;
+	more_comes = comes;
+	ret = ftrace_edit_write(e, word, strlen(word), true);
+	ftrace_edit_close(e);
+	return ret;
+}
+
+static void only_a_name_that_nobody_knows_asks_programs(void **state)
+{
+	struct fixture *f = *state;
+	struct ftrace_edit *e;
+
+	load(f, functions);
+	f->model->ftrace->more = more;
+	assert_int_equal(edit_patient(f, "alpha\n", true), 6);
+	assert_int_equal(edit_patient(f, "be*\n", true), 4);
+	assert_int_equal(edit_patient(f, "1\n", true), 2);
+	assert_int_equal(edit_patient(f, "nosuch:mod:libone\n", true), -EINVAL);
+	assert_int_equal(asked, 0);
+	assert_int_equal(edit_patient(f, "nosuch\n", true), -EINPROGRESS);
+	assert_int_equal(edit_patient(f, "no*\n", true), -EINPROGRESS);
+	assert_int_equal(edit_patient(f, "nosuch:traceoff\n", true), -EINPROGRESS);
+	assert_int_equal(edit_patient(f, "nosuch", true), -EINPROGRESS);
+	assert_int_equal(asked, 1);
+	assert_int_equal(edit_patient(f, "nosuch\n", false), -EINVAL);
+	assert_int_equal(asked, 1);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "nosuch\n"), -EINVAL);
+	assert_int_equal(asked, 1);
+
+	/* Nothing was taken by the write that is to be made again. */
+	e = ftrace_edit_open(f->top, FTRACE_FILE_FILTER, true);
+	more_comes = true;
+	assert_int_equal(ftrace_edit_write(e, "al", 2, false), 2);
+	assert_int_equal(ftrace_edit_write(e, "as beta\n", 8, true), -EINPROGRESS);
+	assert_int_equal(ftrace_edit_write(e, "pha beta\n", 9, true), 4);
+	ftrace_edit_close(e);
+	assert_reads(FTRACE_FILE_FILTER, "alpha\nalpha [libone]\n");
 }
 
 static void all_of_one_name_and_an_index(void **state)
@@ -314,14 +368,14 @@ static void what_is_flushed_is_in_place(void **state)
 	e = ftrace_edit_open(f->top, FTRACE_FILE_FILTER, true);
 	ftrace_edit_flush(e);		/* a shell does so before it writes */
 	assert_reads(FTRACE_FILE_FILTER, "gamma\n");
-	assert_int_equal(ftrace_edit_write(e, "beta\n", 5), 5);
+	assert_int_equal(ftrace_edit_write(e, "beta\n", 5, false), 5);
 	assert_reads(FTRACE_FILE_FILTER, "gamma\n");
 	ftrace_edit_flush(e);
 	assert_reads(FTRACE_FILE_FILTER, "beta\n");
-	assert_int_equal(ftrace_edit_write(e, "al", 2), 2);
+	assert_int_equal(ftrace_edit_write(e, "al", 2, false), 2);
 	ftrace_edit_flush(e);		/* inside a word */
 	assert_reads(FTRACE_FILE_FILTER, "beta\n");
-	assert_int_equal(ftrace_edit_write(e, "pha", 3), 3);
+	assert_int_equal(ftrace_edit_write(e, "pha", 3, false), 3);
 	assert_int_equal(ftrace_edit_close(e), 0);
 	assert_reads(FTRACE_FILE_FILTER, "alpha\nbeta\nalpha [libone]\n");
 }
@@ -528,6 +582,8 @@ int main(void)
 		TEST(a_function_that_cannot_be_patched_is_chosen_by_nothing),
 		TEST(long_lists_tell_progress),
 		TEST(one_word_a_write_and_words_in_pieces),
+		TEST(only_a_name_that_nobody_knows_asks_programs),
+		TEST(only_a_name_that_nobody_knows_asks_programs),
 		TEST(all_of_one_name_and_an_index),
 		TEST(modules_choose_and_are_waited_for),
 		TEST(a_program_has_no_brackets_but_a_name),

@@ -14,7 +14,7 @@ static inline int edit(struct instance *inst, enum ftrace_file file, bool trunca
 	size_t len = strlen(text), off = 0;
 	ssize_t n = 0;
 
-	while (off < len && (n = ftrace_edit_write(e, text + off, len - off)) > 0)
+	while (off < len && (n = ftrace_edit_write(e, text + off, len - off, false)) > 0)
 		off += (size_t)n;
 	ftrace_edit_close(e);
 	return n < 0 ? (int)n : 0;

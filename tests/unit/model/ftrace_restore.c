@@ -80,7 +80,7 @@ static void edit(struct instance *inst, enum ftrace_file file, const char *text)
 	size_t len = strlen(text), off = 0;
 
 	while (off < len) {
-		ssize_t n = ftrace_edit_write(e, text + off, len - off);
+		ssize_t n = ftrace_edit_write(e, text + off, len - off, false);
 
 		assert_true(n > 0);
 		off += (size_t)n;

@@ -86,7 +86,7 @@ static int write_file(struct fixture *f, enum ftrace_file file, const char *word
 	struct ftrace_edit *e = ftrace_edit_open(f->model->top, file, truncate);
 
 	assert_non_null(e);
-	ftrace_edit_write(e, word, strlen(word));
+	ftrace_edit_write(e, word, strlen(word), false);
 	return ftrace_edit_close(e);
 }
 
