@@ -50,7 +50,7 @@ struct export_event {
 	/* NULL: it has no such field. Of functions and stacks: */
 	const struct field *func, *depth, *begin, *end, *caller;
 	/* of sched_switch: */
-	const struct field *prev_pid, *next_pid, *next_comm;
+	const struct field *prev_pid, *prev_state, *next_pid, *next_comm;
 	const struct field *pid;	/* of sched_waking */
 	const struct field *flags;	/* of contention_begin */
 	uint64_t	records;

@@ -71,6 +71,7 @@ static void find_places(struct export_event *v, struct event *e)
 	v->end = event_find_field(e, "rettime");
 	v->caller = event_find_field(e, "caller");
 	v->prev_pid = event_find_field(e, "prev_pid");
+	v->prev_state = event_find_field(e, "prev_state");
 	v->next_pid = event_find_field(e, "next_pid");
 	v->next_comm = event_find_field(e, "next_comm");
 	v->pid = event_find_field(e, "pid");

@@ -5,6 +5,10 @@
  *     sched_waking pid=7           begun[SUMMARY_CPU][7] = its time
  *     sched_switch next_pid=7      the wait of 7 ends
  *
+ * A task that runs may be woken, too, just before it sleeps. It waits for no CPU then: what was
+ * begun is forgotten when it leaves the CPU, and still wants it. A record of its waking may also
+ * come a moment before that of its sleep; prev_state tells the two apart.
+ *
  * The other kinds begin and end with records of the waiting task itself.
  */
 #include <stdlib.h>
@@ -92,11 +96,22 @@ static void wait_end(struct export_waits *w, struct export_summary *out, enum su
 	b->time = 0;
 }
 
+/* The state's other bits say that the task was preempted. */
+static void wait_forget(struct export_waits *w, const struct export_record *r)
+{
+	const uint64_t pid = export_number(r->event->prev_pid, r->r);
+
+	if (pid < EXPORT_PIDS && r->event->prev_state &&
+	    !(export_number(r->event->prev_state, r->r) & 0xff))
+		w->begun[SUMMARY_CPU][pid].time = 0;
+}
+
 static void wait_switch(struct export_waits *w, struct export_summary *out,
 			const struct export_record *r)
 {
 	const struct export_value comm = export_value_read(r->event->next_comm, r->r);
 
+	wait_forget(w, r);
 	wait_end(w, out, SUMMARY_CPU, export_number(r->event->next_pid, r->r),
 		 (const char *)comm.bytes, comm.kind == VALUE_TEXT ? comm.len : 0, r);
 }
