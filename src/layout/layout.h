@@ -39,9 +39,9 @@ typedef uint64_t data_ref;		/* offset in the data region, 0: none */
  * Changes: 3: DSOs and tasks of running programs; 4: pids of the function tracer; 5: sites; 6:
  * groups; 7: snapshots refused; 8: waiters; 10: hostile memory, more slots; 11: names of what is
  * saved, more reasons of sites; 13: more functions of programs have places; 14: counts
- * of cut stacks
+ * of cut stacks; 15: processes without returns
  */
-#define SESSION_VERSION		14u
+#define SESSION_VERSION		15u
 
 enum {
 	LAYOUT_MAX_EVENTS	= 65536,	/* common_type is 16 bits wide */
@@ -1103,6 +1103,8 @@ struct losses {
 	_Atomic uint64_t processes;	/* how many processes had such threads */
 	_Atomic uint64_t untraced[UNTRACED_REASONS];	/* how many processes could not join */
 	_Atomic uint64_t gates[GATES_COUNTS];		/* enum gate_count */
+	/* How many processes were asked for returns of functions, and can have none */
+	_Atomic uint64_t unreturned;
 };
 
 struct data_header {

@@ -185,6 +185,10 @@ bool graph_dso(const char *name)
 		atomic_store_explicit(&copies_stacks, true, memory_order_relaxed);
 		graph_refuse("returns of functions are not traced: greenlet copies stacks");
 	}
+	/* It walks stacks itself, and ends at a return address that is not its own. */
+	if (strstr(name, "/libjvm.so"))
+		graph_refuse("returns of functions without return sites are not traced: "
+			     "the program has a Java virtual machine");
 	return graph_refused() != before;
 }
 

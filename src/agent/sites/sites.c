@@ -163,6 +163,18 @@ static bool returns_on(struct known *k, struct wanted *w)
 	       patch_switch(&k->dso, wants_return_first, w) >= 0;
 }
 
+/* The return of a function was asked for, and graph_refused(). */
+static void unreturned_count(void)
+{
+	struct losses *l = &((struct data_header *)agent.plane.data)->losses;
+
+	if (sites.unreturned == agent.here->pid)
+		return;
+	sites.unreturned = agent.here->pid;
+	/* Relaxed: a count. */
+	atomic_fetch_add_explicit(&l->unreturned, 1, memory_order_relaxed);
+}
+
 /* What a call of the site is to do. */
 static uint32_t word_of(const struct known *k, const struct site *s, const struct wanted *w,
 			bool at_sites)
@@ -172,6 +184,8 @@ static uint32_t word_of(const struct known *k, const struct site *s, const struc
 
 	if (at_sites && s->returns)
 		return word & SITE_HOOKED ? word | SITE_RETURNS : word;
+	if ((word & SITE_HOOKED) && graph_refused())
+		unreturned_count();
 	/*
 	 * The return is not caught if the function may end in a jump to one that looks at its
 	 * caller: that would see an address of ours (jumps.c). It is not caught anywhere after

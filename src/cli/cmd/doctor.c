@@ -429,7 +429,7 @@ static void check_answers(struct patient *p)
 			snprintf(text, sizeof(text),
 				 "Returns of functions of process %d are not traced.", pid);
 			complain(p, text,
-				 "It uses libunwind.so.8, greenlet, a shadow stack or a "
+				 "It uses libunwind.so.8, greenlet, Java, a shadow stack or a "
 				 "sanitizer's addresses; function, events and return sites work");
 		} else if (err) {
 			snprintf(text, sizeof(text),
