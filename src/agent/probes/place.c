@@ -5,7 +5,8 @@
  *
  * P1  A place and its moved code stay for as long as their object is loaded. So a thread may be in
  *     the moved code at any time, also after the jump is gone, and the next probe at the place
- *     costs only the jump.
+ *     costs only the jump. A place whose function is switched on later gets moved code of another
+ *     kind, once, and keeps the old one, too.
  * P2  leads[] has each address where a byte may trap: the jump's own and the inner starts. Signal
  *     handlers read it: an entry's address is stored last. When its object is gone, the entry leads
  *     nowhere, and is used again; it only becomes free where no other entry lies behind it.
@@ -21,6 +22,7 @@ enum {
 	PLACES = 65536, LEADS = 1 << 18, LEADS_MOST = LEADS / 4 * 3,
 	HIT_CODE = 25,		/* bytes of hit_put() */
 	LITERALS = 16,
+	CODE_MOST = 2 * RELOCATE_MOST + HIT_CODE + LITERALS,
 };
 
 /* An entry whose object is gone: nothing traps at such an address. */
@@ -146,7 +148,7 @@ uintptr_t place_lead(uintptr_t ip)
 
 /* ---- Places ---- */
 
-static struct probe_place *place_find(uintptr_t at)
+struct probe_place *place_find(uintptr_t at)
 {
 	struct probe_place *p = lead_place(at);
 
@@ -256,32 +258,85 @@ static bool leads_add(struct probe_place *p)
 	return true;
 }
 
+static void jump_set(struct text_jump *j, const uint8_t *bytes, const uint8_t *code)
+{
+	const uint32_t distance = near_distance((uintptr_t)j->at, code);
+
+	memcpy(j->off, bytes, NEAR_JUMP);
+	j->on[0] = 0xe9;
+	memcpy(j->on + 1, &distance, sizeof(distance));
+}
+
+/* Its hits are those of `hit`. NULL: there is no room that its jump reaches. */
+static uint8_t *code_put(struct probe_place *p, const struct probe_place *hit, struct near *near,
+			 const struct probe_plan *plan, const uint8_t *bytes, size_t len)
+{
+	const void *const literals[2] = { hit, (const void *)probe_entry };
+	uint8_t *code = near_take(near, (uintptr_t)p->jump.at, p->jump.inner, len + LITERALS);
+
+	if (!code || !code_fill(p, plan, bytes, (uintptr_t)code, code))
+		return NULL;
+	memcpy(code + len, literals, sizeof(literals));
+	return code;
+}
+
 enum code_why place_make(struct probe_place *p, struct near *near, const struct probe_plan *plan,
 			 const uint8_t *bytes)
 {
-	const void *const literals[2] = { p, (const void *)probe_entry };
-	const uintptr_t at = (uintptr_t)p->jump.at;
-	uint8_t scratch[2 * RELOCATE_MOST + HIT_CODE + LITERALS];
-	uint32_t distance;
+	uint8_t scratch[CODE_MOST];
 	uint8_t *code;
 	size_t len;
 
 	memcpy(p->offsets, plan->offsets, sizeof(p->offsets));
-	len = code_fill(p, plan, bytes, at, scratch);
+	len = code_fill(p, plan, bytes, (uintptr_t)p->jump.at, scratch);
 	if (!len)
 		return CODE_FIXED;
 	p->jump.inner = inner_of(p);
-	code = near_take(near, at, p->jump.inner, len + LITERALS);
-	if (!code || !code_fill(p, plan, bytes, (uintptr_t)code, code))
+	code = code_put(p, p, near, plan, bytes, len);
+	if (!code)
 		return CODE_TOO_FAR;
-	memcpy(code + len, literals, sizeof(literals));
-	distance = near_distance(at, code);
-	memcpy(p->jump.off, bytes, NEAR_JUMP);
-	p->jump.on[0] = 0xe9;
-	memcpy(p->jump.on + 1, &distance, sizeof(distance));
+	jump_set(&p->jump, bytes, code);
 	p->tactic = plan->tactic;
 	p->code = code;
 	return leads_add(p) ? CODE_GOOD : CODE_TOO_FAR;
+}
+
+/* ---- Functions that begin where a probe is ---- */
+
+bool place_make_carrying(const struct probe_place *p, struct near *near,
+			 const uint8_t jump[NEAR_JUMP], struct text_jump *out)
+{
+	const struct probe_plan one = { .len = NEAR_JUMP, .nr = 1, .tactic = CODE_WHOLE };
+	uint8_t scratch[CODE_MOST];
+	/* Threads may still come to the inner starts of what was displaced first: leads[] stays. */
+	struct probe_place with = *p;
+	const size_t len = code_fill(&with, &one, jump, (uintptr_t)p->jump.at, scratch);
+	const uint8_t *code = len ? code_put(&with, p, near, &one, jump, len) : NULL;
+
+	if (!code)
+		return false;
+	*out = p->jump;
+	jump_set(out, jump, code);
+	return true;
+}
+
+bool place_carries(uintptr_t at, const uint8_t jump[NEAR_JUMP])
+{
+	const struct probe_place *p = place_find(at);
+
+	return p && p->is_on && !memcmp(p->jump.off, jump, NEAR_JUMP);
+}
+
+void places_bytes(uintptr_t at, uint8_t *out, size_t size)
+{
+	memcpy(out, (const void *)at, size);
+	for (uintptr_t ip = at - NEAR_JUMP + 1; places && ip < at + size; ip++) {
+		const struct probe_place *p = place_find(ip);
+
+		for (size_t k = 0; p && p->is_on && k < NEAR_JUMP; k++)
+			if (ip + k - at < size)
+				out[ip + k - at] = p->jump.off[k];
+	}
 }
 
 /* ---- All places ---- */

@@ -43,6 +43,13 @@ void probes_forget(const void *ld);
 bool probes_have_changed(uintptr_t bias);
 /* In a child of fork(). */
 void probes_look_again(void);
+/* Whether the jump there is that of a probe that could carry a function's: the next one. */
+bool probes_can_carry(uintptr_t at);
+/*
+ * A function begins there whose jump of ours would be this one: from now on the probe's moved code
+ * executes it behind the hit. False: that cannot be. No hit of the probe is lost meanwhile.
+ */
+bool probes_carry(uintptr_t at, const uint8_t jump[NEAR_JUMP]);
 
 /* ---- place.c ---- */
 
@@ -98,6 +105,19 @@ struct probe_place *place_get(uintptr_t at);
 /* Makes the moved code. bytes: the displaced instructions, as memory has them. */
 enum code_why place_make(struct probe_place *p, struct near *near, const struct probe_plan *plan,
 			 const uint8_t *bytes);
+/*
+ * Makes other moved code, which executes `jump` behind the hit, and stores in `out` what leads to
+ * it from now on. The old code stays (P1), for threads that are led on, too. False: there is no
+ * room.
+ */
+bool place_make_carrying(const struct probe_place *p, struct near *near,
+			 const uint8_t jump[NEAR_JUMP], struct text_jump *out);
+/* The place whose jump is at that address; NULL: none. */
+struct probe_place *place_find(uintptr_t at);
+/* Whether a place there has its jump, and its moved code executes this jump. */
+bool place_carries(uintptr_t at, const uint8_t jump[NEAR_JUMP]);
+/* What the memory has there, without the jumps of probes. */
+void places_bytes(uintptr_t at, uint8_t *out, size_t size);
 /*
  * A thread has met a byte that traps. -> where it goes on; 0: it was none of ours.
  * Async-signal-safe.

@@ -648,6 +648,43 @@ static const struct probe_table *probe_table_at(config_ref ref)
 	return ref_is_in(ref, sizeof(*table) + table->nr * sizeof(table->files[0])) ? table : NULL;
 }
 
+/* ---- Functions that begin where a probe is ---- */
+
+/* NULL: the jump there is no probe's, or the probe is not at the function's first instruction. */
+static struct probe_place *place_at_start(uintptr_t at)
+{
+	struct probe_place *p = place_find(at);
+	/* Relaxed: written under the lock. */
+	const struct probe_runs *runs =
+		p ? atomic_load_explicit(&p->runs, memory_order_relaxed) : NULL;
+
+	if (!runs || !p->is_on || !p->code || runs->runs[0].ip != at)
+		return NULL;
+	return needs_handler(p, false) && !guard_leads() ? NULL : p;
+}
+
+bool probes_can_carry(uintptr_t at)
+{
+	return place_at_start(at);
+}
+
+bool probes_carry(uintptr_t at, const uint8_t jump[NEAR_JUMP])
+{
+	struct probe_place *p = place_at_start(at);
+	struct probe_object *o = p ? p->object : NULL;
+	struct text_jump now, step;
+
+	if (!p || !object_is_there(o) || !place_make_carrying(p, &o->near, jump, &now) ||
+	    near_seal(&o->near))
+		return false;
+	step = now;
+	memcpy(step.off, p->jump.on, NEAR_JUMP);
+	if (text_switch(&step, 1, true, false, o->texts, o->nr_texts))
+		return false;
+	p->jump = now;
+	return true;
+}
+
 /* ---- Obeying ---- */
 
 /* Each start calls it: order.ld puts it with the rest of a start. */

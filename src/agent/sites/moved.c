@@ -163,8 +163,8 @@ static int area_map(struct site_dso *d)
 	return 0;
 }
 
-size_t moved_stub_make(const struct stub_shared *shared, uintptr_t at, size_t size, uint8_t *stub,
-		       struct relocated *map)
+size_t moved_stub_make(const struct stub_shared *shared, uintptr_t at, const uint8_t *bytes,
+		       size_t size, uint8_t *stub, struct relocated *map)
 {
 	uint8_t *const moved = stub + MOVED_HEAD;
 	const int32_t correction = (int32_t)((uintptr_t)moved - (at + 1));
@@ -180,17 +180,18 @@ size_t moved_stub_make(const struct stub_shared *shared, uintptr_t at, size_t si
 	memcpy(stub + CORRECTION, "\x48\x81\x44\x24\xd8", 5);
 	memcpy(stub + CORRECTION + 5, &correction, sizeof(correction));
 	memcpy(stub_code(stub + CORRECTION + 9, "\xe9", 1, shared->through), "\xcc\xcc", 2);
-	len = relocate((const uint8_t *)at, size, at, (uintptr_t)moved, moved, map);
+	len = relocate(bytes, size, at, (uintptr_t)moved, moved, map);
 	return len ? MOVED_HEAD + len : 0;
 }
 
 /* -> its size; 0: an operand is too far. It is off. */
 static size_t stub_make(const struct site_dso *d, const struct site *s, uint8_t *stub)
 {
+	const uintptr_t at = d->bias + s->at;
 	const uint16_t off = head_off();
 	struct relocated map;
-	const size_t size =
-		moved_stub_make(&area_of(d)->shared, d->bias + s->at, s->len, stub, &map);
+	const size_t size = moved_stub_make(&area_of(d)->shared, at, (const uint8_t *)at, s->len,
+					    stub, &map);
 
 	memcpy(stub, &off, sizeof(off));
 	return size ? aligned(size) : 0;

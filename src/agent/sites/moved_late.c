@@ -17,16 +17,23 @@
  * M3  A jump that cannot be stored at once traps meanwhile, and no thread waits for it. A thread
  *     that spins could keep the task from running, if it has a higher priority on the same CPU.
  * M4  A probe may have displaced the jump, or stand in the bytes. So the memory says whether a site
- *     is on, and bytes that are neither the program's nor the jump stay (SITE_CHANGED).
+ *     is on, and bytes that are neither the program's nor the jump stay (SITE_CHANGED). Stubs are
+ *     made of the program's bytes, without the jumps of probes.
  * M5  Stubs stay as long as the code is mapped: a thread may be inside one at any time.
+ * M6  The jump of a probe at the function's start stays: the site is on if the probe's moved code
+ *     executes our jump behind the hit (probes_carry()). Then it stays so, because hits of a site
+ *     without a word are none.
  */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "agent/probes/probes.h"
 #include "agent/sites/near.h"
 #include "agent/sites/stub.h"
 #include "agent/sites/text.h"
 #include "agent/syscall.h"
+
+enum { LATE_MOST = 32 };	/* bytes that are displaced */
 
 struct late_site {
 	uint8_t		*stub;		/* NULL: none */
@@ -70,11 +77,11 @@ static bool reaches(const struct stub_shared *shared, const uint8_t *stub)
 }
 
 static bool late_stub_fill(struct late_site *l, const struct stub_shared *shared, uintptr_t at,
-			   size_t size, uint8_t *stub)
+			   const uint8_t *bytes, size_t size, uint8_t *stub)
 {
 	struct relocated map;
 
-	if (!reaches(shared, stub) || !moved_stub_make(shared, at, size, stub, &map))
+	if (!reaches(shared, stub) || !moved_stub_make(shared, at, bytes, size, stub, &map))
 		return false;
 	l->nr = map.nr;
 	for (unsigned int i = 0; i < map.nr; i++) {
@@ -89,16 +96,20 @@ static bool late_stub_fill(struct late_site *l, const struct stub_shared *shared
 static enum site_skip late_stub_make(struct late_area *area, struct late_site *l,
 				     const struct stub_shared *shared, uintptr_t at, size_t size)
 {
-	uint8_t moved[RELOCATE_MOST], *stub;
+	uint8_t bytes[LATE_MOST], moved[RELOCATE_MOST], *stub;
 	struct relocated map;
-	const size_t len = relocate((const uint8_t *)at, size, at, at, moved, &map);
+	size_t len;
 
+	if (size < NEAR_JUMP || size > LATE_MOST)
+		return SITE_UNKNOWN;
+	places_bytes(at, bytes, size);
+	len = relocate(bytes, size, at, at, moved, &map);
 	if (!len)
 		return SITE_UNKNOWN;
-	memcpy(l->off, (const void *)at, NEAR_JUMP);
+	memcpy(l->off, bytes, NEAR_JUMP);
 	l->inner = late_inner_of(&map);
 	stub = near_take(&area->near, at, l->inner, MOVED_HEAD + len);
-	return stub && late_stub_fill(l, shared, at, size, stub) ? SITE_GOOD : SITE_FAR;
+	return stub && late_stub_fill(l, shared, at, bytes, size, stub) ? SITE_GOOD : SITE_FAR;
 }
 
 static struct late_area *late_area_map(const struct site_dso *d)
@@ -186,6 +197,20 @@ static bool has_jump(const struct late_site *l, uintptr_t at)
 	return !memcmp((const void *)at, jump, NEAR_JUMP);
 }
 
+static bool has_own(const struct late_site *l, uintptr_t at)
+{
+	return !memcmp((const void *)at, l->off, NEAR_JUMP);
+}
+
+/* M6 */
+static bool is_on(const struct late_site *l, uintptr_t at)
+{
+	uint8_t jump[NEAR_JUMP];
+
+	jump_fill(l, at, jump);
+	return !memcmp((const void *)at, jump, NEAR_JUMP) || place_carries(at, jump);
+}
+
 static struct text_jump jump_of(const struct late_site *l, uintptr_t at)
 {
 	struct text_jump j = { .at = (uint8_t *)at, .inner = l->inner, .leads = true };
@@ -199,7 +224,7 @@ void moved_late_look(struct site_dso *d)
 {
 	for (size_t i = 0; i < d->nr; i++)
 		d->sites[i].on = d->late->sites[i].stub &&
-				 has_jump(&d->late->sites[i], site_at(d, i));
+				 is_on(&d->late->sites[i], site_at(d, i));
 }
 
 /* M2, M3: to switch it, a thread may have to be led on. */
@@ -220,9 +245,9 @@ void moved_late_judge(struct site_dso *d, bool leads)
 
 		if (!l->stub)
 			continue;
-		s->on = has_jump(l, at);
+		s->on = is_on(l, at);
 		s->skip = SITE_GOOD;
-		if (!s->on && memcmp((const void *)at, l->off, NEAR_JUMP))
+		if (!s->on && !has_own(l, at) && !probes_can_carry(at))
 			s->skip = SITE_CHANGED;
 		else if (!s->on && !leads && needs_handler(l, at))
 			s->skip = SITE_BUSY;
@@ -237,6 +262,9 @@ static bool may_switch(const struct site_dso *d, size_t i, bool on)
 {
 	const struct text_jump j = jump_of(&d->late->sites[i], site_at(d, i));
 
+	/* M6 */
+	if (!(on ? has_own : has_jump)(&d->late->sites[i], site_at(d, i)))
+		return false;
 	return on || d->leads || text_way(&j) == TEXT_ONCE;
 }
 
@@ -291,10 +319,29 @@ static long switch_to(struct site_dso *d, bool on, bool (*wants)(void *arg, size
 	return err ? -EACCES : (long)nr;
 }
 
+/* M6 */
+static void probed_switch_on(struct site_dso *d, bool (*wants)(void *arg, size_t index), void *arg)
+{
+	uint8_t jump[NEAR_JUMP];
+
+	for (size_t i = 0; i < d->nr; i++) {
+		const struct late_site *l = &d->late->sites[i];
+		const uintptr_t at = site_at(d, i);
+
+		if (!l->stub || d->sites[i].on || d->sites[i].skip || has_own(l, at) ||
+		    has_jump(l, at) || !wants(arg, i))
+			continue;
+		jump_fill(l, at, jump);
+		if (!probes_carry(at, jump))
+			d->sites[i].skip = SITE_CHANGED;
+	}
+}
+
 long moved_late_switch(struct site_dso *d, bool (*wants)(void *arg, size_t index), void *arg)
 {
 	const long off = switch_to(d, false, wants, arg), on = switch_to(d, true, wants, arg);
 
+	probed_switch_on(d, wants, arg);
 	moved_late_look(d);
 	return off < 0 ? off : on < 0 ? on : off + on;
 }

@@ -322,16 +322,17 @@ static void obey(const struct site_control *c, uint32_t command)
 	/* A sandbox may kill a thread that changes its memory; all threads may wait. */
 	int err = may ? 0 : -EPERM;
 
+	/* Never set back: the process has a task from then on, and this may be it. */
+	sites.plants |= may && sites.permitted && sites.may_patch && probes_may_come();
+	/* First: a probe that goes may leave a jump that is off (M6 of moved_late.c). */
+	if (may && sites.plants)
+		probes_obey();
 	for (unsigned int i = 0; may && i < sites.nr_known; i++) {
 		struct known *k = &sites.known[i];
 		int one = k->ld && k->dso.table ? known_obey(c, k) : 0;
 
 		err = one ? one : err;
 	}
-	/* Never set back: the process has a task from then on, and this may be it. */
-	sites.plants |= may && sites.permitted && sites.may_patch && probes_may_come();
-	if (may && sites.plants)
-		probes_obey();
 	if (!agent.here->process)	/* S6 of task.c: the server does not know it yet */
 		return;
 	answer_fill(err);

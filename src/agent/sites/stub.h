@@ -55,12 +55,12 @@ static inline void stub_share(struct stub_shared *m, struct site_dso *d, void (*
 enum { MOVED_HEAD = 32 };	/* bytes of a stub in front of the moved instructions */
 
 /*
- * The stub, which is on, of a function that begins at `at`: its first `size` bytes are moved. ->
- * its size; 0: they cannot be moved there. The size does not depend on where it stands. stub has
- * MOVED_HEAD + RELOCATE_MOST bytes.
+ * The stub, which is on, of a function that begins at `at` with these bytes: the first `size` are
+ * moved. -> its size; 0: they cannot be moved there. The size does not depend on where it stands.
+ * stub has MOVED_HEAD + RELOCATE_MOST bytes.
  */
-size_t moved_stub_make(const struct stub_shared *shared, uintptr_t at, size_t size, uint8_t *stub,
-		       struct relocated *map);
+size_t moved_stub_make(const struct stub_shared *shared, uintptr_t at, const uint8_t *bytes,
+		       size_t size, uint8_t *stub, struct relocated *map);
 
 /* The head of the site's stub, which is switched: its first two bytes. */
 uint8_t *moved_head(const struct site_dso *d, const struct site *s);

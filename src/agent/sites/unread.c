@@ -11,6 +11,7 @@
  */
 #include <string.h>
 #include <sys/mman.h>
+#include "agent/probes/probes.h"
 #include "agent/sites/state.h"
 #include "agent/syscall.h"
 #include "elf/image.h"
@@ -21,6 +22,17 @@ enum {
 	MOVED_LEAST = 5, MOVED_MOST = 30,
 };
 
+/* Our own probes do not count: they are there if the functions are asked for later. */
+static bool is_as_in_file(uintptr_t at, const void *bytes, size_t len)
+{
+	uint8_t now[MOVED_MOST];
+
+	if (len > sizeof(now))
+		return !memcmp((const void *)at, bytes, len);
+	places_bytes(at, now, len);
+	return !memcmp(now, bytes, len);
+}
+
 /* A debugger may have set a breakpoint there. */
 static void moved_compare(struct known *k, const struct image *im)
 {
@@ -30,8 +42,8 @@ static void moved_compare(struct known *k, const struct image *im)
 		uint32_t flags;
 		const unsigned char *b = image_address(im, s->at, &size, &flags);
 
-		if (!s->skip && (!b || size < s->len ||
-				 memcmp((const void *)(k->dso.bias + s->at), b, s->len)))
+		if (!s->skip &&
+		    (!b || size < s->len || !is_as_in_file(k->dso.bias + s->at, b, s->len)))
 			s->skip = SITE_CHANGED;
 	}
 }

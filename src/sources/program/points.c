@@ -296,3 +296,14 @@ int points_publish(struct point_table *t, struct list_head *files)
 	t->size = ref ? size : 0;
 	return nr && !ref ? -ENOMEM : 0;
 }
+
+bool points_unpublish(struct session *s)
+{
+	struct site_control *c = session_config(s, session_header(s)->sites, sizeof(*c));
+
+	/* Relaxed: only the server stores it. */
+	if (!atomic_load_explicit(&c->probes, memory_order_relaxed))
+		return false;
+	session_publish(s, &c->probes, 0);
+	return true;
+}

@@ -76,5 +76,7 @@ void points_close(struct probed_file *f);
 int points_publish(struct point_table *t, struct list_head *files);
 /* All programs have obeyed: what tables no longer name becomes free. */
 void points_settled(struct point_table *t);
+/* Programs are to plant nothing any more. -> whether there was a table */
+bool points_unpublish(struct session *s);
 
 #endif

@@ -105,7 +105,7 @@ void program_words_raise(struct programs *p);
 void program_words_settle(void *programs);
 /* Does not wait. True: some processes have not answered yet. */
 bool program_words_tick(struct programs *p);
-/* The session ends: programs that go on get their functions back as they were. */
+/* The session ends: programs that go on get their code back as it was. */
 void program_words_end(struct programs *p);
 /* Takes over the words of a session whose server died. Call it before anything is freed. */
 void program_words_restore(struct programs *p);

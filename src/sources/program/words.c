@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "model/ftrace/groups.h"
+#include "sources/program/points.h"
 #include "sources/program/probes.h"
 #include "sources/program/sites.h"
 
@@ -221,7 +222,7 @@ static bool words_any(const struct dso_sites *d)
 
 void program_words_end(struct programs *p)
 {
-	bool any = false;
+	bool any = points_unpublish(p->model->session);
 
 	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS; i++) {
 		const struct dso_sites *d = &p->sites->dsos[i];
