@@ -97,17 +97,23 @@ static bool sites_have_addresses(const struct model *m)
 	return ft && ft->nr_sites && !ftrace_site_within(ft, 0, ft->nr_sites + 1);
 }
 
-/* A kernel's functions that cannot be traced cannot be probed either. */
-static bool may_be_probed(struct model *m, uint64_t address)
+/*
+ * A kernel's functions that cannot be traced cannot be probed either: -EINVAL. -ENOENT: no function
+ * is there.
+ */
+static int check_address(struct model *m, uint64_t address)
 {
 	uint64_t offset, size;
 
 	if (!m->imported || m->of_programs)
-		return true;
+		return 0;
+	if (!address)
+		return -EINVAL;
 	if (!symbols_find(m->symbols, address, &offset, &size, NULL))
-		return false;
+		return -ENOENT;
 	return !sites_have_addresses(m) ||
-	       ftrace_site_within(m->ftrace, address - offset, address - offset + size);
+	       ftrace_site_within(m->ftrace, address - offset, address - offset + size) ?
+		0 : -EINVAL;
 }
 
 /* ---- words 0 and 1 ---- */
@@ -302,6 +308,8 @@ static int kprobe_expand(struct probe_place *p, struct probe_log *log, char **te
 			return -ENOMEM;
 		free(texts[i]);
 		texts[i] = text;
+		/* The kernel's log shows what stands for the argument, whatever fails. */
+		log->words = texts;
 	}
 	return err;
 }
@@ -317,19 +325,28 @@ static int look_up_arguments(struct probe_place *p, struct model *m)
 	return err;
 }
 
+/*
+ * The kernel takes a probe without a name, or of a module that is not there, although its place or
+ * a symbol of its arguments is nowhere: they may come. In programs a place that is wrong is said.
+ */
+static bool may_come(const struct probe_place *p, struct model *m)
+{
+	return !m->of_programs && (!p->symbol || module_is_missing(m, p->symbol));
+}
+
 static int kprobe_check(struct probe_place *p, struct probe_log *log)
 {
 	struct model *m = log->model;
 	const bool waits = p->symbol && !m->restoring && module_is_missing(m, p->symbol);
 	int err = 0;
 
-	if (!m->restoring && !waits && !may_be_probed(m, p->address))
-		err = -EINVAL;
+	if (!m->restoring && !waits)
+		err = check_address(m, p->address);
 	if (!err)
 		err = look_up_arguments(p, m);
 	if (!err && p->is_return && !p->symbol && at_entry(m, p->address))
 		err = -EINVAL;
-	if (!err)
+	if (!err || (err == -ENOENT && may_come(p, m)))
 		return 0;
 	log->at = 1;
 	if (err == -ENOENT)

@@ -279,23 +279,48 @@ static int register_place(struct probe_place *p, const struct place_kind *kind,
 
 /* ---- commands ---- */
 
-static int parse_arguments(struct probe_place *p, const struct place_kind *kind,
-			   struct probe_log *log)
+static void free_texts(char **texts, unsigned int nr)
 {
-	const unsigned int nr = log->nr_words;
-	char **texts = calloc(nr, sizeof(*texts));
-	int err = texts ? 0 : -ENOMEM;
-
-	for (unsigned int i = 0; !err && i < nr; i++)
-		if (!(texts[i] = strdup(log->words[i])))
-			err = -ENOMEM;
-	if (!err && kind->expand)
-		err = kind->expand(p, log, texts);
-	if (!err)
-		err = probe_parse_args(&p->probe, log, 2, nr, texts);
-	for (unsigned int i = 0; texts && i < nr; i++)
+	for (unsigned int i = 0; i < nr; i++)
 		free(texts[i]);
 	free(texts);
+}
+
+/* Copies of the words. NULL: no memory. */
+static char **copy_words(const struct probe_log *log)
+{
+	char **texts = calloc(log->nr_words, sizeof(*texts));
+
+	for (unsigned int i = 0; texts && i < log->nr_words; i++) {
+		texts[i] = strdup(log->words[i]);
+		if (!texts[i]) {
+			free_texts(texts, i);
+			return NULL;
+		}
+	}
+	return texts;
+}
+
+static int create_with(struct probe_place *p, const struct place_kind *kind, struct probe_log *log,
+		       char **texts, unsigned int id)
+{
+	int err = kind->expand ? kind->expand(p, log, texts) : 0;
+
+	if (!err)
+		err = probe_parse_args(&p->probe, log, 2, log->nr_words, texts);
+	return err ? err : register_place(p, kind, log, id);
+}
+
+static int create_from_copies(struct probe_place *p, const struct place_kind *kind,
+			      struct probe_log *log, unsigned int id)
+{
+	char *const *words = log->words;
+	char **texts = copy_words(log);
+	int err = texts ? create_with(p, kind, log, texts, id) : -ENOMEM;
+
+	log->words = words;
+	if (texts)
+		free_texts(texts, log->nr_words);
 	return err;
 }
 
@@ -314,9 +339,7 @@ static int create_place(const struct place_kind *kind, struct probe_log *log, un
 		err = -E2BIG;
 	p->probe.head = p->probe.size = PROBE_COMMON + (p->is_return ? 16 : 8);
 	if (!err)
-		err = parse_arguments(p, kind, log);
-	if (!err)
-		err = register_place(p, kind, log, id);
+		err = create_from_copies(p, kind, log, id);
 	if (err)
 		place_free(p);
 	return err;

@@ -510,6 +510,7 @@ static int check_string(struct parser *p, size_t type_at)
 	return is_deref(op) && !p->arg->count ? 0 : take_step(p, -EINVAL);
 }
 
+/* The kernel refuses an array of numbers in user memory, too: "+u8(%si):u8[4]". */
 static int check_array(struct parser *p, size_t type_at)
 {
 	const struct probe_arg *arg = p->arg;
@@ -517,7 +518,7 @@ static int check_array(struct parser *p, size_t type_at)
 	if (!arg->count)
 		return 0;
 	if (arg->type->print == PROBE_STRING ? is_symbol_string(arg->type) :
-						!is_deref(probe_fetch_step(p)->op))
+						probe_fetch_step(p)->op != PROBE_DEREF)
 		return probe_fetch_wrong(p, -EINVAL, type_at, bad_string);
 	return take_step(p, -E2BIG);
 }
