@@ -74,6 +74,8 @@ enum {
 	LAYOUT_MAX_SLOTS	= 16384,
 	LAYOUT_MAX_PROCESSES	= 4096,
 	LAYOUT_STACK_ID		= 4,		/* common_type of ftrace:kernel_stack */
+	LAYOUT_USER_STACK_ID	= 12,		/* and of ftrace:user_stack */
+	LAYOUT_USER_STACK	= 8,		/* addresses of a user_stack, as in the kernel */
 	/* How many return addresses such a record may have */
 	LAYOUT_STACK_MAX	= 128,
 	/* config_header.events: the same value in all sessions */
@@ -926,13 +928,13 @@ struct program_tables {
 	struct waiter waiters[LAYOUT_MAX_SLOTS];
 };
 
-/* The record of ftrace:kernel_stack. */
+/* The record of ftrace:kernel_stack; and of ftrace:user_stack, with LAYOUT_USER_STACK addresses. */
 struct stack_record {
-	uint16_t	type;		/* LAYOUT_STACK_ID */
+	uint16_t	type;		/* LAYOUT_STACK_ID, LAYOUT_USER_STACK_ID */
 	uint8_t		flags;
 	uint8_t		preempt_count;
 	int32_t		pid;
-	int32_t		size;		/* addresses */
+	int32_t		size;		/* addresses; of a user_stack: the process */
 	int32_t		pad;
 	uint64_t	caller[LAYOUT_STACK_MAX];
 };

@@ -91,7 +91,21 @@ static bool soft_disabled(const struct plane *p, const struct arm *arm)
 	return atomic_load_explicit(&state->soft_disabled, memory_order_relaxed);	/* H5 */
 }
 
-/* (e) and a stack behind the record: option stacktrace; for functions, func_stack_trace. */
+static inline void write_stacks(const struct run *r, struct instance_state *inst, data_ref buffer)
+{
+	/* H5 */
+	const uint32_t flags = atomic_load_explicit(&inst->flags, memory_order_relaxed);
+
+	if (flags & INSTANCE_STACKTRACE)
+		hit_write_stack(r, inst, buffer);
+	if (flags & INSTANCE_USERSTACKTRACE)
+		hit_write_user_stack(r, inst, buffer);
+}
+
+/*
+ * (e) and stacks behind the record: options stacktrace and userstacktrace; for functions,
+ * func_stack_trace.
+ */
 bool hit_commit(const struct run *r, const struct arm *arm, struct instance_state *inst,
 		data_ref buffer)
 {
@@ -103,10 +117,8 @@ bool hit_commit(const struct run *r, const struct arm *arm, struct instance_stat
 	if (arm->flags & ARM_FUNCTION) {
 		if (arm->flags & ARM_STACK)
 			hit_write_stack(r, inst, buffer);
-	} else if ((atomic_load_explicit(&inst->flags, memory_order_relaxed) &
-		    INSTANCE_STACKTRACE) && /* H5 */
-		   !(arm->flags & ARM_INTERNAL)) {
-		hit_write_stack(r, inst, buffer);
+	} else if (!(arm->flags & ARM_INTERNAL)) {
+		write_stacks(r, inst, buffer);
 	}
 	return true;
 }
@@ -251,6 +263,13 @@ static __attribute__((noinline)) uint64_t run_plan(const struct plane *p, struct
 	return hit_run_arms(&r, plan);
 }
 
+static inline bool wants_stack(struct instance_state *inst)
+{
+	/* H5 */
+	return atomic_load_explicit(&inst->flags, memory_order_relaxed) &
+	       (INSTANCE_STACKTRACE | INSTANCE_USERSTACKTRACE);
+}
+
 /* PLAN_RECORD. Inline: most records come here. */
 static inline __attribute__((always_inline)) uint64_t
 run_record(const struct plane *p, struct slot *slot, unsigned int level, const struct plan *plan,
@@ -260,10 +279,7 @@ run_record(const struct plane *p, struct slot *slot, unsigned int level, const s
 	uint32_t instance = plan_arms(plan)->instance;
 	data_ref buffer = live_buffer(inst);
 
-	/* H5 */
-	if (__builtin_expect(atomic_load_explicit(&inst->flags, memory_order_relaxed) &
-				     INSTANCE_STACKTRACE,
-			     0))
+	if (__builtin_expect(wants_stack(inst), 0))
 		return run_plan(p, slot, level, plan, h);
 	if (!records(inst, h->cpu) || !buffer ||
 	    ring_write(p, slot, buffer, h->writer, h->cpu, h->time, h->record, h->size))
@@ -454,13 +470,6 @@ __attribute__((aligned(64))) uint64_t hit(const struct plane *p, struct slot *sl
 }
 
 /* ---- What most hits of a running thread are ---- */
-
-static inline bool wants_stack(struct instance_state *inst)
-{
-	/* H5 */
-	return atomic_load_explicit(&inst->flags, memory_order_relaxed) &
-	       (INSTANCE_STACKTRACE | INSTANCE_USERSTACKTRACE);
-}
 
 static inline void record_plainly(const struct plane *p, struct slot *slot,
 				  struct instance_state *inst, const void *record, uint32_t size,

@@ -173,6 +173,8 @@ void hit_fire_post(struct run *r, const struct trigger_arm *t, uint32_t nr, uint
 void hit_trigger(struct run *r, const struct trigger_arm *t, struct instance_state *inst);
 /* Writes the stack that came with the hit, behind its record. */
 void hit_write_stack(const struct run *r, struct instance_state *inst, data_ref buffer);
+/* Likewise with the option userstacktrace: for a hit of a program, not of a recording. */
+void hit_write_user_stack(const struct run *r, struct instance_state *inst, data_ref buffer);
 
 /* ---- action/snapshot.c ---- */
 

@@ -3,8 +3,6 @@
 #include "model/cmdlines.h"
 #include "show/state.h"
 
-enum { USER_STACK_ENTRIES = 8 };
-
 #define STACK_TRAMPOLINE	0x7fffffffull	/* a frame of ftrace itself */
 
 static bool is_rethook(const char *name)
@@ -241,20 +239,36 @@ static void stack_text(struct show *s, const struct show_event *e, const struct 
 	}
 }
 
-/* Prints addresses only: the object of an address is known only while its process lives. */
+/* An address of a session of programs: those of the kernel's records are not in this range. */
+static bool is_session_address(uint64_t ip)
+{
+	return ip >= LAYOUT_STACK_CUT &&
+	       ip < LAYOUT_DSO_BASE + ((uint64_t)LAYOUT_MAX_DSOS << LAYOUT_DSO_SHIFT);
+}
+
+/*
+ * In a record of a kernel the object of an address is known only while its process lives, so the
+ * addresses alone are printed.
+ */
 static void user_stack_text(struct show *s, const struct show_event *e, const struct show_record *r)
 {
 	uint64_t ip;
 	uint32_t i;
 
 	text_puts(&s->text, "<user stack trace>\n");
-	for (i = 0; i < USER_STACK_ENTRIES; i++) {
+	for (i = 0; i < LAYOUT_USER_STACK; i++) {
 		ip = record_load(r, e->at[0] + i * 8, 8);
 		if (!ip)
 			break;
-		text_puts(&s->text, " =>  <");
-		text_hex(&s->text, ip, 16);
-		text_puts(&s->text, ">\n");
+		text_puts(&s->text, " => ");
+		if (is_session_address(ip)) {
+			symbol(s, ip);
+		} else {
+			text_puts(&s->text, " <");
+			text_hex(&s->text, ip, 16);
+			text_putc(&s->text, '>');
+		}
+		text_putc(&s->text, '\n');
 	}
 }
 

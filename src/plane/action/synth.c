@@ -154,7 +154,8 @@ static bool record_now(const struct run *cause, const struct plan *plan, const v
 		return false;
 	inst = plane_instance(cause->p, instance);
 	/* H5 */
-	if (atomic_load_explicit(&inst->flags, memory_order_relaxed) & INSTANCE_STACKTRACE)
+	if (atomic_load_explicit(&inst->flags, memory_order_relaxed) &
+	    (INSTANCE_STACKTRACE | INSTANCE_USERSTACKTRACE))
 		return false;
 	buffer = live_buffer(inst);
 	if (records(inst, h->cpu) && buffer)

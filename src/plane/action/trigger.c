@@ -79,10 +79,22 @@ static void fire_switch_hist(const struct run *r, const struct trigger_arm *t, u
 		switch_hists(r, t->target, paused);
 }
 
+static void stack_record_fill(struct stack_record *rec, const struct hit *h, uint16_t type,
+			      uint32_t nr)
+{
+	const struct record_common *common = h->record;
+
+	rec->type = type;
+	rec->flags = common->flags;
+	rec->preempt_count = common->preempt_count;
+	rec->pid = common->pid;
+	for (uint32_t i = 0; i < nr; i++)
+		rec->caller[i] = h->stack[i];
+}
+
 void hit_write_stack(const struct run *r, struct instance_state *inst, data_ref buffer)
 {
 	struct stack_record *rec = &plane_scratch(r->p, r->slot, r->level)->stack;
-	const struct record_common *common = r->h->record;
 	uint32_t nr = r->h->nr_stack < LAYOUT_STACK_MAX ? r->h->nr_stack : LAYOUT_STACK_MAX;
 
 	if (!r->h->stack || !buffer || !records(inst, r->h->cpu))
@@ -97,15 +109,29 @@ void hit_write_stack(const struct run *r, struct instance_state *inst, data_ref 
 			   r->h->stack_record, r->h->stack_size);
 		return;
 	}
-	rec->type = LAYOUT_STACK_ID;
-	rec->flags = common->flags;
-	rec->preempt_count = common->preempt_count;
-	rec->pid = common->pid;
+	stack_record_fill(rec, r->h, LAYOUT_STACK_ID, nr);
 	rec->size = (int32_t)nr;
-	for (uint32_t i = 0; i < nr; i++)
-		rec->caller[i] = r->h->stack[i];
 	ring_write(r->p, r->slot, buffer, r->h->writer, r->h->cpu, r->h->time, rec,
 		   (uint32_t)offsetof(struct stack_record, caller) + nr * 8);
+}
+
+void hit_write_user_stack(const struct run *r, struct instance_state *inst, data_ref buffer)
+{
+	struct stack_record *rec = &plane_scratch(r->p, r->slot, r->level)->stack;
+	/* Relaxed: the server stored it before the thread had its slot. */
+	const uint32_t process = atomic_load_explicit(&r->slot->process, memory_order_relaxed);
+	const struct process_entry *processes = plane_config(r->p, plane_header(r->p)->processes);
+	const uint32_t nr = r->h->nr_stack < LAYOUT_USER_STACK ? r->h->nr_stack : LAYOUT_USER_STACK;
+
+	/* A slot of the server has no process. */
+	if (!r->h->stack || !process || !records(inst, r->h->cpu))
+		return;
+	stack_record_fill(rec, r->h, LAYOUT_USER_STACK_ID, nr);
+	rec->size = (int32_t)processes[process - 1].pid;
+	for (uint32_t i = nr; i < LAYOUT_USER_STACK; i++)
+		rec->caller[i] = 0;
+	ring_write(r->p, r->slot, buffer, r->h->writer, r->h->cpu, r->h->time, rec,
+		   (uint32_t)offsetof(struct stack_record, caller) + LAYOUT_USER_STACK * 8);
 }
 
 void hit_trigger(struct run *r, const struct trigger_arm *t, struct instance_state *inst)

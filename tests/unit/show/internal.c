@@ -149,6 +149,11 @@ static void user_stack(void **state)
 	assert_string_equal(
 		piped(*state, &r, 72),
 		LINE "<user stack trace>\n =>  <00007f0012345678>\n =>  <0000000000401000>\n");
+	/* Of a session of programs; this one has no name. */
+	put64(&r, 24, LAYOUT_DSO_BASE + 0x10);
+	assert_string_equal(
+		piped(*state, &r, 72),
+		LINE "<user stack trace>\n =>  <00007f0012345678>\n => 0x500000000010\n");
 }
 
 static void raw_data(void **state)
