@@ -36,8 +36,7 @@ enum {
 	LONGEST	= 30,		/* bytes that a site may displace */
 	FLAGS_SEARCH = 16,	/* instructions, at most, in front of one that uses flags */
 	/* All that is not CODE_WHOLE or CODE_SEVERAL. */
-	AVOIDED = 1 << CODE_GUARDED | 1 << CODE_BEFORE | 1 << CODE_PUNNED | 1 << CODE_HOPPED |
-		  CODE_NO_TRAP,
+	AVOIDED = 1 << CODE_GUARDED | 1 << CODE_BEFORE | CODE_NO_TRAP,
 };
 
 /* ---- Functions without a symbol ---- */

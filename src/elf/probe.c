@@ -12,8 +12,6 @@
 
 enum {
 	ENTRY_BYTES = 5,	/* of a site from its `at` on */
-	/* They need an INT3, or bytes of instructions that stay. */
-	AVOIDED = CODE_NO_TRAP | 1 << CODE_PUNNED | 1 << CODE_HOPPED,
 };
 
 static uint64_t site_begin(const struct site *s)
@@ -115,7 +113,7 @@ bool probe_plan_make(struct code_file *f, const struct site *sites, size_t nr, u
 	out->why = (uint8_t)(returns ? return_refuse(fn, at, out) : CODE_GOOD);
 	if (out->why || out->returns)
 		return false;
-	if (!code_plan(f, probed_address(fn, sites, nr, at), AVOIDED, &plan)) {
+	if (!code_plan(f, probed_address(fn, sites, nr, at), CODE_NO_TRAP, &plan)) {
 		out->why = plan.why;
 		return false;
 	}

@@ -25,7 +25,6 @@
 
 enum {
 	CODE_JUMP	= 5,	/* bytes of the JMP */
-	CODE_HOP	= 2,	/* bytes of a short JMP */
 	CODE_SEGMENTS	= 4,	/* executable segments of a file; more are left alone */
 	CODE_MOVED_MAX	= 8,	/* instructions that one plan displaces, at most */
 };
@@ -159,9 +158,6 @@ enum code_tactic {
 	 */
 	CODE_GUARDED,
 	CODE_BEFORE,		/* the JMP stands on instructions in front of the address, too */
-	/* The JMP's last bytes are those of the next instructions, which stay. */
-	CODE_PUNNED,
-	CODE_HOPPED,		/* a short JMP leads to the JMP, which stands in padding */
 	CODE_TRAP,		/* INT3 */
 	CODE_NR_TACTICS
 };
@@ -175,9 +171,8 @@ struct code_plan {
 	uint8_t		nr;		/* displaced instructions */
 	uint8_t		before;		/* of these, in front of the address: CODE_BEFORE */
 	uint8_t		offsets[CODE_MOVED_MAX];	/* from `at`, where each begins */
-	uint64_t	at;		/* where the JMP (CODE_HOPPED: the short one) begins */
+	uint64_t	at;		/* where the JMP begins */
 	uint64_t	address;	/* the probe's */
-	uint64_t	hole;		/* CODE_HOPPED: where the JMP begins */
 };
 
 enum { CODE_NO_TRAP = 1 << CODE_TRAP };

@@ -10,15 +10,13 @@
  *     target, and no call ends inside them, since its function returns there.
  * P2  In a function with unresolved jumps each inner start could be a target (CODE_GUARDED).
  * P3  The moved instructions do the same at another address, or the agent can write others that do.
- * P4  Bytes belong to one probe. A JMP that is read from the next instructions' bytes (CODE_PUNNED)
- *     owns those, too, because they must not change.
+ * P4  Bytes belong to one probe.
  */
 #include "elf/code/insn.h"
 #include "elf/code/state.h"
 
 enum {
 	PREDECESSORS = 3,	/* instructions in front that are tried */
-	HOP_LEAST = -128, HOP_MOST = 127,
 };
 
 /* ---- Instructions ---- */
@@ -189,52 +187,6 @@ static bool plan_before(struct planning *w)
 	return false;
 }
 
-/* Control that comes back behind the instruction finds the bytes of before. */
-static bool plan_punned(struct planning *w, const struct insn *in)
-{
-	const uint64_t at = w->plan->address;
-
-	if (in->len >= CODE_JUMP || in->len == 1 || w->s->high - at < CODE_JUMP)
-		return false;
-	for (unsigned int i = 0; i < CODE_JUMP; i++) {
-		if (marks_at(w, at + i) & CODE_TAKEN) {
-			w->is_owned = true;
-			return false;
-		}
-		if (i && i < in->len && (marks_at(w, at + i) & CODE_TARGET))
-			return false;
-	}
-	displace_only(w, in);
-	return true;
-}
-
-static bool is_hole(const struct planning *w, uint64_t at)
-{
-	for (unsigned int i = 0; i < CODE_JUMP; i++)
-		if ((marks_at(w, at + i) & (CODE_PADDING | CODE_TAKEN | CODE_TARGET)) !=
-		    CODE_PADDING || !w->s->bytes[at + i - w->s->low])
-			return false;
-	return true;
-}
-
-static bool plan_hopped(struct planning *w)
-{
-	const uint64_t from = w->plan->address + CODE_HOP;
-
-	if (!displace(w, w->plan->address, CODE_HOP) || (w->plan->nr > 1 && is_unresolved(w)))
-		return false;
-	for (int64_t d = HOP_LEAST; d <= HOP_MOST; d++) {
-		const uint64_t hole = from + (uint64_t)d;
-
-		if (hole < w->s->low || hole > w->s->high || w->s->high - hole < CODE_JUMP ||
-		    !is_hole(w, hole))
-			continue;
-		w->plan->hole = hole;
-		return true;
-	}
-	return false;
-}
-
 static bool plan_by(struct planning *w, enum code_tactic tactic, const struct insn *in)
 {
 	switch (tactic) {
@@ -242,10 +194,6 @@ static bool plan_by(struct planning *w, enum code_tactic tactic, const struct in
 		return plan_in_place(w, tactic, in);
 	case CODE_BEFORE:
 		return plan_before(w);
-	case CODE_PUNNED:
-		return plan_punned(w, in);
-	case CODE_HOPPED:
-		return plan_hopped(w);
 	default:
 		displace_only(w, in);
 		return tactic == CODE_TRAP;
@@ -320,19 +268,6 @@ static void own_range(struct code_file *f, uint64_t at, unsigned int len, bool o
 
 void code_own(struct code_file *f, const struct code_plan *plan, bool owned)
 {
-	unsigned int len = plan->len;
-
-	switch (plan->tactic) {
-	case CODE_REFUSED:
-		return;
-	case CODE_HOPPED:
-		own_range(f, plan->hole, CODE_JUMP, owned);
-		break;
-	case CODE_TRAP:
-		break;
-	default:
-		/* The JMP may be longer than what it displaces: CODE_PUNNED. */
-		len = len < CODE_JUMP ? CODE_JUMP : len;
-	}
-	own_range(f, plan->at, len, owned);
+	if (plan->tactic != CODE_REFUSED)
+		own_range(f, plan->at, plan->len, owned);
 }

@@ -50,8 +50,6 @@ const char *code_tactic_text(enum code_tactic tactic)
 		[CODE_SEVERAL]	= "several",
 		[CODE_GUARDED]	= "guarded",
 		[CODE_BEFORE]	= "before",
-		[CODE_PUNNED]	= "punned",
-		[CODE_HOPPED]	= "hopped",
 		[CODE_TRAP]	= "trap",
 	};
 

@@ -231,8 +231,7 @@ static void unplan_place(struct probed_file *f, const struct probe_plan *p)
 {
 	const struct code_plan plan = { .tactic = p->tactic, .at = p->from, .len = p->len };
 
-	/* The plan does not say where the padding is that a hop leads to: it stays taken. */
-	if (f->memory && p->tactic != CODE_HOPPED)
+	if (f->memory)
 		code_own(&f->code, &plan, false);
 }
 

@@ -105,12 +105,12 @@ static const struct known plans[] = {
 	{ "f_inner", 0, CODE_NO_TRAP, CODE_REFUSED, CODE_TRAP_ONLY, 1, 1, 0 },
 	{ "f_inner", 0, 0, CODE_TRAP, 0, 1, 1, 0 },
 	{ "f_inner", 1, 0, CODE_SEVERAL, 0, 5, 3, 0 },
-	{ "f_punned", 0, 0, CODE_PUNNED, 0, 2, 1, 0 },
+	{ "f_short", 0, 0, CODE_TRAP, 0, 2, 1, 0 },
 	{ "f_before", 5, 0, CODE_BEFORE, 0, 7, 2, 1 },
-	{ "f_before", 5, 1 << CODE_BEFORE, CODE_PUNNED, 0, 2, 1, 0 },
-	{ "f_behind_call", 5, 0, CODE_PUNNED, 0, 2, 1, 0 },
+	{ "f_before", 5, 1 << CODE_BEFORE, CODE_TRAP, 0, 2, 1, 0 },
+	{ "f_behind_call", 5, 0, CODE_TRAP, 0, 2, 1, 0 },
 	{ "f_call_ends", 0, CODE_NO_TRAP, CODE_REFUSED, CODE_TRAP_ONLY, 1, 1, 0 },
-	{ "f_call_ends", 1, 0, CODE_PUNNED, 0, 2, 1, 0 },
+	{ "f_call_ends", 1, 0, CODE_TRAP, 0, 2, 1, 0 },
 	{ "f_computed", 0, 0, CODE_GUARDED, 0, 7, 3, 0 },
 	{ "f_computed", 0, 1 << CODE_GUARDED | CODE_NO_TRAP, CODE_REFUSED, CODE_TRAP_ONLY, 1, 1,
 	  0 },
@@ -133,14 +133,14 @@ static const struct known plans[] = {
 	{ "f_signal", 0, 0, CODE_REFUSED, CODE_SIGNAL_FRAME, 0, 0, 0 },
 	{ "f_no_fde", 0, 0, CODE_REFUSED, CODE_NO_FDE, 0, 0, 0 },
 	{ "f_unknown", 0, 0, CODE_REFUSED, CODE_UNKNOWN, 0, 0, 0 },
-	{ "f_data", 0, 0, CODE_PUNNED, 0, 2, 1, 0 },
-	{ "f_pad", 0, 0, CODE_PUNNED, 0, 2, 1, 0 },
-	{ "f_lea", 7, 1 << CODE_BEFORE, CODE_PUNNED, 0, 2, 1, 0 },
+	{ "f_data", 0, 0, CODE_TRAP, 0, 2, 1, 0 },
+	{ "f_pad", 0, 0, CODE_TRAP, 0, 2, 1, 0 },
+	{ "f_lea", 7, 1 << CODE_BEFORE, CODE_TRAP, 0, 2, 1, 0 },
 	{ "f_lea", 7, 0, CODE_BEFORE, 0, 9, 2, 1 },
 	{ "f_sequence", 0, 0, CODE_WHOLE, 0, 5, 1, 0 },
 	{ "f_sequence", 5, 0, CODE_REFUSED, CODE_SEQUENCE, 0, 0, 0 },
 	{ "f_sequence", 7, 0, CODE_REFUSED, CODE_SEQUENCE, 0, 0, 0 },
-	{ "f_hopped", 0, 0, CODE_HOPPED, 0, 3, 2, 0 },
+	{ "f_padding_before", 0, 0, CODE_TRAP, 0, 1, 1, 0 },
 };
 
 static void each_plan(void **state)
@@ -178,8 +178,6 @@ static void where_instructions_are(void **state)
 	assert_true(code_plan(&o->code, address_of(o, "f_before") + 5, 0, &p));
 	assert_int_equal(p.at, address_of(o, "f_before"));
 	assert_int_equal(p.offsets[1], 5);
-	assert_true(code_plan(&o->code, address_of(o, "f_hopped"), 0, &p));
-	assert_in_range(p.hole, p.at + 2 - 128, p.at - CODE_JUMP);
 }
 
 static const struct code_function *function(const struct opened *o, const char *name)
@@ -278,7 +276,7 @@ static void jump_table(void **state)
 static void owners(void **state)
 {
 	struct opened *o = *state;
-	const uint64_t at = address_of(o, "f_several"), punned = address_of(o, "f_punned");
+	const uint64_t at = address_of(o, "f_several");
 	struct code_plan p, q;
 
 	assert_true(code_plan(&o->code, at + 1, 0, &p));
@@ -290,14 +288,6 @@ static void owners(void **state)
 	assert_int_equal(q.why, CODE_OWNED);
 	code_own(&o->code, &p, false);
 	assert_true(code_plan(&o->code, at, 0, &q));
-
-	/* A punned JMP owns the next instructions' bytes, which it reads. */
-	assert_true(code_plan(&o->code, punned, 0, &p));
-	code_own(&o->code, &p, true);
-	assert_false(code_plan(&o->code, punned + 2, 0, &q));
-	assert_int_equal(q.why, CODE_OWNED);
-	code_own(&o->code, &p, false);
-	assert_true(code_plan(&o->code, punned + 2, 0, &q));
 }
 
 static void notes(void **state)
@@ -332,7 +322,6 @@ static void same_plan(const struct code_plan *p, const struct code_plan *q)
 	assert_memory_equal(p->offsets, q->offsets, sizeof(p->offsets));
 	assert_int_equal(p->at, q->at);
 	assert_int_equal(p->address, q->address);
-	assert_int_equal(p->hole, q->hole);
 }
 
 /* Without symbols, the functions with an FDE and their plans are the same. */

@@ -17,7 +17,7 @@
 .macro end name
 	.cfi_endproc
 	.size \name, . - \name
-	int3				/* no hole for a JMP: see f_hopped */
+	int3				/* nothing runs into the next function */
 .endm
 
 begin f_whole
@@ -49,13 +49,13 @@ begin f_inner
 	ret
 end f_inner
 
-begin f_punned
+begin f_short
 	mov %edi, %eax
-.Lpunned:
+.Lshort:
 	dec %eax
-	jnz .Lpunned
+	jnz .Lshort
 	ret
-end f_punned
+end f_short
 
 /* +5: the JMP stands on the mov. */
 begin f_before
@@ -290,15 +290,15 @@ begin setjmp
 end setjmp
 
 	.fill 8, 1, 0x90		/* nops */
-begin f_hopped
+begin f_padding_before
 	push %rbx
 	dec %edi
-.Lhopped:
+.Lpadding_before:
 	dec %edi
-	jnz .Lhopped
+	jnz .Lpadding_before
 	pop %rbx
 	ret
-end f_hopped
+end f_padding_before
 
 /*
  * Functions without a symbol that are only jumped to. Each is behind one that jumps to it.
