@@ -39,9 +39,9 @@ typedef uint64_t data_ref;		/* offset in the data region, 0: none */
  * Changes: 3: DSOs and tasks of running programs; 4: pids of the function tracer; 5: sites; 6:
  * groups; 7: snapshots refused; 8: waiters; 10: hostile memory, more slots; 11: names of what is
  * saved, more reasons of sites; 13: more functions of programs have places; 14: counts
- * of cut stacks; 15: processes without returns
+ * of cut stacks; 15: processes without returns; 16: and why
  */
-#define SESSION_VERSION		15u
+#define SESSION_VERSION		16u
 
 enum {
 	LAYOUT_MAX_EVENTS	= 65536,	/* common_type is 16 bits wide */
@@ -1099,14 +1099,26 @@ enum gate_count {
 	GATES_COUNTS
 };
 
+/* Why return addresses are left alone in a process. */
+enum returnless {
+	RETURNLESS_UNWINDER,	/* libunwind.so.8 */
+	RETURNLESS_COPIES,	/* greenlet */
+	RETURNLESS_SHADOW,	/* the processor's shadow stack */
+	/* Runtimes that look at their own stacks */
+	RETURNLESS_V8,
+	RETURNLESS_JVM,
+	RETURNLESS_LUAJIT,
+	RETURNLESS_REASONS
+};
+
 struct losses {
 	_Atomic uint64_t hits;		/* hits of threads without a slot */
 	_Atomic uint64_t threads;	/* how many threads have lost a hit in this way */
 	_Atomic uint64_t processes;	/* how many processes had such threads */
 	_Atomic uint64_t untraced[UNTRACED_REASONS];	/* how many processes could not join */
 	_Atomic uint64_t gates[GATES_COUNTS];		/* enum gate_count */
-	/* How many processes were asked for returns of functions, and can have none */
-	_Atomic uint64_t unreturned;
+	/* 1 << enum returnless, of processes whose returns were asked for */
+	_Atomic uint64_t returnless;
 };
 
 struct data_header {

@@ -105,8 +105,7 @@ _Static_assert(offsetof(struct site_dso, table) == DSO_TABLE &&
 		       GROUP_GRAPH == GROUP_FUNCTION + 1 && GROUP_FUNCTION == 0,
 	       "emit.S knows sites");
 
-static _Atomic bool refused_all;
-static _Atomic bool copies_stacks;
+static _Atomic uint64_t refusals;	/* 1 << enum returnless; 0: return addresses are replaced */
 
 static const struct graph_config no_config;
 static const _Atomic config_ref no_control;
@@ -149,47 +148,74 @@ enum { HIT_ROOM = 1536, SLOW_ROOM = 4224, FIRST_ROOM = 5632 };
 
 /* ---- What keeps functions from being hooked ---- */
 
-static void graph_refuse(const char *why)
+static uint64_t refusals_now(void)
 {
-	/* Relaxed: it is never set back. */
-	if (!atomic_exchange_explicit(&refused_all, true, memory_order_relaxed))
-		agent_say(why, 0);
+	/* Relaxed: bits are never set back. */
+	return atomic_load_explicit(&refusals, memory_order_relaxed);
+}
+
+static void graph_refuse(enum returnless why)
+{
+	/* Relaxed: as in refusals_now(). */
+	if (!atomic_fetch_or_explicit(&refusals, 1ull << why, memory_order_relaxed))
+		agent_say("returns of functions without return sites are not traced: "
+			  "tracefuse doctor says why", 0);
 }
 
 bool graph_refused(void)
 {
-	/* Relaxed: it is never set back. */
-	return atomic_load_explicit(&refused_all, memory_order_relaxed);
+	return refusals_now();
 }
 
 bool graph_may_at_sites(void)
 {
-	/* Relaxed: it is never set back. */
-	return !atomic_load_explicit(&copies_stacks, memory_order_relaxed);
+	return !(refusals_now() >> RETURNLESS_COPIES & 1);
 }
 
-bool graph_dso(const char *name)
+/*
+ * V8 and HotSpot find the code of a frame by its return address. V8 ends the program if there is
+ * none; HotSpot crashes. LuaJIT reads its frame at _Unwind_GetCFA(), which is in the mirror here.
+ * Embedded copies export their interface, too.
+ */
+static void refuse_runtimes(const Elf64_Dyn *dyn, uintptr_t bias)
+{
+	static const struct {
+		char		symbol[31];
+		uint8_t		why;
+	} runtimes[] = {
+		{ "_ZN2v87Isolate10GetCurrentEv", RETURNLESS_V8 },
+		{ "JNI_CreateJavaVM", RETURNLESS_JVM },
+		{ "luaJIT_setmode", RETURNLESS_LUAJIT },
+	};
+
+	for (unsigned int i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++)
+		if (sites_defines(dyn, bias, runtimes[i].symbol))
+			graph_refuse((enum returnless)runtimes[i].why);
+}
+
+bool graph_dso(const char *name, const Elf64_Dyn *dyn, uintptr_t bias)
 {
 	const bool before = graph_refused();
 
 	/* It ignores the unwind rule for the stack pointer: exceptions would not be caught. */
 	if (strstr(name, "/libunwind.so.8"))
-		graph_refuse("returns of functions without return sites are not traced: "
-			     "the program uses libunwind.so.8");
+		graph_refuse(RETURNLESS_UNWINDER);
 	/*
 	 * It copies stacks back to their old addresses. The mirror there may have return addresses
 	 * of later calls by then.
 	 */
-	if (strstr(name, "/_greenlet.")) {
-		/* Relaxed: it is never set back. */
-		atomic_store_explicit(&copies_stacks, true, memory_order_relaxed);
-		graph_refuse("returns of functions are not traced: greenlet copies stacks");
-	}
-	/* It walks stacks itself, and ends at a return address that is not its own. */
-	if (strstr(name, "/libjvm.so"))
-		graph_refuse("returns of functions without return sites are not traced: "
-			     "the program has a Java virtual machine");
+	if (strstr(name, "/_greenlet."))
+		graph_refuse(RETURNLESS_COPIES);
+	refuse_runtimes(dyn, bias);
 	return graph_refused() != before;
+}
+
+void graph_missed(void)
+{
+	struct losses *l = &((struct data_header *)agent.plane.data)->losses;
+
+	/* Relaxed: bits that stay. */
+	atomic_fetch_or_explicit(&l->returnless, refusals_now(), memory_order_relaxed);
 }
 
 int graph_error(void)
@@ -206,8 +232,7 @@ void graph_start(void)
 	control = &c->graph;
 
 	if (!agent_syscall(SYS_arch_prctl, SHADOW_STACK_STATUS, &features) && (features & 1))
-		graph_refuse("returns of functions without return sites are not traced: "
-			     "the processor has a shadow stack");
+		graph_refuse(RETURNLESS_SHADOW);
 }
 
 /* ---- Whether, and how ---- */

@@ -7,6 +7,7 @@
 #ifndef TRACEFUSE_AGENT_GRAPH_GRAPH_H
 #define TRACEFUSE_AGENT_GRAPH_GRAPH_H
 
+#include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -98,10 +99,12 @@ extern const char graph_returned[] __attribute__((visibility("hidden")));
 extern const char graph_returned_late[] __attribute__((visibility("hidden")));
 
 /*
- * A DSO with that name is or will be loaded. With some DSOs no function can be hooked. -> whether
- * this is the first one of these
+ * A DSO with that name and dynamic section is loaded. With some DSOs no function can be hooked. ->
+ * whether this is the first one of these
  */
-bool graph_dso(const char *name);
+bool graph_dso(const char *name, const Elf64_Dyn *dyn, uintptr_t bias);
+/* A return was asked for, and is not caught after graph_refused(): the session is told why. */
+void graph_missed(void);
 /*
  * There is such a DSO: a site's word may have SITE_HOOKED, which entry.S tests, only with
  * SITE_RETURNS.

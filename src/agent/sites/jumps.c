@@ -147,6 +147,13 @@ bool sites_looked_at(const Elf64_Dyn *dyn, uintptr_t bias)
 	return t.hash[HASH_FIRST] <= 1 && is_used(&t);
 }
 
+bool sites_defines(const Elf64_Dyn *dyn, uintptr_t bias, const char *symbol)
+{
+	const struct imports t = imports_of(dyn, bias);
+
+	return t.symbols && t.names && t.hash && is_in_buckets(&t, symbol, false);
+}
+
 /* ---- J3 ---- */
 
 bool sites_looks(const Elf64_Dyn *dyn, uintptr_t bias)

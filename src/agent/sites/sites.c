@@ -163,18 +163,6 @@ static bool returns_on(struct known *k, struct wanted *w)
 	       patch_switch(&k->dso, wants_return_first, w) >= 0;
 }
 
-/* The return of a function was asked for, and graph_refused(). */
-static void unreturned_count(void)
-{
-	struct losses *l = &((struct data_header *)agent.plane.data)->losses;
-
-	if (sites.unreturned == agent.here->pid)
-		return;
-	sites.unreturned = agent.here->pid;
-	/* Relaxed: a count. */
-	atomic_fetch_add_explicit(&l->unreturned, 1, memory_order_relaxed);
-}
-
 /* What a call of the site is to do. */
 static uint32_t word_of(const struct known *k, const struct site *s, const struct wanted *w,
 			bool at_sites)
@@ -184,8 +172,6 @@ static uint32_t word_of(const struct known *k, const struct site *s, const struc
 
 	if (at_sites && s->returns)
 		return word & SITE_HOOKED ? word | SITE_RETURNS : word;
-	if ((word & SITE_HOOKED) && graph_refused())
-		unreturned_count();
 	/*
 	 * The return is not caught if the function may end in a jump to one that looks at its
 	 * caller: that would see an address of ours (jumps.c). It is not caught anywhere after
@@ -200,6 +186,8 @@ static uint32_t word_of(const struct known *k, const struct site *s, const struc
  */
 static void words_set(struct known *k, const struct wanted *w, bool at_sites)
 {
+	bool missed = false;
+
 	for (size_t i = 0; i < k->dso.nr; i++) {
 		struct site *s = &k->dso.sites[i];
 		uint32_t word;
@@ -207,6 +195,7 @@ static void words_set(struct known *k, const struct wanted *w, bool at_sites)
 		if (site_is_return(s))
 			continue;
 		word = word_of(k, s, w, at_sites);
+		missed |= wanted_word(w, s->number) & ~word & SITE_HOOKED;
 		/* Relaxed: see site_word(). */
 		if (word || s->on || s->called)
 			atomic_store_explicit(
@@ -215,6 +204,8 @@ static void words_set(struct known *k, const struct wanted *w, bool at_sites)
 				word, memory_order_relaxed);
 		s->called = site_is_called(k, s) && word;
 	}
+	if (missed && graph_refused())
+		graph_missed();
 }
 
 /*

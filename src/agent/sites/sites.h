@@ -43,6 +43,8 @@ bool sites_unpair(struct site *sites, size_t nr);
  * that looks at its caller.
  */
 bool sites_looked_at(const Elf64_Dyn *dyn, uintptr_t bias);
+/* Whether it defines that symbol for others. If it has no hashes of symbols: no. */
+bool sites_defines(const Elf64_Dyn *dyn, uintptr_t bias, const char *symbol);
 /* Whether it has such a function for others. */
 bool sites_looks(const Elf64_Dyn *dyn, uintptr_t bias);
 /*

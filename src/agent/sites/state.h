@@ -72,7 +72,6 @@ struct site_state {
 	_Atomic bool	moving;
 	/* Some sites were not switched because of it; or returns are no longer caught. */
 	bool		postponed;
-	uint32_t	unreturned;	/* the process that losses.unreturned has counted */
 	/* Some object may call functions of libc that look at their caller (J1 of jumps.c). */
 	bool		looked_at;
 	/* and may call them past the interposers (J3) */

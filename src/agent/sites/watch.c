@@ -152,7 +152,7 @@ static void seen_add(const void *ld, uint32_t list, uintptr_t bias, const char *
 	if (nr_seen == room_seen && !seen_room())
 		return;
 		/* The words of sites that are known already change when the DSO has been added. */
-	sites.postponed |= graph_dso(path);
+	sites.postponed |= graph_dso(path, ld, bias);
 	k = known_find(ld, bias, path, alone);
 	seen[nr_seen].ld = ld;
 	seen[nr_seen].bias = bias;

@@ -58,7 +58,7 @@ struct attach_losses {
 	uint64_t	hits, threads, processes;
 	uint64_t	untraced[UNTRACED_REASONS];
 	uint64_t	gates[GATES_COUNTS];
-	uint64_t	unreturned;
+	uint64_t	returnless;	/* as in struct losses */
 };
 
 void attach_losses(struct session *s, struct attach_losses *out);

@@ -180,7 +180,7 @@ void attach_losses(struct session *s, struct attach_losses *out)
 		.hits = atomic_load_explicit(&l->hits, memory_order_relaxed),
 		.threads = atomic_load_explicit(&l->threads, memory_order_relaxed),
 		.processes = atomic_load_explicit(&l->processes, memory_order_relaxed),
-		.unreturned = atomic_load_explicit(&l->unreturned, memory_order_relaxed),
+		.returnless = atomic_load_explicit(&l->returnless, memory_order_relaxed),
 	};
 	for (unsigned int i = 0; i < UNTRACED_REASONS; i++)
 		out->untraced[i] = atomic_load_explicit(&l->untraced[i], memory_order_relaxed);

@@ -388,16 +388,6 @@ static void print_stacks(const struct attach_losses *l, FILE *out)
 			l->stacks_deep);
 }
 
-static void print_unreturned(const struct attach_losses *l, FILE *out)
-{
-	if (l->unreturned)
-		fprintf(out,
-			"note function_graph: in %" PRIu64 " process%s only functions with return "
-			"sites are traced (libunwind.so.8, greenlet, Java or a shadow stack); the "
-			"function tracer has all\n",
-			l->unreturned, l->unreturned == 1 ? "" : "es");
-}
-
 static void print_losses(struct session *s, FILE *out)
 {
 	static const char *const reasons[] = {
@@ -418,7 +408,6 @@ static void print_losses(struct session *s, FILE *out)
 
 	attach_losses(s, &l);
 	print_stacks(&l, out);
-	print_unreturned(&l, out);
 	fprintf(out, "missed %" PRIu64 "\n", l.deep + l.hits);
 	if (l.hits)
 		fprintf(out, "no-room %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", l.processes,

@@ -73,6 +73,29 @@ static void print_gates(struct session *s, FILE *out)
 			l.gates[GATES_REFUSED]);
 }
 
+/* Which returns of functions are not seen. */
+static void print_returnless(struct session *s, FILE *out)
+{
+	static const char *const reasons[RETURNLESS_REASONS] = {
+		[RETURNLESS_UNWINDER] = "libunwind.so.8, which does not find the true addresses",
+		[RETURNLESS_COPIES] = "greenlet, which copies stacks",
+		[RETURNLESS_SHADOW] = "a shadow stack of the processor",
+		[RETURNLESS_V8] = "V8, which looks up return addresses",
+		[RETURNLESS_JVM] = "a Java VM, which looks up return addresses",
+		[RETURNLESS_LUAJIT] = "LuaJIT, which takes its frames from the unwinder",
+	};
+	struct attach_losses l;
+
+	attach_losses(s, &l);
+	for (unsigned int i = 0; i < RETURNLESS_REASONS; i++)
+		if (l.returnless >> i & 1)
+			fprintf(out,
+				"note functions: return addresses were left alone, so "
+				"function_graph and the profile miss calls, in a program with %s; "
+				"the function tracer has them (tracefuse-run(1))\n",
+				reasons[i]);
+}
+
 void program_sums_print(struct programs *p, FILE *out)
 {
 	const struct instance *inst;
@@ -86,4 +109,5 @@ void program_sums_print(struct programs *p, FILE *out)
 	fprintf(out, "hits %" PRIu64 "\ndropped %" PRIu64 "\n", s.hits, s.drops);
 	if (s.syscalls)
 		print_gates(p->model->session, out);
+	print_returnless(p->model->session, out);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* graph_jvm.c - libjvm.so: a library with the name of a Java virtual machine */
-int jvm_version(void);
+/* graph_jvm.c - libjvm.so: a library with the symbol of a Java virtual machine */
+int JNI_CreateJavaVM(void);
 
-int jvm_version(void)
+int JNI_CreateJavaVM(void)
 {
 	return 1;
 }
