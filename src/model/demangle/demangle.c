@@ -3,7 +3,8 @@
  * demangle.c - demangles with the machine's C++ library, which is loaded at the first name
  *
  * A machine that runs C++ programs has one. So nothing is linked to it, and its rules are not
- * repeated here. It does not know Rust's names; rust.c reads those.
+ * repeated here. It does not know Rust's names; rust.c reads those. It has no bound of memory, so
+ * expansion.c refuses hostile names first.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 
 #include "model/demangle/demangle.h"
+#include "model/demangle/expansion.h"
 #include "model/demangle/rust.h"
 
 enum { RUST_LONGEST = 8192 };
@@ -57,7 +59,7 @@ const char *demangle(struct demangler *d, const char *name)
 		return NULL;
 	if (demangle_rust(name, d->rust, sizeof(d->rust)))
 		return d->rust;
-	if (!d->fn || name[1] != 'Z')
+	if (!d->fn || name[1] != 'Z' || demangle_is_too_long(name))
 		return NULL;
 	out = d->fn(name, d->out, &d->len, &status);
 	if (!out || status)

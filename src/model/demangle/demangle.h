@@ -17,7 +17,7 @@ struct demangler *demangler_create(void);
 void demangler_destroy(struct demangler *d);
 /*
  * "foo::bar(int)" for "_ZN3foo3barEi", "foo::bar" for "_RNvCs1_3foo3bar", valid until the next
- * call. NULL: it is no such name.
+ * call. NULL: it is no such name, or its text would be too long.
  */
 const char *demangle(struct demangler *d, const char *name);
 /*

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "model/demangle/demangle.h"
+#include "model/demangle/expansion.h"
 #include "model/demangle/rust.h"
 
 struct name {
@@ -208,6 +210,82 @@ static void no_room(void **state)
 	assert_false(demangle_rust("_ZN3foo5bcdef17h05af221e174051e9E", out, sizeof(out)));
 }
 
+/* ---- C++ ---- */
+
+static void repeat(char *name, const char *part, unsigned int times)
+{
+	while (times--)
+		strcat(name, part);
+}
+
+/* A class with two of the one before it as its arguments, `times` times. */
+static void doubled(char *name, unsigned int times)
+{
+	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+	repeat(name, "1aIiiE", 1);
+	for (unsigned int i = 0; i < times; i++)
+		sprintf(name + strlen(name), "S_IS%c_S%c_E", digits[i], digits[i]);
+}
+
+static void names_that_double_are_refused(void **state)
+{
+	char name[1024] = "_Z1f";
+
+	doubled(name, 6);
+	assert_false(demangle_is_too_long(name));
+	strcpy(name, "_Z1f");
+	doubled(name, 22);
+	assert_true(strlen(name) < 300);
+	assert_true(demangle_is_too_long(name));
+	/* Behind what may be an identifier that has the references already, the last ones first. */
+	strcpy(name, "_Z1fA99_");
+	for (char c = 'Z'; c >= 'A'; c--)
+		sprintf(name + strlen(name), "S%c_", c);
+	repeat(name, "S9_S8_S7_S6_S5_S4_S3_S2_S1_S0_S_", 1);
+	doubled(name, 22);
+	assert_true(demangle_is_too_long(name));
+}
+
+static void packs_in_packs_are_refused(void **state)
+{
+	char name[1024] = "_Z1fIJiiiiiiiiiiEEv";
+
+	repeat(name, "DpFvT_", 3);
+	repeat(name, "E", 3);
+	assert_false(demangle_is_too_long(name));
+	strcpy(name, "_Z1fIJiiiiiiiiiiEEv");
+	repeat(name, "DpFvT_", 9);
+	repeat(name, "E", 9);
+	assert_true(demangle_is_too_long(name));
+	/* Old compilers have I in the place of J. */
+	*strchr(name, 'J') = 'I';
+	assert_true(demangle_is_too_long(name));
+	strcpy(name, "_Z1f1aIiiE");
+	repeat(name, "T_", 2000 / 10);
+	assert_false(demangle_is_too_long(name));
+}
+
+static void the_demangler_refuses_them(void **state)
+{
+	struct demangler *d = demangler_create();
+	char name[1024] = "_Z1f";
+
+	assert_non_null(d);
+	if (!demangle(d, "_ZN3foo3barEi")) {
+		demangler_destroy(d);
+		skip();
+	}
+	assert_string_equal(demangle(d, "_ZN3foo3barEi"), "foo::bar(int)");
+	doubled(name, 2);
+	assert_string_equal(demangle(d, name),
+			    "f(a<int, int>, a<a<int, int>, a<int, int> >, a<a<a<int, int>, "
+			    "a<int, int> >, a<a<int, int>, a<int, int> > >)");
+	doubled(strcpy(name, "_Z1f"), 22);
+	assert_null(demangle(d, name));
+	demangler_destroy(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -218,6 +296,9 @@ int main(void)
 		cmocka_unit_test(no_names),
 		cmocka_unit_test(work_is_bounded),
 		cmocka_unit_test(no_room),
+		cmocka_unit_test(names_that_double_are_refused),
+		cmocka_unit_test(packs_in_packs_are_refused),
+		cmocka_unit_test(the_demangler_refuses_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
