@@ -121,13 +121,15 @@ void hit_write_user_stack(const struct run *r, struct instance_state *inst, data
 	/* Relaxed: the server stored it before the thread had its slot. */
 	const uint32_t process = atomic_load_explicit(&r->slot->process, memory_order_relaxed);
 	const struct process_entry *processes = plane_config(r->p, plane_header(r->p)->processes);
+	/* A wrong number may be there (R38): it names another process then. */
+	const uint32_t index = (process - 1) % LAYOUT_MAX_PROCESSES;
 	const uint32_t nr = r->h->nr_stack < LAYOUT_USER_STACK ? r->h->nr_stack : LAYOUT_USER_STACK;
 
 	/* A slot of the server has no process. */
 	if (!r->h->stack || !process || !records(inst, r->h->cpu))
 		return;
 	stack_record_fill(rec, r->h, LAYOUT_USER_STACK_ID, nr);
-	rec->size = (int32_t)processes[process - 1].pid;
+	rec->size = (int32_t)processes[index].pid;
 	for (uint32_t i = nr; i < LAYOUT_USER_STACK; i++)
 		rec->caller[i] = 0;
 	ring_write(r->p, r->slot, buffer, r->h->writer, r->h->cpu, r->h->time, rec,
