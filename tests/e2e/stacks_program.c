@@ -25,7 +25,7 @@
 enum { WANTED = 40000, ALIGNMENT = 64, STACK = 65536 };
 
 volatile int stacks_sink;
-static void *volatile kept;
+static __thread void *volatile kept; /* storm() has several threads here */
 
 APART int leaf(int n)
 {
