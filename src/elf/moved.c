@@ -143,7 +143,7 @@ static bool is_to_tell(const struct code_function *fn)
 	return (fn->has & (HAS_BELOW | HAS_TOLD)) == HAS_BELOW;
 }
 
-/* M1: each function is told of once, so this ends. */
+/* M1. It ends: HAS_TOLD lets each function tell those that it jumps to only once. */
 static void below_spread(struct code_file *f)
 {
 	bool more;

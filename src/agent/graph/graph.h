@@ -103,7 +103,10 @@ extern const char graph_returned_late[] __attribute__((visibility("hidden")));
  * whether this is the first one of these
  */
 bool graph_dso(const char *name, const Elf64_Dyn *dyn, uintptr_t bias);
-/* A return was asked for, and is not caught after graph_refused(): the session is told why. */
+/*
+ * Tells the session why no return is caught (graph_refused()). Called when the program asked for
+ * one.
+ */
 void graph_missed(void);
 /*
  * There is such a DSO: a site's word may have SITE_HOOKED, which entry.S tests, only with

@@ -4,7 +4,7 @@
  *
  * A name refers to its parts by numbers: S_, S0_ ..., in the order in which they end. Each
  * reference has the part's text once more, so 200 characters can stand for gigabytes. The parts are
- * not parsed. A part has references to earlier parts only, so it is at most what comes before the
+ * not parsed. A part refers to earlier parts only. So its text is at most what comes before the
  * reference to it, without references to later parts. A parameter of a template (T_) is at most
  * what comes before it, without other parameters. A pack expansion (Dp, sp) repeats its pattern for
  * each element of a pack; expansions may lie in each other.
