@@ -6,10 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "fixture.h"
 #include "model/ftrace/ftrace.h"
-#include "session/session.h"
+#include "session/state.h"
 #include "sources/recording/source.h"
 #include "tracefs/tree.h"
 
@@ -60,6 +61,45 @@ void fixture_close(struct fixture *h)
 		model_destroy(h->model);
 	if (h->session)
 		session_destroy(h->session);
+}
+
+/* Copies what the file holds, and leaves its holes. */
+static int region_copy(const struct region *r, int to)
+{
+	off_t at, end = 0;
+
+	while ((at = lseek(r->fd, end, SEEK_DATA)) >= 0) {
+		end = lseek(r->fd, at, SEEK_HOLE);
+		for (ssize_t n; at < end; at += n) {
+			n = pwrite(to, r->base + at, (size_t)(end - at), at);
+			if (n <= 0)
+				return n ? -errno : -ENOSPC;
+		}
+	}
+	return errno == ENXIO ? 0 : -errno;	/* ENXIO: no more data */
+}
+
+/* The copy takes the place of the shared file: its addresses, and its descriptor. */
+static int region_split(struct region *r)
+{
+	int fd = memfd_create("fixture", MFD_CLOEXEC), err;
+
+	if (fd < 0)
+		return -errno;
+	err = ftruncate(fd, (off_t)r->size) ? -errno : region_copy(r, fd);
+	if (!err && (mmap(r->base, r->size, PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0) == MAP_FAILED ||
+		     dup3(fd, r->fd, O_CLOEXEC) < 0))
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+int fixture_split(struct fixture *h)
+{
+	int err = region_split(&h->session->config);
+
+	return err ? err : region_split(&h->session->data);
 }
 
 int fixture_functions(struct fixture *h, const char *file)

@@ -30,6 +30,12 @@ int fixture_open_threads(const char *const *recordings, unsigned int nr, unsigne
 void fixture_close(struct fixture *h);
 
 /*
+ * For a child of fork(): the session's memory is copied, so that nothing that the child does with
+ * the fixture changes its parent's. The child closes it. 0 or -errno.
+ */
+int fixture_split(struct fixture *h);
+
+/*
  * Adds functions that can be traced, from a file like available_filter_functions_addrs. 0 or
  * -errno.
  */

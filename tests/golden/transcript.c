@@ -5,8 +5,8 @@
  * usage: transcript EMPTY.dat FUNCTIONS EXCLUDED FILE.jsonl...
  *
  * Each line of a file is one command in a clean state, with the errno of open, write and close, the
- * results of the writes, the error_log and the files read back. Prints TAP with one test for each
- * entry.
+ * results of the writes, the error_log and the files read back. The clean state is a process of its
+ * own, with a copy of the session. Prints TAP with one test for each entry.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "fixture.h"
 #include "mask.h"
@@ -301,14 +303,58 @@ static void inherit_tracer_options(struct fixture *h, json_t *entry)
 	}
 }
 
-static bool run_entry(struct fixture *h, json_t *entry, struct excluded *x, FILE *log)
+/* The entry of the list for a file that the recorder read; NULL: the file is compared. */
+static struct excluded *excluded_file(struct excluded *x, json_t *item)
+{
+	const char *file = json_string_value(json_object_get(item, "file"));
+	const char *slash = strrchr(file, '/');
+	char key[128];
+
+	snprintf(key, sizeof(key), "read %s", slash ? slash + 1 : file);
+	return excluded_find(x, key);
+}
+
+static void excluded_count(struct excluded *x, json_t *entry)
+{
+	json_t *item;
+	size_t i;
+
+	json_array_foreach(json_object_get(entry, "read"), i, item) {
+		struct excluded *left_out = excluded_file(x, item);
+
+		if (left_out)
+			left_out->files++;
+	}
+}
+
+static bool compare_files(struct fixture *h, json_t *entry, struct excluded *x, FILE *log)
 {
 	struct sides sides = { 0 };
+	json_t *item;
+	size_t i;
+	bool same = compare_file(h, &sides, "error_log",
+				 json_string_value(json_object_get(entry, "error_log")), 0, log);
+
+	json_array_foreach(json_object_get(entry, "read"), i, item)
+		if (!excluded_file(x, item))
+			same &= compare_file(
+				h, &sides, json_string_value(json_object_get(item, "file")),
+				json_string_value(json_object_get(item, "text")),
+				(int)json_integer_value(json_object_get(item, "errno")), log);
+	pointers_forget(&sides.kernel);
+	pointers_forget(&sides.ours);
+	return same;
+}
+
+static bool run_entry(struct fixture *h, json_t *entry, struct excluded *x, FILE *log)
+{
 	struct answer a;
 	json_t *item;
 	size_t i;
 	bool same = true;
 
+	/* the recorder's own first command */
+	fixture_command(h, "w", "buffer_size_kb", "1024\n", 5);
 	inherit_tracer_options(h, entry);
 	json_array_foreach(json_object_get(entry, "pre"), i, item) {
 		a = give(h, item);
@@ -320,25 +366,7 @@ static bool run_entry(struct fixture *h, json_t *entry, struct excluded *x, FILE
 	same &= compare_errno(entry, "write_errno", a.write_errno, log);
 	same &= compare_errno(entry, "close_errno", a.close_errno, log);
 	same &= compare_writes(entry, &a, log);
-	same &= compare_file(h, &sides, "error_log",
-			     json_string_value(json_object_get(entry, "error_log")), 0, log);
-	json_array_foreach(json_object_get(entry, "read"), i, item) {
-		const char *file = json_string_value(json_object_get(item, "file"));
-		const char *base = strrchr(file, '/') ? strrchr(file, '/') + 1 : file;
-		struct excluded *left_out;
-		char key[128];
-
-		snprintf(key, sizeof(key), "read %s", base);
-		left_out = excluded_find(x, key);
-		if (left_out)
-			left_out->files++;
-		else
-			same &= compare_file(
-				h, &sides, file, json_string_value(json_object_get(item, "text")),
-				(int)json_integer_value(json_object_get(item, "errno")), log);
-	}
-	pointers_forget(&sides.kernel);
-	pointers_forget(&sides.ours);
+	same &= compare_files(h, entry, x, log);
 	return same;
 }
 
@@ -353,77 +381,125 @@ static void report(json_t *entry, const char *verdict, int nr, const char *extra
 	       extra);
 }
 
-static int run_file(const char *empty, const char *functions, const char *file, struct excluded *x,
-		    const char *only, int *nr)
+/* What the entries of a run share. */
+struct run {
+	struct fixture	fixture;	/* no command was given to it */
+	struct excluded	*excluded;
+	const char	*only;		/* the one entry to run; NULL: all */
+	int		nr, failed;
+};
+
+static int run_open(struct run *run, const char *empty, const char *functions)
+{
+	int err = fixture_open(&empty, 1, &run->fixture);
+
+	if (err)
+		return err;
+	err = fixture_functions(&run->fixture, functions);
+	if (err)
+		fixture_close(&run->fixture);
+	return err;
+}
+
+/* In a process of its own: the status says whether the answers were the kernel's. */
+static int run_child(struct run *run, json_t *entry)
+{
+	bool same = !fixture_split(&run->fixture) &&
+		    run_entry(&run->fixture, entry, run->excluded, stdout);
+
+	fixture_close(&run->fixture);
+	return same ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/*
+ * Each entry begins with the same session, which is copied. To open one for each takes most of the
+ * time of all entries.
+ */
+static bool run_apart(struct run *run, json_t *entry)
+{
+	int status = -1;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		exit(run_child(run, entry));
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) ||
+	    WEXITSTATUS(status) > EXIT_FAILURE)
+		printf("#   its process ended with the wait status %#x\n", (unsigned int)status);
+	return !status;
+}
+
+static void run_one(struct run *run, json_t *entry)
+{
+	const char *id = json_string_value(json_object_get(entry, "id"));
+	const struct excluded *left_out = excluded_find(run->excluded, id);
+	bool same;
+
+	if (run->only && strcmp(run->only, id))
+		return;
+	if (left_out) {
+		printf("ok %d - %s # SKIP %s\n", ++run->nr, id, left_out->reason);
+		return;
+	}
+	excluded_count(run->excluded, entry);
+	same = run_apart(run, entry);
+	report(entry, same ? "ok" : "not ok", ++run->nr, "");
+	run->failed += !same;
+}
+
+/* The file is closed when entries run: a child that ends would move its offset. */
+static char *file_text(const char *file)
 {
 	FILE *in = fopen(file, "r");
-	char *line = NULL;
+	char *text = NULL;
 	size_t cap = 0;
-	int failed = 0;
 
-	if (!in) {
-		printf("Bail out! %s: %s\n", file, strerror(errno));
-		return 1;
+	if (in && getdelim(&text, &cap, 0, in) < 0) {
+		free(text);
+		text = NULL;
 	}
-	while (getline(&line, &cap, in) > 0) {
-		json_t *entry = json_loads(line, 0, NULL);
-		const char *id = json_string_value(json_object_get(entry, "id"));
-		const struct excluded *left_out = excluded_find(x, id);
-		struct fixture h;
-		char *log;
-		size_t size;
-		FILE *log_stream;
-		bool same;
+	if (in)
+		fclose(in);
+	return text;
+}
 
-		if (only && strcmp(only, id)) {
-			json_decref(entry);
-			continue;
-		}
-		if (left_out) {
-			printf("ok %d - %s # SKIP %s\n", ++*nr, id, left_out->reason);
-			json_decref(entry);
-			continue;
-		}
-		log_stream = open_memstream(&log, &size);
-		same = fixture_open(&empty, 1, &h) == 0;
-		if (same && fixture_functions(&h, functions)) {
-			fixture_close(&h);
-			same = false;
-		}
-		if (same) {
-			/* the recorder's own first command */
-			fixture_command(&h, "w", "buffer_size_kb", "1024\n", 5);
-			same = run_entry(&h, entry, x, log_stream);
-			fixture_close(&h);
-		}
-		fclose(log_stream);
-		report(entry, same ? "ok" : "not ok", ++*nr, "");
-		if (!same)
-			fputs(log, stdout);
-		failed += !same;
-		fflush(stdout);
-		free(log);
+static void run_file(struct run *run, const char *file)
+{
+	char *text = file_text(file), *save = NULL;
+
+	if (!text) {
+		printf("Bail out! %s: %s\n", file, strerror(errno));
+		run->failed++;
+		return;
+	}
+	for (char *l = strtok_r(text, "\n", &save); l; l = strtok_r(NULL, "\n", &save)) {
+		json_t *entry = json_loads(l, 0, NULL);
+
+		run_one(run, entry);
 		json_decref(entry);
 	}
-	free(line);
-	fclose(in);
-	return failed;
+	free(text);
 }
 
 int main(int argc, char **argv)
 {
-	struct excluded *x;
-	int nr = 0, failed = 0;
+	struct run run = { .only = getenv("ENTRY") };
 
 	if (argc < 5) {
 		fprintf(stderr, "usage: transcript EMPTY.dat FUNCTIONS EXCLUDED FILE.jsonl...\n");
 		return 2;
 	}
-	x = excluded_load(argv[3]);
+	if (run_open(&run, argv[1], argv[2])) {
+		printf("Bail out! no session\n");
+		return 1;
+	}
+	run.excluded = excluded_load(argv[3]);
 	for (int i = 4; i < argc; i++)
-		failed += run_file(argv[1], argv[2], argv[i], x, getenv("ENTRY"), &nr);
-	excluded_report(x, &nr);
-	printf("1..%d\n", nr);
-	excluded_free(x);
-	return failed != 0;
+		run_file(&run, argv[i]);
+	excluded_report(run.excluded, &run.nr);
+	printf("1..%d\n", run.nr);
+	excluded_free(run.excluded);
+	fixture_close(&run.fixture);
+	return run.failed != 0;
 }
