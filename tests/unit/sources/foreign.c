@@ -125,8 +125,8 @@ static void put_page(struct bytes *b, unsigned int word)
 
 static void check_page(const uint8_t *out, uint32_t room)
 {
-	struct subbuf_record r;
-	struct subbuf page;
+	struct subbuf_record r = { 0 };
+	struct subbuf page = { 0 };
 	uint64_t lost;
 
 	assert_int_equal(subbuf_start(&page, out, room, &lost), 0);
@@ -168,8 +168,8 @@ static void a_damaged_record_stays_one(void **state)
 	const struct foreign f = { .swap = true, .word = 4, .events = no_events };
 	struct bytes in = { .big = true };
 	uint8_t *out = malloc(3 * PAGE);
-	struct subbuf_record r;
-	struct subbuf page;
+	struct subbuf_record r = { 0 };
+	struct subbuf page = { 0 };
 	uint64_t lost;
 
 	(void)state;
@@ -195,8 +195,8 @@ static void a_full_page_fits(void **state)
 	const struct foreign f = { .swap = true, .word = 8, .events = no_events };
 	struct bytes in = { .big = true };
 	uint8_t *out = malloc(3 * PAGE);
-	struct subbuf_record r;
-	struct subbuf page;
+	struct subbuf_record r = { 0 };
+	struct subbuf page = { 0 };
 	uint64_t lost;
 	uint32_t n;
 
@@ -225,7 +225,7 @@ static void times_become_those_of_the_host(void **state)
 	const uint64_t start = 2000ull * 250000000 + 5;
 	struct bytes in = { 0 };
 	uint8_t *out = malloc(3 * PAGE);
-	struct subbuf_record r;
+	struct subbuf_record r = { 0 };
 	struct subbuf page = { 0 };
 	uint64_t lost;
 
@@ -263,7 +263,7 @@ static void times_of_a_page_stay_in_order(void **state)
 	static const uint32_t deltas[] = { 2, 2, 498, 1 };
 	struct bytes in = { 0 };
 	uint8_t *out = malloc(3 * PAGE);
-	struct subbuf_record r;
+	struct subbuf_record r = { 0 };
 	struct subbuf page = { 0 };
 	uint64_t lost;
 
