@@ -61,8 +61,9 @@ _tracefuse() {
 	top) options="--session --for --every --sort --lines --show --plain --quiet" ;;
 	report) options="--session --for --sort --lines --graph --depth --min --buffer-size --show --plain \
 		--quiet" ;;
-	syscalls | heap | locks)
+	syscalls | locks)
 		options="--session --for --sort --lines --show --plain --quiet" ;;
+	heap) options="--session --for --sort --lines --stacks --show --plain --quiet" ;;
 	latency) options="--session --for --if --by --over --output --before --keep --event \
 		--buffer-size --show --plain --quiet" ;;
 	save) options="--session --compress" ;;

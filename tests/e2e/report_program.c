@@ -6,6 +6,7 @@
  *     report_program wait FILE     the same again and again, until the file is there
  *     report_program syscalls      7 getppid, 3 close of which 2 fail; 4 getppid in a thread
  *     report_program heap          see make_heap()
+ *     report_program wrapped       1100 blocks by wrapper(), 600 for lose_some() of which 3 stay
  *     report_program forks         2 blocks; each is freed by main and by a child
  *     report_program locks         2 threads wait for the mutex that main has, at wait_here()
  *     report_program locked        the same, and it ends while they wait
@@ -120,6 +121,44 @@ static void make_heap(void)
 	keep_none();
 }
 
+/* The only function that allocates, as operator new is. */
+__attribute__((noinline)) void *wrapper(size_t n);
+__attribute__((noinline)) void lose_some(void);
+__attribute__((noinline)) void lose_nothing(void);
+
+void *wrapper(size_t n)
+{
+	void *p = malloc(n);
+
+	seen++;
+	return p;
+}
+
+void lose_some(void)
+{
+	for (int i = 0; i < 600; i++) {
+		kept[0] = wrapper(1000);
+		if (i >= 3)
+			free(kept[0]);
+	}
+	seen++;
+}
+
+void lose_nothing(void)
+{
+	for (int i = 0; i < 500; i++) {
+		kept[0] = wrapper(1000);
+		free(kept[0]);
+	}
+	seen++;
+}
+
+static void wrap_heap(void)
+{
+	lose_some();
+	lose_nothing();
+}
+
 /* The child leaves one block of its own. */
 static void fork_heap(void)
 {
@@ -220,6 +259,8 @@ int main(int argc, char **argv)
 		make_calls();
 	} else if (argc > 1 && !strcmp(argv[1], "heap")) {
 		make_heap();
+	} else if (argc > 1 && !strcmp(argv[1], "wrapped")) {
+		wrap_heap();
 	} else if (argc > 1 && !strcmp(argv[1], "forks")) {
 		fork_heap();
 	} else if (argc > 1 && !strcmp(argv[1], "locks")) {

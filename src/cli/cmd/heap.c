@@ -2,10 +2,13 @@
 /*
  * heap.c - `tracefuse heap`: where a program allocates memory, and what lives still
  *
- *     kmem:kmalloc -> variables by ptr: where, how much     -> allocated, by call_site
- *     kmem:kfree   -> what they were -> synthetic heap_free -> released, by call_site
+ *     kmem:kmalloc -> variables by ptr: where, how much     -> allocated, by place
+ *     kmem:kfree   -> what they were -> synthetic heap_free -> released, by place
+ *
+ * A place is the address call_site, or with --stacks a stack.
  */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,25 +31,68 @@ enum { BY_POINTER, BY_PLACE };
 static const char alloc_file[] = "events/kmem/kmalloc/hist";
 static const char free_file[] = "events/synthetic/heap_free/hist";
 
+enum { OPT_STACKS = ANSWER_OWN };
+
 static const struct option long_options[] = {
 	ANSWER_TABLE_OPTIONS,
+	{ "stacks", no_argument, NULL, OPT_STACKS },
 	{ NULL, 0, NULL, 0 },
+};
+
+/* How the lines name a place. `a->own` is one of the two. */
+struct heap_place {
+	const char	*type;		/* of the synthetic event's field */
+	const char	*field;		/* of kmalloc */
+	const char	*modifier;	/* of both as keys; "": the field is a stack by itself */
+	const char	*site_modifier;
+};
+
+static const struct heap_place heap_address = {
+	.type = "u64", .field = "call_site", .modifier = ".sym-offset",
+	.site_modifier = ".sym-offset",
+};
+
+static const struct heap_place heap_stack = {
+	.type = "unsigned long[]", .field = "common_stacktrace", .modifier = "",
+	.site_modifier = ".stacktrace",
 };
 
 /* ---- the table ---- */
 
-/* A place with the same address in both: the names of two may be equal. */
-static double heap_site_of(const struct tally_row *r)
+/* An address, or an array of them. */
+static const json_t *heap_site_of(const struct tally_row *r)
 {
-	return json_number_value(json_object_get(json_array_get(r->keys, 0), "raw"));
+	return json_object_get(json_array_get(r->keys, 0), "raw");
+}
+
+static int compare_numbers(const json_t *a, const json_t *b)
+{
+	const double x = json_number_value(a), y = json_number_value(b);
+
+	return x < y ? -1 : x > y;
+}
+
+/* Places are compared by their addresses: the names of two may be equal. */
+static int compare_sites(const void *a, const void *b)
+{
+	const json_t *x = heap_site_of(a), *y = heap_site_of(b);
+	const size_t n = json_array_size(x), m = json_array_size(y);
+	int c = n < m ? -1 : n > m;
+
+	for (size_t i = 0; !c && i < n; i++)
+		c = compare_numbers(json_array_get(x, i), json_array_get(y, i));
+	return c ? c : compare_numbers(x, y);
+}
+
+static void sort_sites(struct tally *t)
+{
+	if (t->nr)
+		qsort(t->v, t->nr, sizeof(*t->v), compare_sites);
 }
 
 static const struct tally_row *heap_site_find(const struct tally *t, const struct tally_row *like)
 {
-	for (size_t i = 0; i < t->nr; i++)
-		if (heap_site_of(&t->v[i]) == heap_site_of(like))
-			return &t->v[i];
-	return NULL;
+	return t->nr ? bsearch(like, t->v, t->nr, sizeof(*t->v), compare_sites) : NULL;
 }
 
 static int add_place(struct table *t, const struct tally_row *got, const struct tally_row *freed)
@@ -119,6 +165,7 @@ static int make_table(const json_t *allocs, const json_t *frees, struct table *t
 
 	if (!err)
 		err = tally_read_one(frees, 0, &freed);
+	sort_sites(&freed);
 	for (size_t i = 0; !err && i < got.nr; i++)
 		err = add_place(t, &got.v[i], heap_site_find(&freed, &got.v[i]));
 	tally_say_dropped(got.dropped, "calls");
@@ -126,6 +173,23 @@ static int make_table(const json_t *allocs, const json_t *frees, struct table *t
 	tally_free(&got);
 	tally_free(&freed);
 	return err;
+}
+
+/*
+ * A function that all allocate by, as operator new, does not say who does: a hint, where there are
+ * enough blocks to care.
+ */
+static void hint_at_stacks(const struct answer *a, const struct table *t)
+{
+	enum { BLOCKS = 1000 };
+	double all;
+
+	heap_sum(t, COLUMN_CALLS, &all);
+	for (size_t r = 0; all >= BLOCKS && r < t->nr; r++)
+		if (t->rows[r].cell[COLUMN_CALLS].number * 2 > all && a->own == &heap_address &&
+		    !a->quiet)
+			message_error("most blocks are from one place: `tracefuse heap --stacks` "
+				      "says who called it");
 }
 
 static int heap_print(const struct answer *a, struct access *access)
@@ -138,6 +202,8 @@ static int heap_print(const struct answer *a, struct access *access)
 	if (frees)
 		status = make_table(allocs, frees, &t) ? message_error("out of memory")
 						       : print_sum(&t);
+	if (!status)
+		hint_at_stacks(a, &t);
 	json_decref(allocs);
 	json_decref(frees);
 	if (!status)
@@ -148,25 +214,51 @@ static int heap_print(const struct answer *a, struct access *access)
 
 /* ---- the lines ---- */
 
-static int heap_lines(struct answer *a)
+/* A line of which a part depends on what a place is. */
+__attribute__((format(printf, 3, 4)))
+static int heap_line(struct answer *a, const struct answer_event *e, const char *format, ...)
+{
+	va_list args;
+	char *text;
+	int err;
+
+	va_start(args, format);
+	err = vasprintf(&text, format, args) < 0 ? -ENOMEM : 0;
+	va_end(args);
+	if (err)
+		return err;
+	err = e ? answer_trigger(a, e, text)
+		: answer_line_undone(a, "synthetic_events", text, "!heap_free");
+	free(text);
+	return err;
+}
+
+static int add_heap_lines(struct answer *a, const struct heap_place *p)
 {
 	static const struct answer_event alloc = { (char *)"kmem", (char *)"kmalloc" };
 	static const struct answer_event release = { (char *)"kmem", (char *)"kfree" };
 	static const struct answer_event freed = { (char *)"synthetic", (char *)"heap_free" };
-	int err = answer_line_undone(a, "synthetic_events", "heap_free u64 site; u64 bytes",
-				     "!heap_free");
+	int err = heap_line(a, NULL, "heap_free %s site; u64 bytes", p->type);
 
 	if (!err)
-		err = answer_trigger(a, &alloc, "hist:keys=ptr:heap_site=call_site,"
-				     "heap_bytes=bytes_alloc:size=131072 if ptr != 0");
+		err = heap_line(a, &alloc, "hist:keys=ptr:heap_site=%s,"
+				"heap_bytes=bytes_alloc:size=131072 if ptr != 0", p->field);
 	if (!err)
 		err = answer_trigger(a, &release, "hist:keys=ptr:size=131072:"
 				     "onmatch(kmem.kmalloc).heap_free($heap_site,$heap_bytes)");
 	if (!err)
-		err = answer_trigger(a, &alloc, "hist:keys=call_site.sym-offset:vals=bytes_alloc:"
-				     "size=16384 if ptr != 0");
+		err = heap_line(a, &alloc, "hist:keys=%s%s:vals=bytes_alloc:"
+				"size=16384 if ptr != 0", p->field, p->modifier);
 	if (!err)
-		err = answer_trigger(a, &freed, "hist:keys=site.sym-offset:vals=bytes:size=16384");
+		err = heap_line(a, &freed, "hist:keys=site%s:vals=bytes:size=16384",
+				p->site_modifier);
+	return err;
+}
+
+static int heap_lines(struct answer *a)
+{
+	int err = add_heap_lines(a, a->own);
+
 	if (!err)
 		err = words_add(&a->more, free_file);
 	if (!err)
@@ -201,8 +293,12 @@ static int heap_parse(struct answer *a, int argc, char **argv)
 	int opt, status = COMMAND_DONE;
 
 	argc = answer_begin(a, argc, argv);
+	a->own = &heap_address;
 	while (!status && (opt = getopt_long(argc, argv, ANSWER_SHORT, long_options, NULL)) != -1)
-		status = answer_option(a, opt, argv);
+		if (opt == OPT_STACKS)
+			a->own = &heap_stack;
+		else
+			status = answer_option(a, opt, argv);
 	if (!status)
 		status = answer_arguments(a, argc, argv);
 	if (!status && a->words.nr)
@@ -238,6 +334,8 @@ const struct command command_heap = {
 "fork() the blocks of parent and child count as the same. In a session it counts until\n"
 "Ctrl-C, and the session must have been made with --kernel-names.\n"
 "\n"
+"      --stacks            who called that function, too: each stack of calls has a place\n"
+"                          of its own\n"
 "      --sort COLUMN       the order: left (default), live, bytes, calls, avg, from\n"
 "      --lines N           only the first N places\n"
 "      --show              print the lines of ftrace that this stands for, and nothing\n"

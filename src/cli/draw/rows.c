@@ -108,13 +108,18 @@ void rows_print_text(const char *text, FILE *out)
 }
 
 /* A stack is a list of names. */
-void rows_print_key(const json_t *text, FILE *out)
+static void print_key(const json_t *text, const char *between, FILE *out)
 {
 	for (size_t i = 0; i < json_array_size(text); i++) {
-		fputs(i ? " < " : "", out);
+		fputs(i ? between : "", out);
 		print_shown(json_string_value(json_array_get(text, i)), true, out);
 	}
 	print_shown(json_string_value(text), true, out);
+}
+
+void rows_print_key(const json_t *text, FILE *out)
+{
+	print_key(text, " < ", out);
 }
 
 /* The texts of the keys but `axis`. NULL: no memory. */
@@ -146,14 +151,14 @@ char *rows_keys_text(const json_t *keys)
 	return keys_text(keys, -1, true);
 }
 
-char *rows_key_text(const json_t *key)
+char *rows_key_text(const json_t *key, const char *between)
 {
 	char *text = NULL;
 	size_t size;
 	FILE *out = text_memory_open(&text, &size);
 
 	if (out)
-		rows_print_key(json_object_get(key, "text"), out);
+		print_key(json_object_get(key, "text"), between, out);
 	return out && !fclose(out) ? text : NULL;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* table.c - see table.h */
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,23 +116,27 @@ static void format_number(enum table_kind kind, double v, char *out, size_t size
 }
 
 /* It may be a name that a program has chosen: a terminal gets no control characters of it. */
-static char *shown_text(const char *text)
+static void print_readable(struct demangler *d, const char *line, FILE *out)
 {
-	char *made = NULL;
-	size_t size;
-	FILE *out = text_memory_open(&made, &size);
+	char *made = demangle_text(d, line);
 
-	if (out)
-		rows_print_text(text, out);
-	return out && !fclose(out) ? made : NULL;
+	rows_print_text(made ? made : line, out);
+	free(made);
 }
 
+/* The same text with readable lines. NULL: out of memory. */
 static char *readable_text(struct demangler *d, const char *text)
 {
-	char *made = demangle_text(d, text), *shown = shown_text(made ? made : text);
+	char *made = NULL, *lines = strdup(text), *rest = lines, *line;
+	size_t size;
+	FILE *out = lines ? text_memory_open(&made, &size) : NULL;
 
-	free(made);
-	return shown;
+	while (out && (line = strsep(&rest, "\n"))) {
+		print_readable(d, line, out);
+		fputs(rest ? "\n" : "", out);
+	}
+	free(lines);
+	return out && !fclose(out) ? made : NULL;
 }
 
 /* ---- printing ---- */
@@ -210,19 +215,49 @@ static int table_cut(const char *text, size_t n)
 	return (int)n;
 }
 
+/* A line of a text, which is not longer than `width` on a terminal. */
+static void print_line(const struct printing *p, const char *line, size_t n, size_t width)
+{
+	if (n > width)
+		fprintf(p->out, "%.*s...", table_cut(line, width - 3), line);
+	else
+		fwrite(line, 1, n, p->out);
+}
+
 static void table_print_text(const struct printing *p, unsigned int i, const char *text)
 {
-	const bool last = i + 1 == p->table->nr_columns;
 	const size_t n = strlen(text), width = p->width[i];
-	const bool cut = n > width && (!last || terminal_columns());
 
 	fprintf(p->out, "%*s", TEXT_GAP, "");
-	if (cut)
-		fprintf(p->out, "%.*s...", table_cut(text, width - 3), text);
-	else
-		fputs(text, p->out);
-	if (!last && n < width)
+	print_line(p, text, n, width);
+	if (n < width)
 		fprintf(p->out, "%*s", (int)(width - n), "");
+}
+
+/* Its first line is that of the row. */
+static void print_last_text(const struct printing *p, unsigned int i, const char *text)
+{
+	const size_t width = terminal_columns() ? p->width[i] : SIZE_MAX;
+	size_t n = strcspn(text, "\n"), before = TEXT_GAP;
+
+	fprintf(p->out, "%*s", TEXT_GAP, "");
+	print_line(p, text, n, width);
+	for (unsigned int c = 0; c < i; c++)
+		before += p->width[c] + (p->table->columns[c].kind == TABLE_TEXT ? TEXT_GAP : 0);
+	for (text += n; *text; text += n) {
+		text++;
+		n = strcspn(text, "\n");
+		fprintf(p->out, "\n%*s", (int)before, "");
+		print_line(p, text, n, width);
+	}
+}
+
+static void print_text(const struct printing *p, unsigned int i, const char *text)
+{
+	if (i + 1 == p->table->nr_columns)
+		print_last_text(p, i, text);
+	else
+		table_print_text(p, i, text);
 }
 
 static void table_print_head(const struct printing *p)
@@ -231,7 +266,7 @@ static void table_print_head(const struct printing *p)
 
 	for (unsigned int i = 0; i < t->nr_columns; i++)
 		if (t->columns[i].kind == TABLE_TEXT)
-			table_print_text(p, i, t->columns[i].head);
+			print_text(p, i, t->columns[i].head);
 		else
 			fprintf(p->out, "%*s", (int)p->width[i], t->columns[i].head);
 	fputc('\n', p->out);
@@ -244,7 +279,7 @@ static void table_print_row(const struct printing *p, const struct table_row *r)
 
 	for (unsigned int i = 0; i < t->nr_columns; i++) {
 		if (t->columns[i].kind == TABLE_TEXT) {
-			table_print_text(p, i, text_of(r, i));
+			print_text(p, i, text_of(r, i));
 			continue;
 		}
 		format_number(t->columns[i].kind, r->cell[i].number, number, sizeof(number));

@@ -5,8 +5,8 @@
  *       calls     total       avg  function
  *        1000   1.45 ms   1.45 us  parse_line
  *
- * Texts come last, and may be indented. Names of C++ and Rust functions are printed as their
- * programmers write them.
+ * Texts come last, and may be indented. The last one may have several lines, for a stack. Names of
+ * C++ and Rust functions are printed as their programmers write them.
  */
 #ifndef TRACEFUSE_CLI_DRAW_TABLE_H
 #define TRACEFUSE_CLI_DRAW_TABLE_H

@@ -154,5 +154,5 @@ void tally_say_dropped(double dropped, const char *what)
 
 char *tally_key_text(const struct tally_row *r, unsigned int i)
 {
-	return rows_key_text(json_array_get(r->keys, i));
+	return rows_key_text(json_array_get(r->keys, i), "\n");
 }

@@ -45,7 +45,7 @@ double tally_dropped(const json_t *hists, size_t at);
 void tally_free(struct tally *t);
 /* Prints that hits found no room, if so. */
 void tally_say_dropped(double dropped, const char *what);
-/* Key `i` as a text that the caller frees. NULL: out of memory. */
+/* Key `i` as a text that the caller frees, of a stack a line each. NULL: out of memory. */
 char *tally_key_text(const struct tally_row *r, unsigned int i);
 
 #endif
