@@ -173,6 +173,22 @@ bool client_info(const char *text, const char *key, unsigned int nr, char *out, 
 	return false;
 }
 
+/* The line's value is "SYSTEM:EVENT[ in process PID:] REASON". */
+bool client_probe_refused(const char *info, unsigned int nr, char out[CLIENT_REFUSED])
+{
+	char value[256];
+	const char *process, *why;
+
+	if (!client_info(info, "probe-refused", nr, value, sizeof(value)))
+		return false;
+	process = strstr(value, " in process ");
+	why = strchr(process ? process : value, process ? ':' : ' ');
+	why = why ? why : value + strlen(value);
+	snprintf(out, CLIENT_REFUSED, "%.*s cannot be probed:%s.", (int)(why - value), value,
+		 why + (process && *why));
+	return true;
+}
+
 const struct client_untraced *client_untraced_at(unsigned int reason)
 {
 	static const char again[] = "if such a program is started again, it joins";

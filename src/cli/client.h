@@ -47,6 +47,13 @@ int client_boot(struct access *a, const char *text);
  */
 bool client_info(const char *text, const char *key, unsigned int nr, char *out, size_t size);
 
+/*
+ * Number `nr` of the events whose place cannot be probed: "SYSTEM:EVENT cannot be probed: WHY.".
+ * False: there are fewer.
+ */
+enum { CLIENT_REFUSED = 320 };
+bool client_probe_refused(const char *info, unsigned int nr, char out[CLIENT_REFUSED]);
+
 /* A reason why programs were not traced. */
 struct client_untraced {
 	const char	*reason;	/* as in a line "untraced" of WIRE_INFO */

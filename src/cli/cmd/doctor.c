@@ -284,23 +284,13 @@ static void print_planted(const char *value)
 
 static void check_planted(struct patient *p)
 {
-	char value[256], text[320];
+	char value[256], text[CLIENT_REFUSED];
 
 	for (unsigned int i = 0; client_info(p->info, "probes", i, value, sizeof(value)); i++)
 		if (i < LISTED)
 			print_planted(value);
-	/* The value is "SYSTEM:EVENT[ in process PID:] REASON". */
-	for (unsigned int i = 0; client_info(p->info, "probe-refused", i, value, sizeof(value));
-	     i++) {
-		const char *process = strstr(value, " in process ");
-		const char *why = strchr(process ? process : value, process ? ':' : ' ');
-
-		if (!why)
-			continue;
-		snprintf(text, sizeof(text), "%.*s cannot be probed:%s.", (int)(why - value),
-			 value, why + (process != NULL));
+	for (unsigned int i = 0; client_probe_refused(p->info, i, text); i++)
 		complain(p, text, "tracefuse list -v FILE says where a probe can be put");
-	}
 }
 
 /* Lines "NAME PID[ never]": processes that began before somebody asked for `what`. */

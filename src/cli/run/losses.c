@@ -27,10 +27,27 @@ static void print_no_room(const char *info)
 		plural(hits, " is", "s are"));
 }
 
+/* Events that were asked for, and are not hit. */
+static void print_refused_probes(const char *info)
+{
+	enum { PRINTED = 5 };
+	char text[CLIENT_REFUSED];
+	unsigned int nr = 0;
+
+	for (; client_probe_refused(info, nr, text); nr++)
+		if (nr < PRINTED)
+			fprintf(stderr, "tracefuse: %s\n", text);
+	if (nr > PRINTED)
+		fprintf(stderr, "tracefuse: %u more places cannot be probed (error_log)\n",
+			nr - PRINTED);
+}
+
 void run_losses(const struct run *r, const char *info)
 {
 	char value[128];
 
+	if (!r->plain)
+		print_refused_probes(info);
 	if (!r->quiet)
 		print_no_room(info);
 	for (unsigned int i = 0; client_info(info, "untraced", i, value, sizeof(value)); i++) {

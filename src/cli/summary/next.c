@@ -147,12 +147,17 @@ static bool own_event(const struct event *e)
 	return own;
 }
 
-/* A number of its own that the other event has, too. NULL: there is none. */
+/*
+ * A number of its own that the other event has, too. NULL: there is none. The fields of a probe are
+ * the place and numbered arguments: that two events have them says nothing.
+ */
 static const struct field *shared_field(struct event *a, struct event *b)
 {
 	unsigned int nr;
 	const struct field *f = event_fields(a, &nr);
 
+	if (event_find_field(a, "__probe_ip"))
+		return NULL;
 	for (unsigned int i = 0; f && i < nr; i++)
 		if (!f[i].common && f[i].kind == FIELD_OTHER && !f[i].len &&
 		    is_plain_word(f[i].name) && event_find_field(b, f[i].name))
@@ -167,20 +172,56 @@ static bool may_be_pair(const struct summary_event *a, const struct summary_even
 	       a->records < 2 * b->records;
 }
 
+/* Whether the names are those of a beginning and its end: gc__start, gc__done. */
+static bool names_are_pair(const char *begin, const char *end)
+{
+	static const struct {
+		const char	*begin, *end;
+	} pairs[] = { { "start", "done" }, { "start", "end" }, { "start", "stop" },
+		      { "begin", "end" }, { "begin", "done" }, { "entry", "return" },
+		      { "entry", "exit" }, { "enter", "exit" }, { "enter", "leave" } };
+	size_t same = 0;
+
+	while (begin[same] && begin[same] == end[same])
+		same++;
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
+		/* The two words may begin alike, too: "entry", "exit". */
+		const size_t len = strlen(begin), word = strlen(pairs[i].begin);
+
+		if (len >= word && same >= len - word &&
+		    !strcmp(begin + len - word, pairs[i].begin) &&
+		    !strcmp(end + len - word, pairs[i].end))
+			return true;
+	}
+	return false;
+}
+
+/* Prints the command for the two, if they look like a beginning and an end. */
+static bool next_latency(struct next *n, const struct summary_event *a,
+			 const struct summary_event *b)
+{
+	const char *system = a->event->system->name;
+	const struct field *f = shared_field(a->event, b->event);
+
+	if (f)
+		summary_next(n, "", "latency %s:%s %s:%s --by %s", system, a->event->name, system,
+			     b->event->name, f->name);
+	else if (names_are_pair(a->event->name, b->event->name))
+		summary_next(n, "", "latency %s:%s %s:%s", system, a->event->name, system,
+			     b->event->name);
+	else
+		return false;
+	return true;
+}
+
 static void next_pair(struct next *n, const struct export_summary *s)
 {
 	for (unsigned int i = 0; i + 1 < s->nr_events; i++) {
 		const struct summary_event *a = &s->events[i], *b = &s->events[i + 1];
 		const bool turned = b->since < a->since;
-		const struct field *f =
-			may_be_pair(a, b) ? shared_field(a->event, b->event) : NULL;
 
-		if (!f)
-			continue;
-		summary_next(n, "", "latency %s:%s %s:%s --by %s", a->event->system->name,
-			     turned ? b->event->name : a->event->name, a->event->system->name,
-			     turned ? a->event->name : b->event->name, f->name);
-		return;
+		if (may_be_pair(a, b) && next_latency(n, turned ? b : a, turned ? a : b))
+			return;
 	}
 }
 
