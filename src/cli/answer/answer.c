@@ -2,6 +2,7 @@
 /* answer.c - see answer.h */
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,11 +119,35 @@ int answer_begin(struct answer *a, int argc, char **argv)
 	return argc;
 }
 
+/* Whether a file begins so. */
+static bool file_begins(const char *name, const char *with)
+{
+	char bytes[16];
+	const size_t len = strlen(with);
+	const int fd = open(name, O_RDONLY | O_CLOEXEC);
+	const bool same = fd >= 0 && read(fd, bytes, len) == (ssize_t)len &&
+			  !memcmp(bytes, with, len);
+
+	if (fd >= 0)
+		close(fd);
+	return same;
+}
+
+/* Before a program, a function may have the name of a file. */
 int answer_arguments(struct answer *a, int argc, char **argv)
 {
-	for (; optind < argc; optind++)
-		if (words_add(is_file(argv[optind]) ? &a->recordings : &a->words, argv[optind]))
+	static const char recorded[] = "\x17\x08\x44tracing";
+
+	for (; optind < argc; optind++) {
+		const char *name = argv[optind];
+		const bool recording = is_file(name) && (!a->program || file_begins(name, recorded));
+
+		if (recording && (file_begins(name, "\177ELF") || file_begins(name, "#!")))
+			return command_usage(a->command, "%s is a program: write -- before it",
+					     name);
+		if (words_add(recording ? &a->recordings : &a->words, argv[optind]))
 			return message_error("out of memory");
+	}
 	return check_target(a);
 }
 

@@ -121,6 +121,21 @@ static void answer_session_probes(const char *info)
 			      "was defined", atoi(line));
 }
 
+/* Nothing is counted where no program is, unless the events are recorded or the kernel's. */
+static void answer_session_programs(const struct answer *a, struct access *access, const char *info)
+{
+	char value[256], *replay;
+	size_t len;
+
+	if (client_info(info, "attached", 0, value, sizeof(value)) ||
+	    client_info(info, "kernel", 0, value, sizeof(value)))
+		return;
+	if (access_read_all(access, "replay", &replay, &len))
+		message_error("session %s has no program now", a->session);
+	else
+		free(replay);
+}
+
 /* What is not counted. The lines are still there. */
 static void answer_session_say(const struct answer *a, struct access *access)
 {
@@ -128,6 +143,7 @@ static void answer_session_say(const struct answer *a, struct access *access)
 
 	if (access_request(access, WIRE_INFO, "", -1, &info) < 0)
 		return;
+	answer_session_programs(a, access, info);
 	answer_session_probes(info);
 	answer_session_syscalls(a, info);
 	free(info);

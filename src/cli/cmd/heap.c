@@ -302,7 +302,7 @@ static int heap_parse(struct answer *a, int argc, char **argv)
 	if (!status)
 		status = answer_arguments(a, argc, argv);
 	if (!status && a->words.nr)
-		status = command_usage(a->command, "%s: there is no such file", a->words.v[0]);
+		status = command_usage(a->command, "%s: there is no such recording", a->words.v[0]);
 	return status ? status : answer_table_check(a, &t);
 }
 

@@ -88,6 +88,9 @@ static int print_places(const struct answer *a, const json_t *hists)
 
 	for (size_t i = 0; !err && i < places.nr; i++)
 		err = add_wait_place(&t, &places.v[i]);
+	if (!err && !places.nr && !places.dropped)
+		message_error("no thread got a lock after a wait (waits for semaphores and "
+			      "condition variables do not count)");
 	tally_say_dropped(places.dropped, "waits");
 	tally_free(&places);
 	if (!err)
@@ -158,8 +161,12 @@ static int print_threads(const struct answer *a, const json_t *hists, const char
 	tally_free(&threads);
 	if (as.sort && table_column(&t, as.sort) < 0)
 		as.sort = NULL;
+	/* The first table is empty, too: its head and a message are enough. */
+	if (!err && !t.nr)
+		return COMMAND_DONE;
 	if (!err)
-		return answer_table_print(&as, &t, "total");
+		return message_print("\n", 1) ? COMMAND_FAILED
+					      : answer_table_print(&as, &t, "total");
 	table_free(&t);
 	return message_error("out of memory");
 }
@@ -290,8 +297,6 @@ static int locks_print(const struct answer *a, struct access *access)
 	if (access_read_all(access, "saved_cmdlines", &cmdlines, &len))
 		cmdlines = NULL;
 	status = print_places(a, hists);
-	if (!status)
-		status = message_print("\n", 1);
 	if (!status)
 		status = print_threads(a, hists, cmdlines);
 	if (!status)

@@ -100,15 +100,39 @@ static void say_sites(const char *value)
 }
 
 /* Which functions are not in the table, though all were asked for. */
-static void report_say_refused(const struct answer *a, struct access *access)
+static void report_say_refused(const struct answer *a, const char *info)
 {
-	char *info, value[1024];
+	char value[1024];
 
-	if (a->words.nr || a->quiet || a->every > 0 ||
-	    access_request(access, WIRE_INFO, "", -1, &info) < 0)
+	if (a->words.nr || a->quiet || a->every > 0)
 		return;
 	for (unsigned int i = 0; client_info(info, "sites", i, value, sizeof(value)); i++)
 		say_sites(value);
+}
+
+/* Why a table is empty. Where returns are left alone, the session's own sentence says it. */
+static void report_say_none(const char *info)
+{
+	static const char about[] = "functions: return addresses were left alone";
+	char note[512];
+
+	for (unsigned int i = 0; client_info(info, "note", i, note, sizeof(note)); i++)
+		if (!strncmp(note, about, sizeof(about) - 1)) {
+			message_error("no call was counted: %s", note + strlen("functions: "));
+			return;
+		}
+	message_error("no function was called that can be traced (see `tracefuse list PROGRAM`)");
+}
+
+static void report_say(const struct answer *a, struct access *access, bool none)
+{
+	char *info;
+
+	if (access_request(access, WIRE_INFO, "", -1, &info) < 0)
+		return;
+	if (none)
+		report_say_none(info);
+	report_say_refused(a, info);
 	free(info);
 }
 
@@ -131,10 +155,7 @@ static int report_print(const struct answer *a, struct access *access)
 	if (dropped)
 		message_error("%llu calls and returns found no room, and are not in the table: "
 			      "name fewer functions", dropped);
-	if (!t.nr)
-		message_error("no function was called that can be traced (see `tracefuse list "
-			      "PROGRAM`)");
-	report_say_refused(a, access);
+	report_say(a, access, !t.nr);
 	return answer_table_print(a, &t, "total");
 }
 

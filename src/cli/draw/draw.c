@@ -191,6 +191,21 @@ static void draw_rows(const struct drawing *d)
 
 /* ---- a histogram ---- */
 
+/* "hist:keys=... if FILTER [active]": which hits were counted. */
+static void draw_condition(const char *trigger, FILE *out)
+{
+	const char *at = trigger ? strstr(trigger, " if ") : NULL, *end;
+	char *condition;
+
+	if (!at)
+		return;
+	end = strrchr(at, '[');
+	condition = strndup(at, end && end > at ? (size_t)(end - 1 - at) : strlen(at));
+	if (condition)
+		rows_print_text(condition, out);
+	free(condition);
+}
+
 static void draw_head(const json_t *hist, const struct rows *rows, FILE *out)
 {
 	const json_t *totals = json_object_get(hist, "totals");
@@ -202,6 +217,7 @@ static void draw_head(const json_t *hist, const struct rows *rows, FILE *out)
 		rows_print_text(rows->axis, out);
 	}
 	fprintf(out, ": %llu hits", rows->hits);
+	draw_condition(json_string_value(json_object_get(hist, "trigger")), out);
 	if (dropped)
 		fprintf(out, ", and %.0f that found no room (a larger size= has more)", dropped);
 	fputs("\n\n", out);
@@ -214,6 +230,7 @@ static int draw_hist(const json_t *hist, const struct draw_shape *shape, FILE *o
 	struct drawing d = { .hist = hist, .shape = shape, .rows = &rows, .out = out };
 
 	if (!err) {
+		rows_merge(&rows);
 		d.label = label_width(&rows, shape);
 		d.bar = shape->columns > d.label + COUNT_WIDTH + BAR_LEAST + 3 ?
 			(unsigned int)(shape->columns - d.label - COUNT_WIDTH - 3) : BAR_LEAST;

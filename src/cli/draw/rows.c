@@ -308,11 +308,42 @@ int rows_read(const json_t *hist, struct rows *out)
 	return err;
 }
 
+static int compare_labels(const void *pa, const void *pb)
+{
+	const struct row *a = pa, *b = pb;
+
+	return strcmp(a->label, b->label);
+}
+
+static void row_free(struct row *r)
+{
+	free(r->label);
+	free(r->group);
+}
+
+void rows_merge(struct rows *rows)
+{
+	size_t nr = 0;
+
+	if (rows->axis || !rows->nr)
+		return;
+	qsort(rows->v, rows->nr, sizeof(*rows->v), compare_labels);
+	for (size_t i = 0; i < rows->nr; i++) {
+		if (nr && !strcmp(rows->v[nr - 1].label, rows->v[i].label)) {
+			rows->v[nr - 1].hits += rows->v[i].hits;
+			row_free(&rows->v[i]);
+		} else {
+			rows->v[nr++] = rows->v[i];
+		}
+	}
+	rows->nr = nr;
+	qsort(rows->v, nr, sizeof(*rows->v), compare_by_hits);
+	rows->most = rows->v[0].hits;
+}
+
 void rows_free(struct rows *rows)
 {
-	for (size_t i = 0; i < rows->nr; i++) {
-		free(rows->v[i].label);
-		free(rows->v[i].group);
-	}
+	for (size_t i = 0; i < rows->nr; i++)
+		row_free(&rows->v[i]);
 	free(rows->v);
 }

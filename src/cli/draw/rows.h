@@ -38,6 +38,11 @@ struct demangler;
 void rows_make_readable(struct demangler **d, const json_t *hist);
 /* Reads the rows of one histogram. 0, -ENOMEM, -EPROTO. Free them in any case. */
 int rows_read(const json_t *hist, struct rows *out);
+/*
+ * Without an axis: entries with one text become one row. A key with .sym is another entry for each
+ * address of a function, as in the kernel, and a symbol's name of the source may be that of two.
+ */
+void rows_merge(struct rows *rows);
 void rows_free(struct rows *rows);
 /*
  * A value or a range with its text in the JSON. Of a field named ns or ..._ns it is printed with
