@@ -140,7 +140,8 @@ int answer_arguments(struct answer *a, int argc, char **argv)
 
 	for (; optind < argc; optind++) {
 		const char *name = argv[optind];
-		const bool recording = is_file(name) && (!a->program || file_begins(name, recorded));
+		const bool recording = is_file(name) &&
+				       (!a->program || file_begins(name, recorded));
 
 		if (recording && (file_begins(name, "\177ELF") || file_begins(name, "#!")))
 			return command_usage(a->command, "%s is a program: write -- before it",

@@ -216,7 +216,7 @@ static int table_cut(const char *text, size_t n)
 }
 
 /* A line of a text, which is not longer than `width` on a terminal. */
-static void print_line(const struct printing *p, const char *line, size_t n, size_t width)
+static void table_print_line(const struct printing *p, const char *line, size_t n, size_t width)
 {
 	if (n > width)
 		fprintf(p->out, "%.*s...", table_cut(line, width - 3), line);
@@ -229,7 +229,7 @@ static void table_print_text(const struct printing *p, unsigned int i, const cha
 	const size_t n = strlen(text), width = p->width[i];
 
 	fprintf(p->out, "%*s", TEXT_GAP, "");
-	print_line(p, text, n, width);
+	table_print_line(p, text, n, width);
 	if (n < width)
 		fprintf(p->out, "%*s", (int)(width - n), "");
 }
@@ -241,18 +241,18 @@ static void print_last_text(const struct printing *p, unsigned int i, const char
 	size_t n = strcspn(text, "\n"), before = TEXT_GAP;
 
 	fprintf(p->out, "%*s", TEXT_GAP, "");
-	print_line(p, text, n, width);
+	table_print_line(p, text, n, width);
 	for (unsigned int c = 0; c < i; c++)
 		before += p->width[c] + (p->table->columns[c].kind == TABLE_TEXT ? TEXT_GAP : 0);
 	for (text += n; *text; text += n) {
 		text++;
 		n = strcspn(text, "\n");
 		fprintf(p->out, "\n%*s", (int)before, "");
-		print_line(p, text, n, width);
+		table_print_line(p, text, n, width);
 	}
 }
 
-static void print_text(const struct printing *p, unsigned int i, const char *text)
+static void table_print_cell(const struct printing *p, unsigned int i, const char *text)
 {
 	if (i + 1 == p->table->nr_columns)
 		print_last_text(p, i, text);
@@ -266,7 +266,7 @@ static void table_print_head(const struct printing *p)
 
 	for (unsigned int i = 0; i < t->nr_columns; i++)
 		if (t->columns[i].kind == TABLE_TEXT)
-			print_text(p, i, t->columns[i].head);
+			table_print_cell(p, i, t->columns[i].head);
 		else
 			fprintf(p->out, "%*s", (int)p->width[i], t->columns[i].head);
 	fputc('\n', p->out);
@@ -279,7 +279,7 @@ static void table_print_row(const struct printing *p, const struct table_row *r)
 
 	for (unsigned int i = 0; i < t->nr_columns; i++) {
 		if (t->columns[i].kind == TABLE_TEXT) {
-			print_text(p, i, text_of(r, i));
+			table_print_cell(p, i, text_of(r, i));
 			continue;
 		}
 		format_number(t->columns[i].kind, r->cell[i].number, number, sizeof(number));
