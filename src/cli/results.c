@@ -169,6 +169,7 @@ int results_write(struct results *r, struct access *a, const char *uname)
 	const struct save_dat dat = {
 		.file = r->asked->dat_file, .out = r->dat, .uname = uname,
 		.compress = r->asked->compress, .quiet = r->quiet, .ends = r->ends,
+		.kernel = r->kernel,
 	};
 	const bool drains = r->drain != NULL;
 	int status = drains ? drain_end(r->drain) : r->dat ? save_dat(a, &dat) : COMMAND_DONE;

@@ -26,6 +26,7 @@ struct results {
 	/* Set before results_write(): */
 	bool		quiet;		/* -q of the command */
 	bool		ends;		/* the session ends with the command */
+	bool		kernel;		/* it has events of the kernel */
 	struct output	**saved;	/* one for each --cat; NULL: they go to stdout */
 	/* -o or --cat was not written completely, and not because a reader closed its pipe. */
 	bool		unsaved_dat, unsaved_cats;

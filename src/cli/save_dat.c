@@ -147,17 +147,50 @@ static void each_instance(struct access *a,
 /* ---- the end of recording ---- */
 
 /* One that was removed meanwhile needs nothing. */
-static void switch_off(struct access *a, const char *instance, void *arg)
+static void write_on(struct access *a, const char *instance, const char *text)
 {
 	char path[600];
 
 	snprintf(path, sizeof(path), "%stracing_on", instance);
-	access_write_all(a, path, O_TRUNC, "0\n", 2, NULL);
+	access_write_all(a, path, O_TRUNC, text, strlen(text), NULL);
+}
+
+static bool begins_with(struct access *a, const char *instance, const char *file, const char *text)
+{
+	char path[600], *now;
+	bool same;
+	size_t len;
+
+	snprintf(path, sizeof(path), "%s%s", instance, file);
+	if (access_read_all(a, path, &now, &len))
+		return false;
+	same = !strncmp(now, text, strlen(text));
+	free(now);
+	return same;
+}
+
+/* `names`: a FILE that gets the names of those that were on; may be NULL */
+static void switch_off(struct access *a, const char *instance, void *names)
+{
+	if (names && begins_with(a, instance, "tracing_on", "1"))
+		fprintf(names, "%s%c", instance, '\0');
+	write_on(a, instance, "0\n");
 }
 
 void save_dat_switch_off(struct access *a)
 {
 	each_instance(a, switch_off, NULL);
+}
+
+/*
+ * The session goes on, because nothing was saved. The function tracer would empty the buffer when
+ * it is switched on, so there recording stays off.
+ */
+static void switch_on_again(struct access *a, const char *names, size_t len)
+{
+	for (const char *name = names; name < names + len; name += strlen(name) + 1)
+		if (!begins_with(a, name, "current_tracer", "function\n"))
+			write_on(a, name, "1\n");
 }
 
 /* ---- how much it is ---- */
@@ -219,7 +252,7 @@ int save_dat_to(struct access *a, FILE *out, const struct save_dat *what,
 	return save_with_progress(a, out, what, err, &none);
 }
 
-int save_dat(struct access *a, const struct save_dat *what)
+static int save_whole(struct access *a, const struct save_dat *what)
 {
 	FILE *out = output_begin(what->out);
 	struct export_error err;
@@ -228,8 +261,6 @@ int save_dat(struct access *a, const struct save_dat *what)
 
 	if (!out)
 		return cannot_write(what->file, errno);
-	if (what->ends)
-		save_dat_switch_off(a);
 	progress_begin_bytes(&progress, "save", bytes_to_save(a, what), what->quiet);
 	failed = save_with_progress(a, out, what, &err, &progress);
 	progress_end(&progress);
@@ -237,4 +268,20 @@ int save_dat(struct access *a, const struct save_dat *what)
 	if (failed)
 		return message_error("-o %s: %s", what->file, err.text);
 	return ret ? cannot_write(what->file, -ret) : COMMAND_DONE;
+}
+
+int save_dat(struct access *a, const struct save_dat *what)
+{
+	char *names = NULL;
+	size_t len = 0;
+	FILE *on = what->ends ? text_memory_open(&names, &len) : NULL;
+	int status;
+
+	if (what->ends)
+		each_instance(a, switch_off, on);
+	status = save_whole(a, what);
+	if (on && !fclose(on) && status != COMMAND_DONE && !what->kernel)
+		switch_on_again(a, names, len);
+	free(names);
+	return status;
 }

@@ -35,7 +35,13 @@ struct save_dat {
 	const char	*uname;		/* of the traced machine; NULL or "": this one */
 	bool		compress;
 	bool		quiet;		/* no line says how far it is */
-	bool		ends;		/* so does the session: save_dat_switch_off() first */
+	/*
+	 * So does the session: save_dat_switch_off() first. If nothing was saved, it goes on, and
+	 * is switched on again.
+	 */
+	bool		ends;
+	/* Not then, because events of the kernel would overwrite what was not saved. */
+	bool		kernel;
 	const struct save_dat_parts *parts;	/* NULL: all of the session */
 	struct streams	*drained;	/* the records are here; NULL: in the session */
 };

@@ -41,7 +41,7 @@ typedef uint64_t data_ref;		/* offset in the data region, 0: none */
  * saved, more reasons of sites; 13: more functions of programs have places; 14: counts
  * of cut stacks; 15: processes without returns; 16: and why
  */
-#define SESSION_VERSION		16u
+#define SESSION_VERSION		17u
 
 enum {
 	LAYOUT_MAX_EVENTS	= 65536,	/* common_type is 16 bits wide */
@@ -174,6 +174,12 @@ enum shortcuts_off {
 	SHORTCUTS_OFF_OPS	= 1 << 2,	/* code has no joined ops */
 };
 
+/* Records that are in no file any more, because somebody has cleared the buffer that had them. */
+struct cleared_records {
+	uint64_t	entries;	/* they were in the buffer */
+	uint64_t	overrun, dropped, read;
+};
+
 struct config_header {
 	/* Set once, at create */
 	uint64_t	magic;
@@ -265,6 +271,11 @@ struct config_header {
 	 * plant gates (agent/providers/syscalls/gates_plant.c). Never set back.
 	 */
 	_Atomic uint32_t calls;
+	/*
+	 * What the counts of live buffers had before they were cleared. Only for the server, and
+	 * only raised.
+	 */
+	struct cleared_records cleared;
 };
 
 /*

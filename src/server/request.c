@@ -136,6 +136,15 @@ static void print_room(struct server *srv, FILE *out)
 			room.total >> 20);
 }
 
+/* What the files stats had before somebody cleared a buffer. */
+static void print_cleared(struct server *srv, FILE *out)
+{
+	const struct cleared_records *c = &session_header(srv->session)->cleared;
+
+	fprintf(out, "cleared %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", c->entries,
+		c->overrun, c->dropped, c->read);
+}
+
 static void print_info(struct server *srv, FILE *out)
 {
 	fprintf(out, "session %s\nserver %d\nwhat %s\n", session_name(srv->session), (int)getpid(),
@@ -155,6 +164,7 @@ static void print_info(struct server *srv, FILE *out)
 		fprintf(out, "profile-dropped %llu\n",
 			(unsigned long long)ftrace_profile_dropped(srv->model->ftrace));
 	print_room(srv, out);
+	print_cleared(srv, out);
 	place_print_idle(srv->model, out);
 	server_boot_print(srv, out);
 }

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "access/access.h"
 #include "cli/drain/stream.h"
@@ -350,4 +351,30 @@ int64_t streams_rest(struct streams *s)
 			if (s->instances[i].cpus[cpu].size == s->instances[i].cpus[cpu].written)
 				n = copy_rest(s, &s->instances[i], cpu);
 	return n;
+}
+
+/* The records of pages that are in the file, and that the server still has. */
+static uint64_t records_of_both(const struct stream_instance *inst, const struct stream_cpu *c)
+{
+	uint64_t n = 0;
+
+	for (uint64_t at = c->size; at < c->written; at += inst->subbuf_size)
+		if (pread(c->fd, inst->page, inst->subbuf_size, (off_t)at) ==
+		    (ssize_t)inst->subbuf_size)
+			n += page_records(inst->page, inst->subbuf_size);
+	return n;
+}
+
+uint64_t streams_left(struct streams *s)
+{
+	uint64_t sum = 0, nr, both;
+
+	for (unsigned int i = 0; i < s->nr; i++)
+		for (uint32_t cpu = 0; s->instances[i].pages && cpu < s->nr_cpus; cpu++) {
+			if (records_left(s, &s->instances[i], cpu, &nr))
+				continue;
+			both = records_of_both(&s->instances[i], &s->instances[i].cpus[cpu]);
+			sum += nr > both ? nr - both : 0;
+		}
+	return sum;
 }

@@ -33,6 +33,9 @@ enum {
 /* What the command tells the process; KILLED: it cannot any more. */
 enum { END = 'e', CANCEL = 'c', KILLED = 'k' };
 
+/* What begin() and keep_room() return besides -errno: FILE is written in place. */
+enum { IN_PLACE = 1 };
+
 struct drain {
 	pid_t		pid;
 	int		tell;		/* the command's end of the pipe */
@@ -114,7 +117,7 @@ static int keep_room(struct process *p)
 
 	p->spare = output_spare(p->what.out);
 	if (p->spare < 0)
-		return p->spare;
+		return p->spare == -EINVAL ? IN_PLACE : p->spare;
 	for (; size >= SPARE_LEAST; size /= 2) {
 		err = fallocate(p->spare, 0, 0, size) ? errno : 0;
 		if (err != ENOSPC && err != EDQUOT && err != EFBIG)
@@ -185,6 +188,17 @@ static int loop(struct process *p)
 	return read(p->told, &what, 1) == 1 ? what : KILLED;
 }
 
+/* What came after the error: the buffers have it, until they are full. */
+static void print_left(struct process *p)
+{
+	const uint64_t left = p->streams.access ? streams_left(&p->streams) : 0;
+
+	if (left)
+		message_error("-o %s: %" PRIu64 " events that were recorded are not in it; %s",
+			      p->what.file, left, p->ends ? "they are lost" :
+			      "they are still in the session");
+}
+
 static int finish(struct process *p)
 {
 	struct streams *s = &p->streams;
@@ -197,8 +211,10 @@ static int finish(struct process *p)
 	if (s->unwritten)
 		message_error("-o %s: %" PRIu64 " events were taken and could not be written",
 			      s->file, s->unwritten);
-	if (s->stopped)
+	if (s->stopped) {
+		print_left(p);
 		streams_keep(s);
+	}
 	close(p->spare);
 	if (!s->access)
 		return message_error("-o %s: the session is lost with all its records", s->file);
@@ -285,7 +301,8 @@ int drain_begin(const char *name, struct access *mine, const struct save_dat *wh
 	if (ret) {
 		drain_cancel(d);
 		return message_error("-o %s: the session cannot be drained: %s", what->file,
-				     strerror(-ret));
+				     ret == IN_PLACE ? "it is a device or mounted, and pages need "
+						       "files beside it" : strerror(-ret));
 	}
 	*out = d;
 	return COMMAND_DONE;

@@ -81,5 +81,7 @@ uint64_t streams_bytes(const struct streams *s);
 int64_t streams_round(struct streams *s);
 /* The same for what is on pages that are not full, too. */
 int64_t streams_rest(struct streams *s);
+/* How many records the buffers have that are in no file. Before streams_keep(). */
+uint64_t streams_left(struct streams *s);
 
 #endif

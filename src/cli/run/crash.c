@@ -32,7 +32,7 @@ int run_crash_save(struct run *r)
 {
 	const struct save_dat dat = {
 		.file = r->crash.file, .out = r->crash.out, .compress = r->asked.compress,
-		.quiet = r->quiet, .ends = run_is_private(r),
+		.quiet = r->quiet, .ends = run_is_private(r), .kernel = r->kernel,
 	};
 	const int sig = WIFSIGNALED(r->status) ? WTERMSIG(r->status) : 0;
 

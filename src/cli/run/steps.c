@@ -41,6 +41,7 @@ int run_results(struct run *r)
 		return COMMAND_FAILED;
 	r->results.quiet = r->quiet;
 	r->results.ends = run_is_private(r);
+	r->results.kernel = r->kernel;
 	status = results_write(&r->results, r->access, NULL);
 	run_dump(r);
 	run_summary(r);

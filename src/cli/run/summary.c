@@ -12,6 +12,7 @@ struct sums {
 	const char	*instance;	/* "" or "instances/NAME/" */
 	unsigned long long recorded, overrun, dropped;
 	unsigned long long top_overrun;	/* of the top instance */
+	unsigned long long cleared;	/* recorded, and in no buffer any more */
 	double		needed;		/* bytes that all its records would have taken */
 };
 
@@ -73,6 +74,20 @@ static unsigned long long number(const char *info, const char *key)
 	return client_info(info, key, 0, text, sizeof(text)) ? strtoull(text, NULL, 10) : 0;
 }
 
+/* What the files stats had before a tracer, or a write to trace, cleared the buffers. */
+static void add_cleared(struct sums *s, const char *info)
+{
+	unsigned long long overrun, dropped, read;
+	char value[128];
+
+	if (!client_info(info, "cleared", 0, value, sizeof(value)) ||
+	    sscanf(value, "%llu %llu %llu %llu", &s->cleared, &overrun, &dropped, &read) != 4)
+		return;
+	s->overrun += overrun;
+	s->dropped += dropped;
+	s->recorded += s->cleared + overrun + read;
+}
+
 static const char *plural(unsigned long long nr)
 {
 	return nr == 1 ? "" : "s";
@@ -105,6 +120,11 @@ static void print_sums(const struct sums *s, const char *info, bool traced)
 		print_overrun(s);
 	if (s->dropped)
 		fprintf(stderr, "; %llu dropped (the buffer was full)", s->dropped);
+	if (s->cleared)
+		fprintf(stderr,
+			"; %llu cleared (a new tracer or clock, or a write to trace, empties a "
+			"buffer)",
+			s->cleared);
 	if (uncounted)
 		fprintf(stderr, "; %llu dropped by histograms (size= is too small)", uncounted);
 	if (missed)
@@ -202,6 +222,7 @@ void run_summary(struct run *r)
 	if (!r->access || access_request(r->access, WIRE_INFO, "", -1, &info) < 0)
 		return;
 	add_all(&s);
+	add_cleared(&s, info);
 	if (!r->quiet) {
 		print_sums(&s, info, r->command == &command_run);
 		print_sentences(info, "note");

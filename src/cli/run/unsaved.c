@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
+#include "access/access.h"
 #include "host/output.h"
 #include "cli/run/run.h"
 
@@ -62,6 +63,20 @@ static void print_cat(const struct run *r, const char *command, const char *plac
 	fprintf(stderr, " > %s.txt\n", place);
 }
 
+/* save_dat() leaves it off where new events would replace what is to be saved. */
+static bool is_off(const struct run *r)
+{
+	bool off;
+	char *text;
+	size_t len;
+
+	if (!r->access || access_read_all(r->access, "tracing_on", &text, &len))
+		return false;
+	off = *text == '0';
+	free(text);
+	return off;
+}
+
 void run_unsaved(struct run *r)
 {
 	const bool plain = is_plain(program_invocation_name);
@@ -75,9 +90,9 @@ void run_unsaved(struct run *r)
 		return;
 	}
 	fprintf(stderr,
-		"tracefuse: what was recorded is still in the session %s. To save it, and then "
+		"tracefuse: what was recorded is still in the session %s.%s To save it, and then "
 		"to end it:\n",
-		r->name);
+		r->name, is_off(r) ? " It records no more (tracing_on is 0)." : "");
 	find_place(r->name, place, sizeof(place));
 	if (r->results.unsaved_dat)
 		fprintf(stderr, "    %s save -s %s %s%s.dat\n", command, r->name,

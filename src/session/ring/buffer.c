@@ -422,28 +422,86 @@ struct ring_point ring_head(const struct ring_view *v)
 	return at;
 }
 
-static void clear_ring(struct ring_view *v, void *arg)
+struct stats_sum {
+	struct ring_stats *stats;
+	int		err;
+};
+
+static void add_entries(const struct ring_view *v, const struct ring_point *head,
+			struct stats_sum *to)
 {
+	struct ring_stats *sum = to->stats;
+	const struct ring_book *r = v->book;
+	struct ring_point oldest;
+	int found = ring_oldest(v, &oldest);
+
+	if (found < 0)
+		to->err = found;
+	/* Hits may have overwritten all up to `head` meanwhile. */
+	if (found <= 0 || oldest.entries > head->entries)
+		oldest = *head;
+	sum->entries += head->entries - oldest.entries;
+	sum->bytes += head->bytes - oldest.bytes;
+	/* Records that are neither in the ring nor read were overrun. */
+	if (oldest.entries - r->floor_entries > r->taken_entries)
+		sum->overrun += oldest.entries - r->floor_entries - r->taken_entries;
+	sum->read += r->taken_entries;
+	if (oldest.time && head->entries > oldest.entries &&
+	    (!sum->oldest_ts || oldest.time < sum->oldest_ts))
+		sum->oldest_ts = oldest.time;
+}
+
+/* `stats_sum`: what the ring has counted until the very moment of its clearing. */
+static void clear_ring(struct ring_view *v, void *stats_sum)
+{
+	struct stats_sum *sum = stats_sum;
 	struct ring_book *r = v->book;
 	struct ring_point at = ring_head(v);
 
+	add_entries(v, &at, sum);
 	r->floor_entries = at.entries;
 	r->taken_entries = r->taken_bytes = r->overrun = 0;
 	r->floor = r->taken = at.pos;
 	/* Relaxed: a count that writers raise. */
-	atomic_store_explicit(&v->ring->dropped, 0, memory_order_relaxed);
+	sum->stats->dropped +=
+		atomic_exchange_explicit(&v->ring->dropped, 0, memory_order_relaxed);
 	atomic_store_explicit(&v->ring->taken, at.pos, memory_order_relaxed);	/* Both: B2 */
 	atomic_store_explicit(&v->ring->floor, at.pos, memory_order_relaxed);
+}
+
+static bool is_live(struct session *s, const struct buffer_book *b, data_ref buffer)
+{
+	const struct instance_state *inst = plane_instance(&s->plane, b->instance);
+	/* Relaxed: hits may exchange the buffers at any time. */
+	const uint32_t live = atomic_load_explicit(&inst->live, memory_order_relaxed) & 1;
+
+	return buffer_published(s, b->instance, live) == buffer;
+}
+
+static void count_cleared(struct session *s, const struct ring_stats *st)
+{
+	struct cleared_records *c = &session_header(s)->cleared;
+
+	c->entries += st->entries;
+	c->overrun += st->overrun;
+	c->dropped += st->dropped;
+	c->read += st->read;
 }
 
 void buffer_clear(struct session *s, data_ref buffer, int cpu)
 {
 	struct buffer_book *b = buffer_book(s, buffer);
+	struct ring_stats st = { 0 };
+	struct stats_sum sum = { .stats = &st };
 
-	ring_each(s, buffer, cpu, clear_ring, NULL);
+	ring_each(s, buffer, cpu, clear_ring, &sum);
 	for (uint32_t c = 0; b && c < ring_cpus(s); c++)
-		if (cpu < 0 || (uint32_t)cpu == c)
+		if (cpu < 0 || (uint32_t)cpu == c) {
+			st.overrun += b->left_out[c];
 			b->left_out[c] = 0;
+		}
+	if (b && is_live(s, b, buffer))
+		count_cleared(s, &st);
 }
 
 void buffer_set_overwrite(struct session *s, data_ref buffer, bool on)
@@ -465,34 +523,14 @@ void buffer_set_cpu_recording(struct session *s, data_ref buffer, uint32_t cpu, 
 	session_settings_changed(s);
 }
 
-struct stats_sum {
-	struct ring_stats *stats;
-	int		err;
-};
-
-static void add_stats(struct ring_view *v, void *arg)
+static void add_stats(struct ring_view *v, void *stats_sum)
 {
-	struct stats_sum *to = arg;
-	struct ring_stats *sum = to->stats;
-	const struct ring_book *r = v->book;
-	struct ring_point head = ring_head(v), oldest;
-	int found = ring_oldest(v, &oldest);
+	const struct ring_point head = ring_head(v);
+	struct stats_sum *sum = stats_sum;
 
-	if (found < 0)
-		to->err = found;
-	if (found <= 0)
-		oldest = head;
-	sum->entries += head.entries - oldest.entries;
-	sum->bytes += head.bytes - oldest.bytes;
-	/* Records that are neither in the ring nor read were overrun. */
-	if (oldest.entries - r->floor_entries > r->taken_entries)
-		sum->overrun += oldest.entries - r->floor_entries - r->taken_entries;
+	add_entries(v, &head, sum);
 	/* Relaxed: a count. */
-	sum->dropped += atomic_load_explicit(&v->ring->dropped, memory_order_relaxed);
-	sum->read += r->taken_entries;
-	if (oldest.time && head.entries > oldest.entries &&
-	    (!sum->oldest_ts || oldest.time < sum->oldest_ts))
-		sum->oldest_ts = oldest.time;
+	sum->stats->dropped += atomic_load_explicit(&v->ring->dropped, memory_order_relaxed);
 }
 
 int buffer_stats(struct session *s, data_ref buffer, uint32_t cpu, struct ring_stats *out)

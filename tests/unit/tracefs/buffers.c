@@ -121,6 +121,57 @@ static void a_clock_change_empties_live_and_snapshot(void **state)
 		    "local global counter uptime perf [mono] mono_raw boot tai x86-tsc\n");
 }
 
+static void assert_cleared(const struct fixture *w, uint64_t entries, uint64_t read)
+{
+	const struct cleared_records *c = &session_header(w->session)->cleared;
+
+	assert_int_equal(c->entries, entries);
+	assert_int_equal(c->read, read);
+}
+
+/* Who adds up a session's records misses none of them. */
+static void what_is_cleared_is_counted(void **state)
+{
+	struct fixture *w = *state;
+
+	mark(w, "one");
+	mark(w, "two");
+	assert_taken(w, "trace_clock", "mono\n");
+	assert_cleared(w, 2, 0);
+	mark(w, "three");
+	free(fixture_read(w, "trace_pipe"));
+	mark(w, "four");
+	assert_int_equal(fixture_write(w, "trace", ""), 0);
+	assert_cleared(w, 3, 1);
+	fixture_new_server(w);
+	assert_cleared(w, 3, 1);
+	/* What the snapshot has was in no count of the live buffer. */
+	mark(w, "five");
+	assert_taken(w, "snapshot", "1\n");
+	assert_taken(w, "snapshot", "2\n");
+	assert_cleared(w, 3, 1);
+}
+
+static void what_was_dropped_and_overwritten_before(void **state)
+{
+	struct fixture *w = *state;
+	const struct cleared_records *c = &session_header(w->session)->cleared;
+	enum { MARKS = 4000 };
+
+	for (int i = 0; i < MARKS; i++)
+		mark(w, "overwritten");
+	assert_taken(w, "trace_clock", "mono\n");
+	assert_true(c->overrun > 0 && c->dropped == 0);
+	assert_int_equal(c->entries + c->overrun, MARKS);
+	assert_taken(w, "options/overwrite", "0");
+	for (int i = 0; i < MARKS; i++)
+		fixture_append(w, "trace_marker", "dropped");
+	assert_taken(w, "trace_clock", "local\n");
+	assert_true(c->dropped > 0);
+	assert_int_equal(c->entries + c->overrun + c->dropped, 2 * MARKS);
+	assert_true(shows(w, "per_cpu/cpu0/stats", "dropped events: 0\n"));
+}
+
 static void snapshot_swaps_empties_and_frees(void **state)
 {
 	struct fixture *w = *state;
@@ -419,6 +470,8 @@ int main(void)
 		TEST(pause_on_trace_stops_the_rings_only),
 		TEST(truncation_of_trace_empties_it),
 		TEST(a_clock_change_empties_live_and_snapshot),
+		TEST(what_is_cleared_is_counted),
+		TEST(what_was_dropped_and_overwritten_before),
 		TEST(snapshot_swaps_empties_and_frees),
 		TEST(a_snapshot_of_one_cpu_leaves_the_others),
 		TEST(trace_pipe_has_one_reader_and_takes),
