@@ -39,6 +39,8 @@ enum {
 	CODE_STACK		= 16,	/* values */
 	/* Return addresses in a stack key (the kernel's HIST_STACKTRACE_DEPTH) */
 	CODE_STACK_DEPTH	= 16,
+	/* And with .depth=; one less than the agent takes, so that it is seen if there are more */
+	CODE_STACK_DEEPEST	= 63,
 	CODE_REFS		= HIT_REFS,
 	/*
 	 * Bytes of a text or a stack in a block or a synthetic record (the kernel's
@@ -71,6 +73,8 @@ enum ref_flags {
 
 enum key_flags {
 	KEY_FIND	= 1 << 0,	/* of OP_KEY_FIELD, OP_KEY_LOG2 and OP_KEY_STRING */
+	/* Of OP_KEY_STACK: the last word is for LAYOUT_STACK_CUT. Without it, the map counts. */
+	KEY_MARKS	= 1 << 1,
 };
 
 /* Of OP_HIST_KEYS and OP_HIST_LOG2: the key is the .log2 of the field. */
@@ -159,7 +163,7 @@ enum op_kind {
 	 * imm: field offset, arg: its size if fixed, len: room in the key, size: enum string_kind
 	 */
 	OP_KEY_STRING,
-	OP_KEY_STACK,	    /* CODE_STACK_DEPTH * 8 bytes */
+	OP_KEY_STACK,	    /* len: bytes; flags: KEY_MARKS */
 	OP_KEY_STACK_FIELD, /* a __data_loc unsigned long[] field at imm */
 	/* Map */
 	/* key -> elt, made if it is new. No elt is left: counted as dropped, and the code ends. */

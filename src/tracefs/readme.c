@@ -53,7 +53,7 @@ const char readme_text[] =
 	"    A key can be any field, or the special string 'common_stacktrace'; besides the\n"
 	"    fields of the event there are common_timestamp and common_cpu.\n"
 	"    Behind a field: .hex .sym .sym-offset .execname .syscall .log2 .buckets=size\n"
-	"    .exp=scale .usecs .percent .graph .stacktrace; of a value .min .max .avg\n"
+	"    .exp=scale .usecs .percent .graph .stacktrace .depth=number; of a value .min .max .avg\n"
 	"    A variable keeps a value for later events: a field, another variable ($name), a\n"
 	"    number, or an expression of these with + - * and /. It belongs to the entry that\n"
 	"    the keys choose, and an event whose keys have the same values reads it as $name.\n"

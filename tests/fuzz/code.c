@@ -251,7 +251,8 @@ static void make_key(struct source *s)
 	default:
 		op = emit(s, next(s, 2) ? OP_KEY_STACK : OP_KEY_STACK_FIELD);
 		op->imm = field(s);
-		op->len = CODE_STACK_DEPTH * 8;
+		op->len = (uint16_t)(8 * (1 + next(s, CODE_STACK_DEEPEST + 1)));
+		op->flags = next(s, 2) ? KEY_MARKS : 0;
 		op->off = (uint16_t)(8 * next(s, 24));
 		break;
 	}

@@ -10,6 +10,7 @@
 #include "cli/draw/heat.h"
 #include "host/terminal.h"
 #include "model/text_memory.h"
+#include "plane/code.h"
 
 struct hist_asked {
 	struct answer	answer;
@@ -48,6 +49,23 @@ static int hist_option(struct hist_asked *h, int opt, char **argv)
 	}
 }
 
+/* A stack keeps more functions than the kernel's 16. */
+static void print_keys(const char *keys, FILE *out)
+{
+	static const char stack[] = "common_stacktrace";
+
+	while (*keys) {
+		const size_t len = strcspn(keys, ",");
+
+		fprintf(out, "%.*s", (int)len, keys);
+		if (len == sizeof(stack) - 1 && !strncmp(keys, stack, len))
+			fprintf(out, ".depth=%d", CODE_STACK_DEEPEST);
+		keys += len;
+		if (*keys)
+			fputc(*keys++, out);
+	}
+}
+
 /* The trigger's text; the caller frees it. NULL: no memory. */
 static char *trigger_text(const struct hist_asked *h)
 {
@@ -62,7 +80,7 @@ static char *trigger_text(const struct hist_asked *h)
 	/* In a session rows are what came since the last one; else time is a key. */
 	if (h->every && !a->session)
 		fprintf(out, "common_timestamp.buckets=%llu,", (unsigned long long)h->every);
-	fputs(a->words.nr > 1 ? a->words.v[1] : "common_pid.execname", out);
+	print_keys(a->words.nr > 1 ? a->words.v[1] : "common_pid.execname", out);
 	if (h->every && !a->session)
 		fprintf(out, ":size=%d", HEAT_SIZE);
 	if (h->values)
@@ -204,8 +222,9 @@ const struct command command_hist = {
 "\n"
 "Counts the hits of an event, SYSTEM:EVENT, by up to three keys: size,\n"
 "next_comm,next_prio. A key may have a modifier: latency.log2, latency.exp=3,\n"
-"size.buckets=64, ip.sym. Without keys it counts by the task's name. In a session the\n"
-"histogram is taken away again at Ctrl-C.\n"
+"size.buckets=64, ip.sym. Without keys it counts by the task's name. The key\n"
+"common_stacktrace is the stack, up to 63 functions of it. In a session the histogram\n"
+"is taken away again at Ctrl-C.\n"
 "\n"
 "      --values FIELD,...  also sum these fields up\n"
 "      --sort FIELD,...    the order of the entries, with --plain\n"

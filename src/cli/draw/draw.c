@@ -210,16 +210,19 @@ static void draw_head(const json_t *hist, const struct rows *rows, FILE *out)
 {
 	const json_t *totals = json_object_get(hist, "totals");
 	const double dropped = json_number_value(json_object_get(totals, "dropped"));
+	const double cut = json_number_value(json_object_get(totals, "cut"));
 
 	rows_print_text(json_string_value(json_object_get(hist, "event")), out);
 	if (rows->axis) {
 		fputs(", ", out);
 		rows_print_text(rows->axis, out);
 	}
-	fprintf(out, ": %llu hits", rows->hits);
+	fprintf(out, ": %llu hit%s", rows->hits, rows->hits == 1 ? "" : "s");
 	draw_condition(json_string_value(json_object_get(hist, "trigger")), out);
 	if (dropped)
 		fprintf(out, ", and %.0f that found no room (a larger size= has more)", dropped);
+	if (cut)
+		fprintf(out, ", %.0f with stacks that are cut (.depth=63 keeps more)", cut);
 	fputs("\n\n", out);
 }
 

@@ -40,7 +40,7 @@ static const char *const keywords[] =
 },
 			 *const modifiers[] = {
 				 "hex",	       "sym",	    "sym-offset", "execname", "syscall",
-				 "log2", "buckets", "exp", "usecs", "percent", "graph",
+				 "log2", "buckets", "exp", "depth", "usecs", "percent", "graph",
 				 "min", "max", "avg",
 				 "stacktrace", "ascending", "descending", "function", NULL,
 };

@@ -206,6 +206,8 @@ static void print_modifier(FILE *out, const char *modifier)
 	else if (!strncmp(modifier, "exp=", 4))
 		fprintf(out, " in %llu ranges from a power of two to the next",
 			1ull << (strtoull(modifier + 4, NULL, 0) & 63));
+	else if (!strncmp(modifier, "depth=", 6))
+		fprintf(out, " of up to %s functions", modifier + 6);
 	else if (!strncmp(modifier, "bucket=", 7))
 		fprintf(out, " in steps of %s", modifier + 7);
 	else

@@ -330,6 +330,18 @@ static int folded_print(const json_t *hist)
 	return err;
 }
 
+/* Stacks of which the key has only the first functions end in the middle of a flame graph. */
+static void say_cut(const json_t *hist, const char *file)
+{
+	const char *cut = text_in(json_object_get(hist, "totals"), "cut");
+
+	if (cut)
+		fprintf(stderr,
+			"tracefuse: %s: stacks with more functions than the key keeps, so without "
+			"the outer ones: %s; common_stacktrace.depth=63 keeps more\n",
+			file, cut);
+}
+
 /* ---- a file ---- */
 
 static int hists_print(const json_t *all, const char *file, const char *form)
@@ -344,8 +356,10 @@ static int hists_print(const json_t *all, const char *file, const char *form)
 		if (i && csv)
 			putchar('\n');
 		entries += json_array_size(json_object_get(hist, "entries"));
-		if (!csv)
+		if (!csv) {
 			rows_make_readable(&names, hist);
+			say_cut(hist, file);
+		}
 		err = err ? err : csv ? csv_print(hist) : folded_print(hist);
 	}
 	demangler_destroy(names);

@@ -2,7 +2,7 @@
 /*
  * stacks.c - the stacks of a histogram, for the flame graph; see web.h
  *
- *     { "values": [ "hitcount", ... ], "left_out": 0,
+ *     { "values": [ "hitcount", ... ], "left_out": 0, "cut": hits whose stacks are cut,
  *       "stacks": [ { "frames": [ innermost, ... ], "values": [ 3, ... ] } ... ] }
  */
 #include <errno.h>
@@ -64,7 +64,9 @@ static int print_stacks(const json_t *hist, FILE *out)
 		return -ENOENT;
 	fputs("{\"values\":[", out);
 	print_names(first, out);
-	fprintf(out, "],\"left_out\":%zu,\"stacks\":[", nr > STACKS ? nr - STACKS : 0);
+	fprintf(out, "],\"left_out\":%zu,\"cut\":%.0f,\"stacks\":[",
+		nr > STACKS ? nr - STACKS : 0,
+		json_number_value(json_object_get(json_object_get(hist, "totals"), "cut")));
 	for (size_t i = 0; i < nr && i < STACKS; i++) {
 		const json_t *entry = json_array_get(entries, i);
 

@@ -144,6 +144,7 @@ static void emit_key(struct compiler *c, const struct hist_field *f)
 	if (f->flags & HIST_STACKTRACE) {
 		op = hist_compile_emit(c, f->field ? OP_KEY_STACK_FIELD : OP_KEY_STACK);
 		op->imm = f->field ? f->field->offset : 0;
+		op->flags = f->flags & HIST_DEPTH ? KEY_MARKS : 0;
 		c->flags |= f->field ? 0 : CODE_NEEDS_STACK;
 	} else if (f->flags & HIST_STRING) {
 		op = hist_compile_emit(c, OP_KEY_STRING);

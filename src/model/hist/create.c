@@ -195,7 +195,9 @@ static int add_key(struct hist_data *hd, const struct hist_command_text *cmd, ch
 	f->offset = hd->key_size;
 	hd->key_size += f->size;
 	hist_create_add_field(hd, f);
-	if (hd->key_size > HIST_KEY_SIZE_MAX)
+	if (f->flags & HIST_DEPTH)
+		hd->key_room = HIST_KEY_ROOM;
+	if (hd->key_size > hd->key_room)
 		return -EINVAL;
 	hd->n_keys++;
 	return 0;
@@ -206,6 +208,7 @@ static int create_keys(struct hist_data *hd, const struct hist_command_text *cmd
 	char *copy = strdup(hd->attrs.keys), *list = copy;
 	int err = copy ? 0 : -ENOMEM;
 
+	hd->key_room = HIST_KEY_SIZE_MAX;
 	for (int i = 0; !err && list && i < HIST_KEYS_MAX; i++)
 		err = add_key(hd, cmd, strsep(&list, ","));
 	if (!err && list)

@@ -151,6 +151,17 @@ void hist_key_range(const struct hist_field *f, uint64_t v, uint64_t *low, uint6
 	}
 }
 
+bool hist_stack_at(const struct hist_entry *e, const struct hist_field *f, unsigned int i,
+		   uint64_t *addr)
+{
+	const unsigned int limit = f->flags & HIST_DEPTH ? f->depth + 1 : HIST_STACK_DEPTH;
+
+	if (i >= f->size / 8 || i >= limit)
+		return false;
+	memcpy(addr, e->key + f->offset + i * 8, sizeof(*addr));
+	return *addr;
+}
+
 /* Prints an address as %pS (with_offset) and %ps do. */
 char *hist_symbol_text(struct model *m, uint64_t addr, bool with_offset)
 {
@@ -159,6 +170,8 @@ char *hist_symbol_text(struct model *m, uint64_t addr, bool with_offset)
 	char *out;
 	int n;
 
+	if (addr == LAYOUT_STACK_CUT)
+		return strdup("stack_is_cut");
 	name = symbols_find(m->symbols, addr, &offset, &size, &module);
 	if (!name)
 		n = asprintf(&out, "0x%llx", (unsigned long long)addr);
@@ -198,12 +211,13 @@ bool hist_block_read(const struct hist_data *hd, uint32_t elt, unsigned int bloc
 	return m && map_block_read(m, hd->map_size, &hd->shape, elt, block, data);
 }
 
-void hist_totals(const struct hist_data *hd, uint64_t *hits, uint64_t *drops)
+void hist_totals(const struct hist_data *hd, struct hist_entries *out)
 {
 	const struct map *m = session_data(hd->event->model->session, hd->map_ref, hd->map_size);
 
-	*hits = m ? map_hits(m, &hd->shape) : 0;
-	*drops = m ? map_drops(m) : 0;
+	out->hits = m ? map_hits(m, &hd->shape) : 0;
+	out->drops = m ? map_drops(m) : 0;
+	out->cuts = m ? map_cuts(m) : 0;
 }
 
 int hist_entries_read(struct hist_data *hd, struct hist_entries *out)
@@ -215,6 +229,6 @@ int hist_entries_read(struct hist_data *hd, struct hist_entries *out)
 	err = m ? map_each(m, hd->map_size, &hd->shape, collect, out) : -EPROTO;
 	if (err != -ENOMEM && out->nr)
 		qsort(out->v, out->nr, sizeof(*out->v), hist_entries_compare);
-	hist_totals(hd, &out->hits, &out->drops);
+	hist_totals(hd, out);
 	return err == -ENOMEM ? err : 0;
 }

@@ -21,19 +21,19 @@ struct hist_entries {
 	struct hist_data *hd;
 	struct hist_entry *v;		/* in the order of sort=; equal ones by key */
 	unsigned int	nr;
-	uint64_t	hits, drops;
+	uint64_t	hits, drops, cuts;	/* cuts: see map_cuts() */
 };
 
 enum {
 	HIST_BLOCK_MAX = HIST_TRACK_VALUES + HIST_VARS_MAX * STRING_ROOM + LAYOUT_COMM_LEN +
-			 HIST_KEY_SIZE_MAX
+			 HIST_KEY_ROOM
 };
 
 unsigned int hist_nr_sums(const struct hist_data *hd);
 /* 0, -ENOMEM; the caller frees *out in both cases. */
 int hist_entries_read(struct hist_data *hd, struct hist_entries *out);
 /* The totals: what it counted, and what found no room. */
-void hist_totals(const struct hist_data *hd, uint64_t *hits, uint64_t *drops);
+void hist_totals(const struct hist_data *hd, struct hist_entries *out);
 void hist_entries_free(struct hist_entries *all);
 /* The number in a key field. */
 uint64_t hist_entry_u64(const struct hist_entry *e, const struct hist_field *f);
@@ -47,6 +47,9 @@ void hist_entry_comm(const struct hist_entry *e, char comm[LAYOUT_COMM_LEN + 1])
 /* Reads a block of an elt; elt 0: of the map. False: it is empty, and data is all 0. */
 bool hist_block_read(const struct hist_data *hd, uint32_t elt, unsigned int block,
 		     char data[HIST_BLOCK_MAX]);
+/* Function number `i` of a key that is a stack. False: there are no more. */
+bool hist_stack_at(const struct hist_entry *e, const struct hist_field *f, unsigned int i,
+		   uint64_t *addr);
 /* An address as %pS (with_offset) and %ps print it. The caller frees it. NULL: out of memory. */
 char *hist_symbol_text(struct model *m, uint64_t addr, bool with_offset);
 

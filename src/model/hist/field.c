@@ -192,6 +192,17 @@ static int parse_scale(const struct hist_command_text *cmd, const char *s, unsig
 	return 0;
 }
 
+/* Of a stack that is a key: how many functions it has. */
+static int parse_depth(const struct hist_command_text *cmd, const char *s, unsigned int *flags,
+		       uint64_t *depth)
+{
+	if (!(*flags & HIST_KEY) || text_to_u64(s, 0, depth) || !*depth ||
+	    *depth > CODE_STACK_DEEPEST)
+		return bad_modifier(cmd, s);
+	*flags |= HIST_DEPTH;
+	return 0;
+}
+
 static int parse_modifier(const struct hist_command_text *cmd, const char *name, const char *s,
 			  unsigned int *flags, uint64_t *number)
 {
@@ -199,6 +210,8 @@ static int parse_modifier(const struct hist_command_text *cmd, const char *name,
 		return parse_buckets(cmd, s, flags, number);
 	if (!strncmp(s, "exp=", 4))
 		return parse_scale(cmd, s + 4, flags, number);
+	if (!strncmp(s, "depth=", 6))
+		return parse_depth(cmd, s + 6, flags, number);
 	if (!strncmp(s, "percent", 7) || !strncmp(s, "graph", 5)) {
 		if (*flags & (HIST_VAR | HIST_KEY))
 			return bad_modifier(cmd, s);
@@ -272,6 +285,19 @@ static struct hist_field *hist_field_number(struct hist_data *hd,
 	return f;
 }
 
+/* Sets the number of the modifier, 0 if it has none. */
+static void set_number(struct hist_field *f, uint64_t number)
+{
+	if (f->flags & HIST_EXP) {
+		f->scale = (unsigned int)number;
+	} else if (f->flags & HIST_DEPTH) {
+		f->depth = (unsigned int)number;
+		f->size = (f->depth + 1) * 8;	/* the functions, and the mark of a cut stack */
+	} else {
+		f->buckets = number;
+	}
+}
+
 /* A field of the event, or a generated one, with its modifier. */
 static struct hist_field *hist_field_parse_plain(struct hist_data *hd,
 						 const struct hist_command_text *cmd,
@@ -281,7 +307,7 @@ static struct hist_field *hist_field_parse_plain(struct hist_data *hd,
 	struct hist_field *f;
 	uint64_t number = 0;
 	char *copy, *modifier, *name;
-	bool stack;
+	bool stack, depth;
 
 	*err = -ENOMEM;
 	modifier = copy = strdup(text);
@@ -292,17 +318,17 @@ static struct hist_field *hist_field_parse_plain(struct hist_data *hd,
 	stack = modifier && !strcmp(modifier, "stacktrace");
 	if (!*err)
 		*err = hist_field_find(hd, cmd, name, &flags, &field);
-	if (!*err && stack && (!field || field->kind != FIELD_STACKTRACE))
+	depth = flags & HIST_DEPTH;
+	if (!*err && ((stack && (!field || field->kind != FIELD_STACKTRACE)) ||
+		      (depth && (field || !(flags & HIST_STACKTRACE)))))
 		*err = bad_modifier(cmd, text);
 	free(copy);
 	if (*err)
 		return NULL;
 	*err = -ENOMEM;		/* Also the kernel's answer for a field of odd size */
 	f = hist_field_create(hd, field, flags);
-	if (f && flags & HIST_EXP)
-		f->scale = (unsigned int)number;
-	else if (f)
-		f->buckets = number;
+	if (f)
+		set_number(f, number);
 	return f;
 }
 

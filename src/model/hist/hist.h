@@ -47,6 +47,9 @@ enum {
 	HIST_STRING_MAX		= 256,	/* room of a dynamic string in a key */
 	HIST_STACK_DEPTH	= 16,
 	HIST_KEY_SIZE_MAX	= HIST_STRING_MAX + HIST_STACK_DEPTH * 8,
+	/* What .depth= adds to the room for keys */
+	HIST_STACK_MORE		= (CODE_STACK_DEEPEST + 1 - HIST_STACK_DEPTH) * 8,
+	HIST_KEY_ROOM		= HIST_KEY_SIZE_MAX + HIST_STACK_MORE,
 	/* How many map variables the task's name for .execname takes */
 	HIST_COMM_VARS		= 2,
 	HIST_PARAMS_MAX		= 64,	/* arguments of an action, or field variables */
@@ -79,6 +82,7 @@ enum hist_flags {
 	HIST_MIN	= 1 << 22,
 	HIST_MAX	= 1 << 23,
 	HIST_AVG	= 1 << 24,
+	HIST_DEPTH	= 1 << 25,	/* with HIST_STACKTRACE */
 	/* A value that is kept instead of the sum */
 	HIST_EXTREME	= HIST_MIN | HIST_MAX,
 	HIST_NO_SUM	= HIST_EXTREME | HIST_AVG,
@@ -113,6 +117,7 @@ struct hist_field {
 	char		*type;
 	uint64_t	buckets;
 	unsigned int	scale;		/* with HIST_EXP */
+	unsigned int	depth;		/* with HIST_DEPTH: functions */
 	uint64_t	constant;
 	struct hist_field *operands[2];
 	enum hist_operator operator;	/* for an expression */
@@ -192,7 +197,7 @@ struct hist_data {
 	struct instance	*instance;
 	struct hist_field *fields[HIST_FIELDS_MAX];
 	unsigned int	n_vals, n_keys, n_fields, n_vars;
-	unsigned int	key_size;
+	unsigned int	key_size, key_room;	/* the most that key_size may be */
 	struct hist_sort_key sort_keys[HIST_SORT_KEYS_MAX];
 	unsigned int	n_sort_keys;
 	bool		enable_timestamps;

@@ -11,8 +11,9 @@
  *         "snapshot": { "handler", "variable", "value", "keys" } or null,
  *         "percentiles": [ { "keys", "field",
  *                            "values": [ { "percent", "low", "high", "text" } ... ] } ... ],
- *         "totals": { "hits", "entries", "dropped" } } ... ]
+ *         "totals": { "hits", "entries", "dropped", "cut" } } ... ]
  *
+ * "cut" is there if stacks had more functions than the key keeps: how many hits had such a one.
  * "percentiles" is there with pct=. "raw" is the value in the event, with .exp the number of its
  * range, which "low" and "high" then have; "text" is what `hist` prints for it. Numbers are JSON
  * numbers: addresses take more than 53 bits.
@@ -69,6 +70,8 @@ static void hist_json_field(const struct hist_field *f, FILE *out)
 		fprintf(out, ", \"buckets\": %llu", (unsigned long long)f->buckets);
 	if (f->flags & HIST_EXP)
 		fprintf(out, ", \"scale\": %u", f->scale);
+	if (f->flags & HIST_DEPTH)
+		fprintf(out, ", \"depth\": %u", f->depth);
 }
 
 /* ---- keys ---- */
@@ -86,13 +89,10 @@ static void print_symbol_text(const struct hist_entry *e, uint64_t addr, bool wi
 static void print_stack(const struct hist_entry *e, const struct hist_field *f, bool names,
 			FILE *out)
 {
-	fputc('[', out);
-	for (unsigned int i = 0; i < f->size / 8 && i < HIST_STACK_DEPTH; i++) {
-		uint64_t addr;
+	uint64_t addr;
 
-		memcpy(&addr, e->key + f->offset + i * 8, sizeof(addr));
-		if (!addr)
-			break;
+	fputc('[', out);
+	for (unsigned int i = 0; hist_stack_at(e, f, i, &addr); i++) {
 		fputs(i ? ", " : "", out);
 		if (names)
 			print_symbol_text(e, addr, true, out);
@@ -422,8 +422,11 @@ static int hist_json_one(struct trigger *t, FILE *out)
 	hist_json_snapshot(hd, out);
 	if (!err)
 		err = hist_json_percentiles(&all, out);
-	fprintf(out, ",\n  \"totals\": {\"hits\": %llu, \"entries\": %u, \"dropped\": %llu}}",
+	fprintf(out, ",\n  \"totals\": {\"hits\": %llu, \"entries\": %u, \"dropped\": %llu",
 		(unsigned long long)all.hits, all.nr, (unsigned long long)all.drops);
+	if (all.cuts)
+		fprintf(out, ", \"cut\": %llu", (unsigned long long)all.cuts);
+	fputs("}}", out);
 	hist_entries_free(&all);
 	return err;
 }

@@ -32,6 +32,8 @@ static void hist_print_key(const struct hist_field *f, FILE *out)
 		hist_print_field(f, out);
 	else if (f->field)
 		fprintf(out, "%s.stacktrace", f->field->name);
+	else if (f->flags & HIST_DEPTH)
+		fprintf(out, "common_stacktrace.depth=%u", f->depth);
 	else
 		fputs("common_stacktrace", out);
 }

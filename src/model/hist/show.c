@@ -30,18 +30,15 @@ static void print_symbol(const struct hist_entry *e, const struct hist_field *f,
 
 static void print_stack(const struct hist_entry *e, const struct hist_field *f, FILE *out)
 {
+	uint64_t addr;
+
 	if (f->field)
 		fprintf(out, "%s.stacktrace", f->field->name);
 	else
 		fputs("common_stacktrace:\n", out);
-	for (unsigned int i = 0; i < f->size / 8 && i < HIST_STACK_DEPTH; i++) {
-		uint64_t addr;
-		char *text;
+	for (unsigned int i = 0; hist_stack_at(e, f, i, &addr); i++) {
+		char *text = hist_symbol_text(e->hd->event->model, addr, true);
 
-		memcpy(&addr, e->key + f->offset + i * 8, sizeof(addr));
-		if (!addr)
-			break;
-		text = hist_symbol_text(e->hd->event->model, addr, true);
 		fprintf(out, "%*c%s\n", 9, ' ', text ? text : "");
 		free(text);
 	}

@@ -143,14 +143,26 @@ static inline __attribute__((always_inline)) bool key_string(struct fold *f, con
 	return true;
 }
 
+/* The stack is longer than the key: only the first `nr` functions fit. */
+static void stack_cut(struct fold *f, const struct op *op, uint64_t *to, uint32_t nr)
+{
+	if (op->flags & KEY_MARKS)
+		to[nr] = LAYOUT_STACK_CUT;
+	else
+		map_count_cut(f->map);
+}
+
 static bool key_stack(struct fold *f, const struct op *op)
 {
+	const uint32_t words = op->len / 8u, limit = op->flags & KEY_MARKS ? words - 1 : words;
 	uint64_t *to = (uint64_t *)((char *)f->frame->key + op->off);
 	uint32_t nr = f->h->stack ? f->h->nr_stack : 0;
 
 	clear((char *)to, op->len);
-	if (nr > op->len / 8u)
-		nr = op->len / 8u;
+	if (nr > limit) {
+		nr = limit;
+		stack_cut(f, op, to, nr);
+	}
 	for (uint32_t i = 0; i < nr; i++)
 		to[i] = ((const struct unaligned64 *)f->h->stack)[i].v;
 	return true;

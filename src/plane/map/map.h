@@ -70,6 +70,8 @@ struct map_layout {
 struct map {
 	_Alignas(64) _Atomic uint64_t pool;	/* see insert.c */
 	_Atomic uint64_t drops;			/* Totals: Dropped */
+	/* How many stacks had more functions than the key keeps */
+	_Atomic uint64_t cuts;
 };
 
 /* A map and its layout, passed by value. A function that gets a view may use the map. */
@@ -123,6 +125,13 @@ void map_add_any(struct map_view m, uint32_t elt, uint32_t sum, uint64_t v);
  * last column, which most hits only read.
  */
 void map_raise(struct map_view m, uint32_t elt, uint32_t sum, uint64_t v);
+/* Counts a stack of which the key has only the first functions. */
+static inline void map_count_cut(struct map_view m)
+{
+	/* Relaxed: a count, for map_cuts(). */
+	atomic_fetch_add_explicit(&m.data->cuts, 1, memory_order_relaxed);
+}
+
 /* The elt of `key`, or 0. */
 uint32_t map_find(struct map_view m, const void *key);
 /*
@@ -207,6 +216,7 @@ int map_each(const struct map *m, size_t size, const struct map_shape *shape,
 uint64_t map_hits(const struct map *m, const struct map_shape *shape);
 /* Totals: Dropped. */
 uint64_t map_drops(const struct map *m);
+uint64_t map_cuts(const struct map *m);
 
 #include "plane/map/fast.h"
 

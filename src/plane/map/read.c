@@ -98,3 +98,9 @@ uint64_t map_drops(const struct map *m)
 {
 	return atomic_load_explicit(&m->drops, memory_order_relaxed);	/* Relaxed: a count. */
 }
+
+uint64_t map_cuts(const struct map *m)
+{
+	/* Relaxed: a count, of map_count_cut(). */
+	return atomic_load_explicit(&m->cuts, memory_order_relaxed);
+}

@@ -12,7 +12,7 @@
 #include "sources/program/programs_state.h"
 
 struct sums {
-	uint64_t	hits, drops;
+	uint64_t	hits, drops, cuts;
 	bool		syscalls;	/* an event of this system is recorded or counted */
 	/* Maps that were added; several triggers may share one (name=). */
 	data_ref	*maps;
@@ -32,13 +32,14 @@ static bool sums_is_new(struct sums *s, data_ref map)
 
 static void add_hist(struct sums *s, const struct hist_data *hd)
 {
-	uint64_t hits, drops;
+	struct hist_entries totals;
 
 	if (hd->is_hidden || !sums_is_new(s, hd->map_ref))
 		return;
-	hist_totals(hd, &hits, &drops);
-	s->hits += hits;
-	s->drops += drops;
+	hist_totals(hd, &totals);
+	s->hits += totals.hits;
+	s->drops += totals.drops;
+	s->cuts += totals.cuts;
 }
 
 static void add_file(struct sums *s, const struct event_file *f)
@@ -107,6 +108,11 @@ void program_sums_print(struct programs *p, FILE *out)
 			add_file(&s, f);
 	free(s.maps);
 	fprintf(out, "hits %" PRIu64 "\ndropped %" PRIu64 "\n", s.hits, s.drops);
+	if (s.cuts)
+		fprintf(out,
+			"note stacks: %" PRIu64 " that histograms counted have outer functions "
+			"beyond the %d that a key keeps; common_stacktrace.depth=%d keeps more\n",
+			s.cuts, HIST_STACK_DEPTH, CODE_STACK_DEEPEST);
 	if (s.syscalls)
 		print_gates(p->model->session, out);
 	print_returnless(p->model->session, out);

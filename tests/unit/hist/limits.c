@@ -80,6 +80,17 @@ static void a_key_has_384_bytes(void **state)
 	assert_int_equal(command(f->all, "hist:keys=dyn,stacktrace,s8"), -EINVAL);
 }
 
+/* .depth= has room of its own. */
+static void a_key_with_depth_has_768_bytes(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(command(f->all, "hist:keys=common_stacktrace.depth=63,dyn"), 0);
+	assert_int_equal(command(f->all, "hist:keys=common_stacktrace.depth=63,dyn,s8"), -EINVAL);
+	assert_int_equal(command(f->all, "hist:keys=dyn,s8,common_stacktrace.depth=63"), -EINVAL);
+	assert_int_equal(command(f->all, "hist:keys=dyn,s8,common_stacktrace.depth=62"), 0);
+}
+
 /* The kernel silently takes the first 16 of one list. Another list is an error. */
 static void sixteen_variables_and_no_more(void **state)
 {
@@ -125,6 +136,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(entries_beyond_the_size_are_dropped, fixture_setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(a_key_has_384_bytes, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(a_key_with_depth_has_768_bytes, fixture_setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(sixteen_variables_and_no_more, fixture_setup,
 						fixture_teardown),

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "hist_fixture.h"
+#include "model/hist/entries.h"
+#include "model/hist/json.h"
 
 static void entries_are_sorted_by_hitcount_ties_by_key(void **state)
 {
@@ -216,6 +218,85 @@ static void stacks_are_symbols_line_by_line(void **state)
 	free(text);
 }
 
+/* Makes hits with stacks of 1 to `nr` functions. */
+static void hit_deeper(struct fixture *f, uint32_t nr)
+{
+	uint64_t stack[70];
+	struct all_record r;
+
+	fixture_record(&r);
+	for (uint32_t i = 0; i < nr; i++) {
+		struct slot *slot = session_slot_get(f->session);
+		struct hit h = { .record = &r, .size = sizeof(r), .time = 1000, .comm = "",
+				 .stack = stack, .nr_stack = i + 1 };
+
+		stack[i] = 0x1001 + i;
+		hit(session_plane(f->session), slot, &h);
+		session_slot_put(f->session, slot);
+	}
+}
+
+static void a_key_with_depth_marks_what_is_deeper(void **state)
+{
+	struct fixture *f = *state;
+	char *text;
+
+	assert_int_equal(command(f->all, "hist:keys=common_stacktrace.depth=2"), 0);
+	hit_deeper(f, 4);
+	text = printed(hist_print(top_file(f->all), out));
+	assert_non_null(strstr(text, "\n{ common_stacktrace:\n"
+				     "         first_function+0x1/0x100\n"
+				     "         first_function+0x2/0x100\n"
+				     "         stack_is_cut\n"
+				     "} hitcount:          2\n"));
+	assert_non_null(strstr(text, "\n{ common_stacktrace:\n"
+				     "         first_function+0x1/0x100\n"
+				     "         first_function+0x2/0x100\n"
+				     "} hitcount:          1\n"));
+	assert_non_null(strstr(text, "    Hits: 4\n    Entries: 3\n"));
+	free(text);
+	text = printed(hist_json_print(top_file(f->all), out));
+	assert_non_null(strstr(text, "\"depth\": 2, \"raw\": [4097, 4098, 87960930221824], "));
+	assert_null(strstr(text, "\"cut\""));
+	free(text);
+}
+
+static void the_deepest_key_has_63_functions(void **state)
+{
+	struct fixture *f = *state;
+	char *text;
+
+	assert_int_equal(command(f->all, "hist:keys=dyn,common_stacktrace.depth=63"), 0);
+	hit_deeper(f, 66);
+	text = printed(hist_print(top_file(f->all), out));
+	assert_non_null(strstr(text, "+0x3f/0x100\n}"));
+	assert_non_null(strstr(text, "+0x3f/0x100\n         stack_is_cut\n} hitcount:          3"));
+	assert_null(strstr(text, "+0x40/0x100"));
+	assert_non_null(strstr(text, "    Hits: 66\n    Entries: 64\n    Dropped: 0\n"));
+	free(text);
+}
+
+/* The kernel's own key has no room for a mark. The file looks as the kernel's. */
+static void stacks_that_a_key_cuts_are_counted(void **state)
+{
+	struct fixture *f = *state;
+	struct hist_entries totals;
+	char *text;
+
+	assert_int_equal(command(f->all, "hist:keys=common_stacktrace"), 0);
+	hit_deeper(f, 19);
+	hist_totals(hist_of(list_entry(top_file(f->all)->triggers.next, struct trigger, node)),
+		    &totals);
+	assert_int_equal(totals.cuts, 3);
+	text = printed(hist_print(top_file(f->all), out));
+	assert_null(strstr(text, "cut"));
+	assert_non_null(strstr(text, "    Hits: 19\n    Entries: 16\n    Dropped: 0\n"));
+	free(text);
+	text = printed(hist_json_print(top_file(f->all), out));
+	assert_non_null(strstr(text, "\"dropped\": 0, \"cut\": 3}}"));
+	free(text);
+}
+
 static void several_hists_are_printed_one_after_the_other(void **state)
 {
 	struct fixture *f = *state;
@@ -260,6 +341,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(percentiles_are_of_each_group, fixture_setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(stacks_are_symbols_line_by_line, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(a_key_with_depth_marks_what_is_deeper,
+						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(the_deepest_key_has_63_functions, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(stacks_that_a_key_cuts_are_counted, fixture_setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(several_hists_are_printed_one_after_the_other,
 						fixture_setup, fixture_teardown),

@@ -469,7 +469,7 @@ async function readStacks() {
 	const hist = sample?.hists.find((h) => keyOf(h) === at('flame-hist').value);
 	if (!hist) {
 		at('flame-note').textContent = 'No histogram has a stack as its key: ' +
-			"echo 'hist:keys=common_stacktrace' > events/heap/malloc/trigger makes one.";
+			"echo 'hist:keys=common_stacktrace.depth=63' > events/heap/malloc/trigger makes one.";
 		at('flame-graph').replaceChildren();
 		return;
 	}
@@ -485,7 +485,9 @@ async function readStacks() {
 	if (stacks.values.includes(before))
 		at('flame-value').value = before;
 	at('flame-note').textContent = count(stacks.stacks.length) + ' stacks' +
-		(stacks.left_out ? ', ' + count(stacks.left_out) + ' are not shown' : '');
+		(stacks.left_out ? ', ' + count(stacks.left_out) + ' are not shown' : '') +
+		(stacks.cut ? '. ' + count(stacks.cut) + ' hits have more functions than the key ' +
+			'keeps: common_stacktrace.depth=63 keeps more.' : '');
 	drawFlame();
 }
 
