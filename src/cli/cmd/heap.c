@@ -17,6 +17,7 @@
 #include "cli/answer/answer.h"
 #include "cli/draw/table.h"
 #include "cli/draw/tally.h"
+#include "model/hist/hist.h"
 
 enum { COLUMN_CALLS, COLUMN_BYTES, COLUMN_AVG, COLUMN_LIVE, COLUMN_LEFT, COLUMN_FROM, COLUMNS };
 
@@ -158,6 +159,14 @@ static void say_unknown(double nr)
 			      "living, whether they were freed or not", nr);
 }
 
+static void say_cut_stacks(double nr)
+{
+	if (nr)
+		message_error("%.0f stacks have more than the %d functions that a place has: their "
+			      "outer functions are not shown, and they may share a place", nr,
+			      HIST_STACK_DEPTH);
+}
+
 static int make_table(const json_t *allocs, const json_t *frees, struct table *t)
 {
 	struct tally got = { 0 }, freed = { 0 };
@@ -170,6 +179,7 @@ static int make_table(const json_t *allocs, const json_t *frees, struct table *t
 		err = add_place(t, &got.v[i], heap_site_find(&freed, &got.v[i]));
 	tally_say_dropped(got.dropped, "calls");
 	say_unknown(tally_dropped(allocs, BY_POINTER));
+	say_cut_stacks(tally_cut(allocs, BY_PLACE));
 	tally_free(&got);
 	tally_free(&freed);
 	return err;

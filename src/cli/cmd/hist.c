@@ -9,8 +9,8 @@
 #include "cli/answer/answer.h"
 #include "cli/draw/heat.h"
 #include "host/terminal.h"
+#include "model/hist/hist.h"
 #include "model/text_memory.h"
-#include "plane/code.h"
 
 struct hist_asked {
 	struct answer	answer;
@@ -50,7 +50,7 @@ static int hist_option(struct hist_asked *h, int opt, char **argv)
 }
 
 /* A stack keeps more functions than the kernel's 16. */
-static void print_keys(const char *keys, FILE *out)
+static void print_whole_keys(const char *keys, FILE *out)
 {
 	static const char stack[] = "common_stacktrace";
 
@@ -59,7 +59,7 @@ static void print_keys(const char *keys, FILE *out)
 
 		fprintf(out, "%.*s", (int)len, keys);
 		if (len == sizeof(stack) - 1 && !strncmp(keys, stack, len))
-			fprintf(out, ".depth=%d", CODE_STACK_DEEPEST);
+			fprintf(out, ".depth=%d", HIST_DEPTH_MAX);
 		keys += len;
 		if (*keys)
 			fputc(*keys++, out);
@@ -80,7 +80,7 @@ static char *trigger_text(const struct hist_asked *h)
 	/* In a session rows are what came since the last one; else time is a key. */
 	if (h->every && !a->session)
 		fprintf(out, "common_timestamp.buckets=%llu,", (unsigned long long)h->every);
-	print_keys(a->words.nr > 1 ? a->words.v[1] : "common_pid.execname", out);
+	print_whole_keys(a->words.nr > 1 ? a->words.v[1] : "common_pid.execname", out);
 	if (h->every && !a->session)
 		fprintf(out, ":size=%d", HEAT_SIZE);
 	if (h->values)

@@ -197,7 +197,7 @@ static int parse_depth(const struct hist_command_text *cmd, const char *s, unsig
 		       uint64_t *depth)
 {
 	if (!(*flags & HIST_KEY) || text_to_u64(s, 0, depth) || !*depth ||
-	    *depth > CODE_STACK_DEEPEST)
+	    *depth > HIST_DEPTH_MAX)
 		return bad_modifier(cmd, s);
 	*flags |= HIST_DEPTH;
 	return 0;

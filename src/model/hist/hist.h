@@ -46,6 +46,7 @@ enum {
 	HIST_BITS_MAX		= 17,
 	HIST_STRING_MAX		= 256,	/* room of a dynamic string in a key */
 	HIST_STACK_DEPTH	= 16,
+	HIST_DEPTH_MAX		= CODE_STACK_DEEPEST,	/* of .depth= */
 	HIST_KEY_SIZE_MAX	= HIST_STRING_MAX + HIST_STACK_DEPTH * 8,
 	/* What .depth= adds to the room for keys */
 	HIST_STACK_MORE		= (CODE_STACK_DEEPEST + 1 - HIST_STACK_DEPTH) * 8,

@@ -23,7 +23,8 @@ static bool same_event_field(const struct field *a, const struct field *b)
 static bool same_field(const struct hist_field *a, const struct hist_field *b)
 {
 	return a->flags == b->flags && same_event_field(a->field, b->field) &&
-	       a->scale == b->scale && a->depth == b->depth && a->offset == b->offset && a->size == b->size &&
+	       a->scale == b->scale && a->depth == b->depth && a->offset == b->offset &&
+	       a->size == b->size &&
 	       a->is_signed == b->is_signed && text_same(a->var.name, b->var.name);
 }
 

@@ -112,7 +112,7 @@ void program_sums_print(struct programs *p, FILE *out)
 		fprintf(out,
 			"note stacks: %" PRIu64 " that histograms counted have outer functions "
 			"beyond the %d that a key keeps; common_stacktrace.depth=%d keeps more\n",
-			s.cuts, HIST_STACK_DEPTH, CODE_STACK_DEEPEST);
+			s.cuts, HIST_STACK_DEPTH, HIST_DEPTH_MAX);
 	if (s.syscalls)
 		print_gates(p->model->session, out);
 	print_returnless(p->model->session, out);
