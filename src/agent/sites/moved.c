@@ -26,7 +26,8 @@
  *     A thread may execute the old form after a switch has begun, which is harmless.
  * V3  The instructions are moved by x86_64/relocate.c. Nothing jumps to those behind the first one:
  *     the plan of the file says so (elf/code).
- * V4  The area lies below the program, or far above it: right above it the heap grows.
+ * V4  The area lies below the program, or far above it: right above it the heap grows. It begins a
+ *     multiple of 16 MB behind the text, so its jumps are not taken for the text's (N4 of near.c).
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -35,6 +36,7 @@
 
 enum {
 	PAGE = 4096, JUMP_SIZE = 5, CALL = 0xe8, SHORT = 0xeb,
+	ALIKE = 16 << 20,	/* N4 of near.c */
 	SITE_WORD = 12,		/* where the distance to the site is */
 	CORRECTION = 16,
 };
@@ -149,14 +151,25 @@ static long area_try(uintptr_t at, size_t size)
 	return -ENOMEM;
 }
 
+/* V4. 0: text and area together are larger than 16 MB. */
+static size_t text_span(const struct site_dso *d, uintptr_t text)
+{
+	const struct site *last = &d->sites[d->nr - 1];
+	const size_t span = (d->bias + last->at + PAGE - text + PAGE - 1) & -(size_t)PAGE;
+
+	return span + d->mirror_size <= ALIKE ? span : 0;
+}
+
 static int area_map(struct site_dso *d)
 {
 	const uintptr_t text = (d->bias + d->sites[0].at) & -(uintptr_t)PAGE;
 	long at = -ENOMEM;
+	size_t span;
 
 	d->mirror_size = area_size(d);
+	span = text_span(d, text);
 	for (size_t i = 0; is_error(at) && i < sizeof(places); i++)
-		at = area_try(text + (uintptr_t)((intptr_t)places[i] << 26), d->mirror_size);
+		at = area_try(text + span + (uintptr_t)((intptr_t)places[i] << 26), d->mirror_size);
 	if (is_error(at))
 		return (int)at;
 	d->mirror = (char *)at;

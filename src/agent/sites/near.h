@@ -30,6 +30,7 @@ struct near_window {
 	/* Of its bytes in pieces of 16: taken. Behind that, of its pages: open, sealed. */
 	uint64_t	*taken, *open, *sealed;
 	uint32_t	next[32];	/* by inner starts: where to look first */
+	uint32_t	again;		/* a bit for each of them: it was set back to the start */
 	bool		tried;
 };
 

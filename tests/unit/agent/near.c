@@ -23,7 +23,7 @@
 #include "agent/syscall.h"
 
 enum { PAGE = 4096, SPAN = 1 << 20, PIECE = 24, PER_MASK = 200, STRIDE = 33, NR = 96, THREADS = 3,
-       SWITCHES = 4000, SIZE = 13, MOVED = 8 };
+       SWITCHES = 4000, SIZE = 13, MOVED = 8, LARGE = 1 << 16, MULTIPLE = 1 << 24 };
 
 _Atomic bool patch_asks;
 
@@ -72,6 +72,50 @@ static void places_reach_and_trap(void **state)
 	/* Pages that can be executed are not written again. */
 	for (unsigned int inner = 0; inner < 32; inner += 2)
 		take_one(&n, n.low, inner);
+	near_free(&n);
+	munmap(text, SPAN);
+}
+
+/* Whether the piece lies a multiple of 16 MB from some byte of the text. */
+static bool is_like_text(const struct near *n, const uint8_t *piece, size_t size)
+{
+	const uintptr_t off = ((uintptr_t)piece - n->low) % MULTIPLE;
+
+	return off < n->high - n->low || off + size > MULTIPLE;
+}
+
+/* N4: as long as there are others. */
+static void places_are_not_like_the_text(void **state)
+{
+	uint8_t *text = code_map(SPAN, PROT_READ | PROT_EXEC);
+	struct near n = { .low = (uintptr_t)text, .high = (uintptr_t)text + SPAN };
+
+	for (unsigned int inner = 0; inner < 8; inner += 2)
+		for (uintptr_t i = 0; i < PER_MASK; i++)
+			assert_false(is_like_text(&n, near_take(&n, n.low + i * 7919 % SPAN, inner,
+								PIECE), PIECE));
+	near_free(&n);
+	munmap(text, SPAN);
+}
+
+/* The others come first, then all of them are given, each once. */
+static void all_places_are_given(void **state)
+{
+	uint8_t *text = code_map(SPAN, PROT_READ | PROT_EXEC), *got;
+	struct near n = { .low = (uintptr_t)text, .high = (uintptr_t)text + SPAN };
+	unsigned int like = 0, others = 0;
+
+	while ((got = near_take(&n, n.low + SPAN / 2, 0, LARGE)) != NULL) {
+		assert_int_equal(got[0] | got[LARGE - 1], 0);
+		got[0] = got[LARGE - 1] = 1;
+		if (is_like_text(&n, got, LARGE))
+			like++;
+		else
+			others++;
+		assert_true(others || !like);
+	}
+	assert_true(others >= MULTIPLE / LARGE - SPAN / LARGE - 1);
+	assert_true(like >= SPAN / LARGE / 2 - 1);
 	near_free(&n);
 	munmap(text, SPAN);
 }
@@ -204,6 +248,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(places_reach_and_trap),
+		cmocka_unit_test(places_are_not_like_the_text),
+		cmocka_unit_test(all_places_are_given),
 		cmocka_unit_test(far_code_has_none),
 		cmocka_unit_test(jumps_come_and_go),
 	};

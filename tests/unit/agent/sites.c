@@ -31,7 +31,7 @@
 #include "agent/state.h"
 
 /* Of one run: all functions once, except again(), which runs four times */
-enum { PASSES = 10, FUNCTIONS = 7 };
+enum { PASSES = 10, FUNCTIONS = 7, ALIKE = 16 << 20 };
 
 bool patch_has_xsave = true;
 /* No thread has had a hit, so no call takes the short way. */
@@ -480,6 +480,16 @@ static void threads_run_through_it(void **state)
 	assert_int_equal(strange, 0);
 }
 
+/* V4 of moved.c */
+static void stubs_are_not_like_the_text(void **state)
+{
+	const uintptr_t text = dso.bias + dso.sites[0].at, first = (uintptr_t)dso.mirror;
+	const uintptr_t size = dso.bias + dso.sites[dso.nr - 1].at - text;
+
+	assert_true(!dso.moved || ((first - text) % ALIKE > size &&
+				   (first + dso.mirror_size - text) % ALIKE > size));
+}
+
 static void nonsense_has_no_sites(void **state)
 {
 	static unsigned char bytes[65536];
@@ -511,6 +521,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(prepared_it_does_what_it_did),
 		cmocka_unit_test(each_call_is_seen),
 		cmocka_unit_test(one_is_switched_alone),
+		cmocka_unit_test(stubs_are_not_like_the_text),
 		cmocka_unit_test(threads_run_through_it),
 		cmocka_unit_test(pages_stay_what_they_were),
 		cmocka_unit_test(a_child_gives_back_what_its_parent_has_opened),
