@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "elf/packed.h"
 #include "elf/site_cache.h"
 #include "elf/sites.h"
 
@@ -39,12 +40,6 @@ struct cache_head {
 	struct cached_file file, program;
 	uint32_t	nr, pad;
 	uint64_t	sum;		/* of the sites */
-};
-
-struct cached_site {
-	uint64_t	at;
-	uint8_t		kind, len, skip, unreturned;
-	uint8_t		pad[4];
 };
 
 static struct cached_file file_of(const struct stat *st)
@@ -139,29 +134,9 @@ static bool cache_get(int fd, void *to, size_t size)
 	return read(fd, to, size) == (ssize_t)size;
 }
 
-/* False: the sites are in no order, so a file that has another format was changed by hand. */
-static bool sites_take(const struct cached_site *v, uint32_t nr, struct elf_sites *out)
-{
-	out->v = calloc(nr ? nr : 1, sizeof(*out->v));
-	for (uint32_t i = 0; out->v && i < nr; i++) {
-		if (v[i].kind != SITE_MOVED || v[i].skip >= SITE_NR_SKIPS ||
-		    (i && v[i].at <= v[i - 1].at)) {
-			free(out->v);
-			out->v = NULL;
-			break;
-		}
-		out->v[i] = (struct site){
-			.at = v[i].at, .kind = v[i].kind, .len = v[i].len, .skip = v[i].skip,
-			.unreturned = v[i].unreturned != 0, .number = i,
-		};
-	}
-	out->nr = out->v ? nr : 0;
-	return out->v;
-}
-
 static bool entry_read(int fd, const struct cache_head *want, struct elf_sites *out)
 {
-	struct cached_site *v;
+	struct packed_site *v;
 	struct cache_head h;
 	bool good;
 
@@ -173,7 +148,7 @@ static bool entry_read(int fd, const struct cache_head *want, struct elf_sites *
 		return false;
 	v = malloc(h.nr ? h.nr * sizeof(*v) : 1);
 	good = v && cache_get(fd, v, h.nr * sizeof(*v)) && sum_of(v, h.nr * sizeof(*v)) == h.sum &&
-	       sites_take(v, h.nr, out);
+	       packed_sites_take(v, h.nr, out);
 	free(v);
 	return good;
 }
@@ -274,16 +249,11 @@ static bool cache_put(int fd, const void *from, size_t size)
 
 static bool entry_write(int fd, struct cache_head *h, const struct elf_sites *sites)
 {
-	struct cached_site *v = calloc(sites->nr ? sites->nr : 1, sizeof(*v));
+	struct packed_site *v = calloc(sites->nr ? sites->nr : 1, sizeof(*v));
 	bool good = v;
 
-	for (size_t i = 0; v && i < sites->nr; i++) {
-		const struct site *s = &sites->v[i];
-
-		v[i] = (struct cached_site){ .at = s->at, .kind = s->kind, .len = s->len,
-					     .skip = s->skip, .unreturned = s->unreturned };
-	}
 	if (v) {
+		packed_sites_make(sites->v, sites->nr, v);
 		h->nr = (uint32_t)sites->nr;
 		h->sum = sum_of(v, sites->nr * sizeof(*v));
 		good = cache_put(fd, h, sizeof(*h)) && cache_put(fd, v, sites->nr * sizeof(*v));
@@ -317,7 +287,7 @@ void site_cache_store(const struct elf_file *f, const struct elf_want *want,
 	int dir, fd;
 
 	if (!name_make(want, name) || !head_make(f, &h) || !is_settled(f) ||
-	    sites->nr > ENTRY_MAX / sizeof(struct cached_site))
+	    sites->nr > ENTRY_MAX / sizeof(struct packed_site))
 		return;
 	dir = dir_open(true);
 	if (dir < 0)

@@ -11,8 +11,10 @@
  *   READY  ---------------------------------------------->  waits until the setup has been applied
  *          <---- reply {barrier}                            at once, if that takes longer
  *          <---- reply {}                                   when the process may continue
- *   PLACES {number} ------------------------------------>  reads the file of a DSO that has no
- *          <---- reply {}                                   sites of a compiler: site_set.places
+ *   PLACES {number} ------------------------------------>  has the file of a DSO read that has
+ *                                                           no sites of a compiler
+ *          <---- reply {}                                   site_set.places is there, or never
+ *                                                           will be
  *   DSO {number} ---------------------------------------->  it has been loaded and has sites
  *          <---- reply {barrier}                            its words are published now, or it is
  *          <---- reply {}                                   not traced; a second reply, within a

@@ -29,7 +29,7 @@
 #include "sources/program/programs.h"
 #include "tracefs/tree.h"
 
-enum { WAIT_MS = 3, IDLE_MS = 200, FIXED_DESCRIPTORS = 5 };
+enum { WAIT_MS = 3, IDLE_MS = 200, FIXED_DESCRIPTORS = 6 };
 
 static int open_signals(void)
 {
@@ -242,6 +242,7 @@ static nfds_t gather(struct server *srv, struct pollfd *p)
 	srv->deaf = false;
 	p[n++] = (struct pollfd){ attach_fd(srv->session), POLLIN, 0 };
 	p[n++] = (struct pollfd){ srv->printers_fd, POLLIN, 0 };
+	p[n++] = (struct pollfd){ srv->programs ? programs_fd(srv->programs) : -1, POLLIN, 0 };
 	for (struct list_head *l = srv->mounts.next; l != &srv->mounts; l = l->next)
 		p[n++] = (struct pollfd){ mount_point_fd(mount_point_of(l)), POLLIN, 0 };
 	list_each(c, &srv->clients, node)

@@ -20,6 +20,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "model/text_memory.h"
@@ -35,6 +36,7 @@ enum {
 	KEPT = 256 * 1024,		/* T3 */
 	AT_ONCE = 16,			/* reads of the pipe in one call */
 	OUT_BYTES = 64 * 1024,
+	DYING_MS = 5,			/* from one look whether they are dead to the next */
 };
 
 /* T2 */
@@ -266,10 +268,16 @@ static void printers_reap(struct printers *ps)
 
 void printers_destroy(struct printers *ps)
 {
+	const struct timespec pause = { .tv_nsec = DYING_MS * 1000000 };
+
 	if (!ps)
 		return;
-	for (unsigned int i = 0; i < ps->nr_dying; i++)
-		waitpid(ps->dying[i], NULL, 0);
+	printers_reap(ps);
+	/* One that waits for a disk or for a file system of FUSE may not die. */
+	for (int i = 0; ps->nr_dying && i < 1000 / DYING_MS; i++) {
+		nanosleep(&pause, NULL);
+		printers_reap(ps);
+	}
 	close(ps->epoll);
 	free(ps->dying);
 	free(ps);
@@ -465,6 +473,11 @@ bool printer_body(const struct printer *p, struct printer_body *out)
 		return false;
 	*out = p->status->body;
 	return true;
+}
+
+pid_t printer_pid(const struct printer *p)
+{
+	return p->pid;
 }
 
 off_t printer_pos(const struct printer *p)

@@ -45,6 +45,7 @@ struct printer_text {
 
 /* NULL: no memory, or no descriptor */
 struct printers *printers_create(void);
+/* Call it behind printer_end() of each. A process that does not die in a second is left alone. */
 void printers_destroy(struct printers *ps);
 /* Readable when printer_read() may succeed that returned -EINPROGRESS: printers_tend(). */
 int printers_fd(const struct printers *ps);
@@ -59,6 +60,8 @@ void printer_end(struct printer *p);
  * kept any more; -errno of print(); -EIO: the process died.
  */
 ssize_t printer_read(struct printer *p, char *buf, size_t size, off_t off);
+/* The process; 0: it has ended, or is to end. */
+pid_t printer_pid(const struct printer *p);
 /* Whether the text may still read the session's memory. */
 bool printer_holds(const struct printer *p);
 /* The lines of the whole text. False: it has not ended, or failed. */

@@ -2,7 +2,7 @@
 /*
  * elf.c - any bytes as an ELF file, for the server, for `run`, and for the agent
  *
- *     server    src/elf: file.c, symbols.c, sites.c, names.c
+ *     server    src/elf: file.c, symbols.c, sites.c, names.c, and packed.c from a pipe
  *     run       src/cli/run: check.c, elf.c
  *     agent     src/elf/sites_find.c, src/agent/sites: jumps.c, returns.c, from memory of just that
  *               size
@@ -23,6 +23,7 @@
 #include "elf/code/code.h"
 #include "elf/file.h"
 #include "elf/moved.h"
+#include "elf/packed.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -82,6 +83,39 @@ static void server_reads(const struct elf_want *want)
 		read_names(&sites.symbols);
 		for (size_t i = 1; i < sites.nr; i++)
 			check(sites.v[i - 1].at < sites.v[i].at, "sites that are not in order");
+		elf_sites_free(&sites);
+	}
+}
+
+static void through_pipe(const struct elf_sites *sites)
+{
+	struct elf_sites again;
+	char *bytes;
+	size_t size;
+	FILE *out = open_memstream(&bytes, &size);
+
+	check(!packed_write(sites, out) && !fclose(out), "no memory");
+	check(!packed_read(bytes, size, &again), "what a file has is refused behind the pipe");
+	check(again.nr == sites->nr && again.symbols.nr == sites->symbols.nr,
+	      "something was lost in the pipe");
+	elf_sites_free(&again);
+	free(bytes);
+}
+
+/* The bytes as those of a pipe, and what a file has on its way through one. */
+static void pipe_reads(const uint8_t *data, size_t size, const struct elf_want *want)
+{
+	void *copy = malloc(size);
+	struct elf_sites sites;
+
+	memcpy(copy, data, size);
+	if (!packed_read(copy, size, &sites)) {
+		read_names(&sites.symbols);
+		elf_sites_free(&sites);
+	}
+	free(copy);
+	if (!elf_moved_read(path, want, &sites)) {
+		through_pipe(&sites);
 		elf_sites_free(&sites);
 	}
 }
@@ -204,6 +238,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	want = span(data, size);
 	server_reads(&want);
+	pipe_reads(data, size, &want);
 	run_reads();
 	agent_reads(data, size);
 	code_reads(data, size);

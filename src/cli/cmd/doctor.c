@@ -372,6 +372,17 @@ static bool check_sites(struct patient *p)
 	return nr;
 }
 
+/* The value is "DSO: WHY". */
+static void check_unread(struct patient *p)
+{
+	char value[400], text[440];
+
+	for (unsigned int i = 0; client_info(p->info, "sites-none", i, value, sizeof(value)); i++) {
+		snprintf(text, sizeof(text), "Functions cannot be traced in %s.", value);
+		complain(p, text, "Another session tries again; events and probes work");
+	}
+}
+
 static void check_full(struct patient *p)
 {
 	char value[32], text[160];
@@ -521,6 +532,7 @@ static void check_functions(struct patient *p)
 	if (traced)
 		check_begun(p, "functions-none", "functions", "somebody asked for functions",
 			    "start it by `tracefuse run --function`");
+	check_unread(p);
 	if (!check_sites(p)) {
 		if (traced && client_info(p->info, "attached", 0, value, sizeof(value)) &&
 		    !client_info(p->info, "functions-none", 0, value, sizeof(value)))

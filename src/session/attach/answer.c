@@ -17,6 +17,7 @@ enum { FIRST_SLOTS = 2 };
 struct answer {
 	struct attach_reply reply;
 	int32_t		ids[ATTACH_IDS];
+	bool		later;		/* attach_go() answers */
 };
 
 static void answer_send(struct session *s, const struct process *p, const struct answer *a)
@@ -165,6 +166,19 @@ static void answer_ready(struct session *s, unsigned int index, const struct att
 	answer_barrier(s, index, q, s->hooks.ready && s->hooks.ready(s->hooks.arg, &peer), reply);
 }
 
+/* The process waits for the answer itself, so there is no first one. */
+static void answer_places(struct session *s, unsigned int index, const struct attach_request *q,
+			  struct answer *out)
+{
+	struct process *p = &s->processes[index];
+	const struct attach_peer peer = { index + 1, p->pid };
+
+	out->later = s->hooks.places && q->value < LAYOUT_MAX_DSOS &&
+		     s->hooks.places(s->hooks.arg, &peer, q->value);
+	p->waits = out->later;
+	p->waits_for = q->number;
+}
+
 static bool dso_waits(struct session *s, const struct attach_peer *peer, uint32_t number)
 {
 	return s->hooks.dso && number < LAYOUT_MAX_DSOS && s->hooks.dso(s->hooks.arg, peer, number);
@@ -202,8 +216,7 @@ static void answer_kind(struct session *s, unsigned int index, const struct atta
 		answer_barrier(s, index, q, dso_waits(s, &peer, q->value), &out->reply);
 		break;
 	case ATTACH_PLACES:
-		if (s->hooks.places && q->value < LAYOUT_MAX_DSOS)
-			s->hooks.places(s->hooks.arg, q->value);
+		answer_places(s, index, q, out);
 		break;
 	case ATTACH_PID:
 		answer_pid(s, index, q->value, &out->reply);
@@ -231,5 +244,6 @@ void attach_answer(struct session *s, unsigned int index, size_t size)
 	} else {
 		answer_kind(s, index, q, size, &a);
 	}
-	answer_send(s, p, &a);
+	if (!a.later)
+		answer_send(s, p, &a);
 }

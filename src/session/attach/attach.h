@@ -92,8 +92,11 @@ struct attach_hooks {
 	 * published. Returns true if the process has to wait until attach_go(), at most a second.
 	 */
 	bool		(*dso)(void *arg, const struct attach_peer *peer, uint32_t number);
-	/* PLACES: when this returns, what was found in the DSO's file is published. */
-	void		(*places)(void *arg, uint32_t number);
+	/*
+	 * PLACES: what was found in the DSO's file is published. Returns true if it will be: the
+	 * process gets its answer by attach_go().
+	 */
+	bool		(*places)(void *arg, const struct attach_peer *peer, uint32_t number);
 	/*
 	 * Called before `ready`. True: probes may be planted in the process while it runs, though
 	 * none was defined so far.
@@ -107,7 +110,7 @@ struct attach_hooks {
 /* The hooks are copied; NULL: none */
 void attach_set_hooks(struct session *s, const struct attach_hooks *hooks);
 /*
- * Lets a process continue that waits after READY or DSO. -ESRCH: no process with this number waits.
+ * Lets a process continue that waits after READY, DSO or PLACES. -ESRCH: no process with this number waits.
  */
 int attach_go(struct session *s, unsigned int process);
 

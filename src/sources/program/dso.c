@@ -7,8 +7,6 @@
 #include "elf/file.h"
 #include "sources/program/programs_state.h"
 
-enum { OTHERS_MAX = 16 };	/* other processes whose root is searched for the file */
-
 bool program_dso_copy(struct programs *p, uint32_t nr, struct program_dso *out)
 {
 	struct session *s = p->model->session;
@@ -50,13 +48,16 @@ const char *program_dso_name(const struct program_dso *d, char out[256])
 
 struct search {
 	const struct program_dso *dso;
-	/* The server's own mounts, where it would wait for itself */
 	const char	*own_mounts;
 	elf_reader	read;
 	void		*out;
-	unsigned int	tried;
 	bool		found;
 };
+
+static bool is_own(const char *own_mounts, const char *path)
+{
+	return *own_mounts && !strncmp(path, own_mounts, strlen(own_mounts));
+}
 
 static void try_path(struct search *s, const char *path)
 {
@@ -67,7 +68,7 @@ static void try_path(struct search *s, const char *path)
 		.size = s->dso->size,
 	};
 
-	if (s->found || (*s->own_mounts && !strncmp(path, s->own_mounts, strlen(s->own_mounts))))
+	if (s->found || is_own(s->own_mounts, path))
 		return;
 	s->found = !s->read(path, &want, s->out);
 }
@@ -97,36 +98,50 @@ static void try_root(struct search *s, pid_t pid)
 	try_exe(s, pid);
 }
 
-static void try_first(void *arg, pid_t pid, unsigned int slots)
-{
-	struct search *s = arg;
+struct collecting {
+	const struct program_dso *dso;
+	struct program_owners *out;
+};
 
-	if ((uint32_t)pid == s->dso->pid)
-		try_root(s, pid);
+static void owner_add(void *arg, pid_t pid, unsigned int slots)
+{
+	struct collecting *c = arg;
+
+	if ((uint32_t)pid == c->dso->pid)
+		c->out->first = pid;
+	else if (c->out->nr < PROGRAM_OWNERS)
+		c->out->others[c->out->nr++] = pid;
 }
 
-static void try_others(void *arg, pid_t pid, unsigned int slots)
+void program_dso_owners(struct programs *p, const struct program_dso *d,
+			struct program_owners *out)
 {
-	struct search *s = arg;
+	struct collecting c = { .dso = d, .out = out };
 
-	if ((uint32_t)pid != s->dso->pid && s->tried++ < OTHERS_MAX)
-		try_root(s, pid);
+	*out = (struct program_owners){ .own_mounts = session_dir(p->model->session) };
+	attach_processes(p->model->session, owner_add, &c);
+}
+
+bool program_dso_try(const struct program_dso *d, const struct program_owners *o, elf_reader read,
+		     void *out)
+{
+	struct search s = { .dso = d, .read = read, .out = out, .own_mounts = o->own_mounts };
+
+	/* A path below the server's own mounts is refused also as a process sees it. */
+	if (d->path[0] != '/' || is_own(s.own_mounts, d->path))
+		return false;
+	if (o->first)
+		try_root(&s, o->first);
+	try_path(&s, d->path);
+	for (unsigned int i = 0; i < o->nr; i++)
+		try_root(&s, o->others[i]);
+	return s.found;
 }
 
 bool program_dso_read(struct programs *p, const struct program_dso *d, elf_reader read, void *out)
 {
-	struct session *session = p->model->session;
-	struct search s = {
-		.dso = d, .read = read, .out = out, .own_mounts = session_dir(session)
-	};
+	struct program_owners owners;
 
-	/* A path below the server's own mounts is refused also as a process sees it. */
-	if (d->path[0] != '/' ||
-	    (*s.own_mounts && !strncmp(d->path, s.own_mounts, strlen(s.own_mounts))))
-		return false;
-	attach_processes(session, try_first, &s);
-	try_path(&s, d->path);
-	if (!s.found)
-		attach_processes(session, try_others, &s);
-	return s.found;
+	program_dso_owners(p, d, &owners);
+	return program_dso_try(d, &owners, read, out);
 }

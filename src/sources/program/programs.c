@@ -68,12 +68,14 @@ static bool hook_dso(void *arg, const struct attach_peer *peer, uint32_t number)
 
 	program_sites_loaded(p, number);
 	program_words_probes(p);
-	return p->ready && p->ready(p->ready_arg, peer);
+	return program_sites_wait_for(p, peer, ATTACH_DSO, number) ||
+	       (p->ready && p->ready(p->ready_arg, peer));
 }
 
-static void hook_places(void *arg, uint32_t number)
+static bool hook_places(void *arg, const struct attach_peer *peer, uint32_t number)
 {
 	program_sites_loaded(arg, number);
+	return program_sites_wait_for(arg, peer, ATTACH_PLACES, number);
 }
 
 /* Returns whether there was any work, or probably will be soon. */
@@ -138,6 +140,7 @@ static bool hook_lives(uint32_t pid)
 static void hook_joined(void *arg, const struct attach_peer *peer)
 {
 	program_names_joined(arg, peer->pid);
+	program_sites_joined(arg, peer);
 }
 
 static void hook_snapshot(void *arg, int sock)
@@ -356,6 +359,11 @@ int programs_restored(struct programs *p)
 }
 
 /* ---- running ---- */
+
+int programs_fd(const struct programs *p)
+{
+	return program_sites_fd(p);
+}
 
 int programs_tick(struct programs *p)
 {

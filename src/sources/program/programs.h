@@ -75,6 +75,8 @@ int programs_restored(struct programs *p);
 
 /* ---- Running ---- */
 
+/* Readable when programs_tick() has something to do. */
+int programs_fd(const struct programs *p);
 /* Does the work that has come up. Returns after how many milliseconds to call it again. */
 int programs_tick(struct programs *p);
 
@@ -107,7 +109,7 @@ int programs_pend(struct programs *p, const char *path, bool truncates, const ch
  * "kept PATH TEXT [# ERROR]" for a pending setting; "missed N" for hits that found no room; "sites
  * N DSO[; N REASON]..." for each DSO whose functions can be traced, with how many cannot; "answer
  * PID sites N skipped N on N error ERRNO[ late][; N REASON]..." for each process that has sites;
- * "functions-none PID[ never]" for each process that has not looked for functions that are asked
+ * "sites-none DSO: WHY" for a file whose code could not be read; "functions-none PID[ never]" for each process that has not looked for functions that are asked
  * for;
  * "full N" if no further program or library gets an address; "sites-error ERRNO" if some functions
  * are not traced as they should be. For `run` it prints "threads N" and "processes N" that made

@@ -107,11 +107,28 @@ static inline uint64_t program_dso_base(const struct program_dso *d)
 {
 	return LAYOUT_DSO_BASE + ((uint64_t)d->nr << LAYOUT_DSO_SHIFT);
 }
+
+enum { PROGRAM_OWNERS = 16 };
+
+/* The processes in whose roots the file is looked for. */
+struct program_owners {
+	pid_t		first;		/* that entered the DSO; 0: it is gone */
+	pid_t		others[PROGRAM_OWNERS];
+	unsigned int	nr;
+	/* The server's own mounts, where it would wait for itself */
+	const char	*own_mounts;
+};
+
 /*
  * Calls read() with files that may be the DSO's, until one is right: the path as its process sees
  * it, then as the server does, then as other processes do. False: no file was right.
  */
 bool program_dso_read(struct programs *p, const struct program_dso *d, elf_reader read, void *out);
+/* The same in two steps. A copy of the server can do the second one without a descriptor. */
+void program_dso_owners(struct programs *p, const struct program_dso *d,
+			struct program_owners *out);
+bool program_dso_try(const struct program_dso *d, const struct program_owners *o, elf_reader read,
+		     void *out);
 
 /* ---- dump.c ---- */
 

@@ -5,6 +5,7 @@
  *
  *     table of DSOs -> file -> sites_find(), symbols -> ftrace_sites_add() ->
  *     available_filter_functions
+ *     a file without a compiler's sites -> scan.c, in a process of its own -> places.c, as above
  *
  * The program finds the same list in the same file, so a site has the same index in both. A
  * library's functions are listed with the file's name in brackets, those of the program itself
@@ -12,11 +13,16 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "elf/sites.h"
+#include "model/errlog.h"
+#include "sources/program/scan.h"
 #include "sources/program/sites.h"
+
+enum { READ_MS = 10 };		/* from one look at what is being read to the next */
 
 /* ---- adding to the model ---- */
 
@@ -150,36 +156,89 @@ static int read_sites(const char *path, const struct elf_want *want, void *out)
 	return elf_sites_read(path, want, out);
 }
 
-static int read_moved(const char *path, const struct elf_want *want, void *out)
+/* Those of a file that was read: none, if there are none. */
+static void dso_take(struct programs *p, const struct program_dso *d, const struct elf_sites *f)
 {
-	return elf_moved_read(path, want, out);
+	p->sites->dsos[d->nr].read = true;
+	if (inside(d, f) && f->nr) {
+		program_sites_add(p, d, f);
+		program_symbols_take(p, d, &f->symbols);
+	}
+	take_the_place(p, d);
+	program_words_update(p, d->nr);
+	/* A probe may wait for one of its functions. */
+	p->model->probes_stale = true;
+}
+
+static void dso_read(struct programs *p, const struct program_dso *d)
+{
+	struct elf_sites f = { 0 };
+
+	program_dso_read(p, d, read_sites, &f);
+	dso_take(p, d, &f);
+	elf_sites_free(&f);
+}
+
+/* Where a process may be harmed by the file, too, it finds an empty list. */
+static void scanned_refuse(struct programs *p, const struct scanned *s)
+{
+	static const struct elf_sites none;
+	char text[160];
+
+	p->sites->dsos[s->dso.nr].why = s->why;
+	snprintf(text, sizeof(text), "The functions of this file cannot be traced: %s", s->why);
+	errlog_add(p->model->top->errlog, "functions", s->dso.path, text, 0);
+	program_places_publish(p, s->dso.nr, &none);
+}
+
+static void scanned_take(struct programs *p, const struct scanned *s)
+{
+	if (s->why)
+		scanned_refuse(p, s);
+	else if (s->found && inside(&s->dso, &s->sites))
+		program_places_publish(p, s->dso.nr, &s->sites);
+	dso_take(p, &s->dso, &s->sites);
+	/* It waits for the places. */
+	if (s->dso.moved == DSO_MOVED_LATE)
+		program_words_raise(p);
+}
+
+/* Takes what was found meanwhile. */
+static void scans_take(struct programs *p)
+{
+	struct scanned s;
+
+	while (scans_next(p->sites->scans, &s)) {
+		scanned_take(p, &s);
+		elf_sites_free(&s.sites);
+	}
+}
+
+/* Where there can be no process, the server reads the file itself. */
+static void dso_scan(struct programs *p, const struct program_dso *d)
+{
+	struct scanned s;
+	const int err = scan_start(p->sites->scans, p, d);
+
+	if (!err || err == -EBUSY)
+		return;
+	scan_here(p, d, &s);
+	scanned_take(p, &s);
+	elf_sites_free(&s.sites);
 }
 
 static void dso_look(struct programs *p, uint32_t nr)
 {
-	struct elf_sites f = { 0 };
 	struct program_dso d;
-	elf_reader read;
 
-	if (p->sites->dsos[nr].read || !program_dso_copy(p, nr, &d))
+	if (p->sites->dsos[nr].read || scan_runs(p->sites->scans, nr) ||
+	    !program_dso_copy(p, nr, &d))
 		return;
-	p->sites->dsos[nr].read = true;
 	p->sites->dsos[nr].moved = d.moved != 0;
-	read = d.moved ? read_moved : read_sites;
-	if (program_dso_read(p, &d, read, &f) && inside(&d, &f) && d.moved)
-		program_places_publish(p, nr, &f);
-	if (f.nr && inside(&d, &f)) {
-		program_sites_add(p, &d, &f);
-		program_symbols_take(p, &d, &f.symbols);
-	}
-	take_the_place(p, &d);
-	program_words_update(p, nr);
-	/* A probe may wait for one of its functions. */
-	p->model->probes_stale = true;
-	/* It waits for the places. */
-	if (d.moved == DSO_MOVED_LATE)
-		program_words_raise(p);
-	elf_sites_free(&f);
+	if (d.moved)
+		dso_scan(p, &d);
+	else
+		dso_read(p, &d);
 }
 
 static const struct dso_entry *dso_entry_of(struct programs *p, uint32_t nr)
@@ -205,26 +264,42 @@ static void reread(struct programs *p, uint32_t nr)
 	struct dso_sites *d = &p->sites->dsos[nr];
 
 	/* Relaxed: as above. */
-	if (d->read && !d->page && !d->moved &&
+	if (d->read && !d->gone && !d->page && !d->moved &&
 	    atomic_load_explicit(&dso_entry_of(p, nr)->moved, memory_order_relaxed))
 		d->read = false;
 }
 
-bool program_sites_unread(struct programs *p)
+static bool dso_unread(struct programs *p, uint32_t nr)
 {
 	struct program_dso d;
 
-	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS && is_used(p, i); i++) {
-		reread(p, i);
-		if (!p->sites->dsos[i].read && program_dso_copy(p, i, &d))
+	if (!is_used(p, nr))
+		return false;
+	reread(p, nr);
+	return !p->sites->dsos[nr].read && program_dso_copy(p, nr, &d);
+}
+
+bool program_sites_unread(struct programs *p)
+{
+	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS && is_used(p, i); i++)
+		if (dso_unread(p, i))
 			return true;
-	}
+	return false;
+}
+
+/* Whether there are some that nobody reads so far. */
+static bool sites_new(struct programs *p)
+{
+	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS && is_used(p, i); i++)
+		if (dso_unread(p, i) && !scan_runs(p->sites->scans, i))
+			return true;
 	return false;
 }
 
 /* Reads the sites of new DSOs. */
 static void program_sites_look(struct programs *p)
 {
+	scans_take(p);
 	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS && is_used(p, i); i++) {
 		reread(p, i);
 		dso_look(p, i);
@@ -255,28 +330,75 @@ static void look_who_has_what(struct programs *p)
 
 /* ---- programs that wait ---- */
 
+static void waiter_set(struct programs *p, const struct attach_peer *peer, enum attach_kind kind,
+		       uint32_t nr)
+{
+	p->sites->waiting[peer->process] =
+		(struct sites_waiter){ .pid = peer->pid, .kind = kind, .dso = nr };
+	p->sites->any_waits = true;
+}
+
+void program_sites_joined(struct programs *p, const struct attach_peer *peer)
+{
+	p->sites->waiting[peer->process].pid = 0;
+}
+
+/*
+ * What it has without a compiler's sites is read: it has asked for these places before. So files
+ * that are being read are those of others.
+ */
 bool program_sites_wait(struct programs *p, const struct attach_peer *peer)
 {
-	if (peer->process > LAYOUT_MAX_PROCESSES || !program_sites_unread(p))
+	p->sites->waiting[peer->process].pid = 0;
+	if (!sites_new(p))
 		return false;
-	p->sites->waiting[peer->process] = peer->pid;
-	p->sites->nr_waiting++;
+	waiter_set(p, peer, ATTACH_READY, 0);
 	return true;
+}
+
+bool program_sites_wait_for(struct programs *p, const struct attach_peer *peer,
+			    enum attach_kind kind, uint32_t nr)
+{
+	p->sites->waiting[peer->process].pid = 0;
+	if (!dso_unread(p, nr))
+		return false;
+	waiter_set(p, peer, kind, nr);
+	return true;
+}
+
+/* PLACES: another question follows. */
+static bool is_at_barrier(struct programs *p, const struct sites_waiter *w, unsigned int process)
+{
+	const struct attach_peer peer = { process, w->pid };
+
+	return w->kind != ATTACH_PLACES && p->ready && p->ready(p->ready_arg, &peer);
+}
+
+static bool waiter_stays(struct programs *p, const struct sites_waiter *w)
+{
+	return w->pid && w->kind != ATTACH_READY && dso_unread(p, w->dso);
 }
 
 /* The DSOs are read, so the decision about the waiting programs can be made now. */
 static void decide_waiting(struct programs *p)
 {
-	for (unsigned int i = 1; p->sites->nr_waiting && i <= LAYOUT_MAX_PROCESSES; i++) {
-		const struct attach_peer peer = { i, p->sites->waiting[i] };
+	bool any = false;
 
-		if (!peer.pid)
-			continue;
-		p->sites->waiting[i] = 0;
-		if (!p->ready || !p->ready(p->ready_arg, &peer))
-			attach_go(p->model->session, i);
+	for (unsigned int i = 1; p->sites->any_waits && i <= LAYOUT_MAX_PROCESSES; i++) {
+		const struct sites_waiter w = p->sites->waiting[i];
+
+		if (waiter_stays(p, &w)) {
+			any = true;
+		} else if (w.pid) {
+			p->sites->waiting[i].pid = 0;
+			if (!is_at_barrier(p, &w, i))
+				attach_go(p->model->session, i);
+		}
 	}
-	p->sites->nr_waiting = 0;
+	p->sites->any_waits = any;
+	/* So that they go on waiting. */
+	if (any)
+		attach_progress(p->model->session);
 }
 
 /* ---- life ---- */
@@ -284,7 +406,28 @@ static void decide_waiting(struct programs *p)
 int program_sites_create(struct programs *p)
 {
 	p->sites = calloc(1, sizeof(*p->sites));
-	return p->sites && ftrace_of(p->model) ? 0 : -ENOMEM;
+	if (!p->sites || !ftrace_of(p->model))
+		return -ENOMEM;
+	p->sites->scans = scans_create();
+	return p->sites->scans ? 0 : -ENOMEM;
+}
+
+int program_sites_fd(const struct programs *p)
+{
+	return scans_fd(p->sites->scans);
+}
+
+/* A session that is restored answers when the settings of its functions hold again. */
+static void sites_read_all(struct programs *p)
+{
+	struct pollfd fd = { .fd = program_sites_fd(p), .events = POLLIN };
+
+	program_sites_look(p);
+	while (scans_any(p->sites->scans)) {
+		poll(&fd, 1, READ_MS);
+		attach_progress(p->model->session);
+		program_sites_look(p);
+	}
 }
 
 void program_sites_begin(struct programs *p)
@@ -299,7 +442,7 @@ void program_sites_begin(struct programs *p)
 	/* A server that died may have left a knock. */
 	p->sites->late.knocks = true;
 	p->model->settle = program_words_settle;
-	program_sites_look(p);
+	sites_read_all(p);
 }
 
 void program_sites_destroy(struct programs *p)
@@ -312,6 +455,8 @@ void program_sites_destroy(struct programs *p)
 		ft->more = NULL;
 		p->model->settle = NULL;
 	}
+	if (p->sites)
+		scans_destroy(p->sites->scans);
 	free(p->sites);
 	p->sites = NULL;
 }
@@ -322,7 +467,7 @@ bool program_sites_tick(struct programs *p)
 	program_sites_look(p);
 	program_words_probes(p);
 	decide_waiting(p);
-	return program_words_tick(p);
+	return program_words_tick(p) || scans_any(p->sites->scans);
 }
 
 /* Reasons that only the process knows, not the file. */
@@ -354,6 +499,8 @@ void program_sites_print(struct programs *p, FILE *out)
 		struct program_dso dso;
 		char name[256];
 
+		if (d->why && program_dso_copy(p, i, &dso))
+			fprintf(out, "sites-none %s: %s\n", program_dso_name(&dso, name), d->why);
 		if (!d->nr || !program_dso_copy(p, i, &dso))
 			continue;
 		fprintf(out, "sites %" PRIu32 " %s", d->nr, program_dso_name(&dso, name));

@@ -14,6 +14,7 @@
 #define TRACEFUSE_SOURCES_PROGRAM_SITES_H
 
 #include "elf/file.h"
+#include "layout/attach_wire.h"
 #include "model/ftrace/ftrace.h"
 #include "sources/program/programs_state.h"
 
@@ -30,8 +31,18 @@ struct dso_sites {
 	bool		gone;
 	uint32_t	nr;		/* number of sites */
 	uint32_t	skipped[SITE_SKIPS];	/* by enum site_skip */
+	/* Why the file's code could not be read; NULL: it could */
+	const char	*why;
 	struct ftrace_page *page;
 	_Atomic uint32_t *words;	/* NULL: no site was ever on */
+};
+
+/* A process that waits until files are read. */
+struct sites_waiter {
+	pid_t		pid;		/* 0: it does not wait */
+	/* What it has asked with: READY waits for all files, DSO and PLACES for one */
+	enum attach_kind kind;
+	uint32_t	dso;
 };
 
 struct program_late {
@@ -44,12 +55,9 @@ struct program_late {
 struct program_sites {
 	struct program_late late;
 	struct dso_sites dsos[LAYOUT_MAX_DSOS];
-	/*
-	 * By number of the process: its pid, while it is READY and its DSOs are not read yet; else
-	 * 0.
-	 */
-	pid_t		waiting[1 + LAYOUT_MAX_PROCESSES];
-	unsigned int	nr_waiting;
+	struct scans	*scans;
+	struct sites_waiter waiting[1 + LAYOUT_MAX_PROCESSES];	/* by number of the process */
+	bool		any_waits;
 	struct told_dsos told[1 + LAYOUT_MAX_PROCESSES];	/* by number of the process */
 	uint32_t	command;	/* number of the last command */
 	bool		unsettled;	/* some processes have not answered it */
@@ -67,8 +75,18 @@ void program_sites_destroy(struct programs *p);
 void program_sites_loaded(struct programs *p, uint32_t nr);
 /* A process is READY. Returns whether it has to wait until its DSOs are read. */
 bool program_sites_wait(struct programs *p, const struct attach_peer *peer);
-/* Whether there are files that are to be read. */
+/*
+ * A process that asks with DSO or PLACES: whether it has to wait until that file is read. Then it
+ * gets attach_go().
+ */
+bool program_sites_wait_for(struct programs *p, const struct attach_peer *peer,
+			    enum attach_kind kind, uint32_t nr);
+/* Another process has this number now. */
+void program_sites_joined(struct programs *p, const struct attach_peer *peer);
+/* Whether there are files that are to be read, or are being read. */
 bool program_sites_unread(struct programs *p);
+/* Readable when program_sites_tick() has something to do. */
+int program_sites_fd(const struct programs *p);
 /* True: there will be more to do soon. */
 bool program_sites_tick(struct programs *p);
 void program_sites_print(struct programs *p, FILE *out);
