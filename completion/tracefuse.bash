@@ -56,6 +56,7 @@ _tracefuse() {
 		--memory --partial --quiet --hist-legacy --output --compress" ;;
 	sessions) options="--clean --end" ;;
 	list) options="--verbose --summary --session" ;;
+	doctor) options="--verbose --session" ;;
 	cat) options="--session --json --draw" ;;
 	hist) options="--session --for --every --if --values --sort --show --plain --quiet" ;;
 	top) options="--session --for --every --sort --lines --show --plain --quiet" ;;

@@ -184,6 +184,8 @@ void pids_inherit(struct session *s, pid_t creator, pid_t pid);
 /* site_command.c */
 /* Forgets the answer of the process that had the index before */
 void process_forget_answer(struct session *s, unsigned int index);
+/* What the process has answered. False: nothing so far. */
+bool process_answer(struct session *s, unsigned int index, struct attach_answer *out);
 
 /* task.c: threads of processes that may live in another pid name space */
 /* The thread that the process itself calls `tid`, as this process numbers it; 0: there is none. */

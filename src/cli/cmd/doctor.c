@@ -6,6 +6,8 @@
  * prints where it stops.
  */
 #include <errno.h>
+#include <getopt.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +20,7 @@ struct patient {
 	struct access	*access;
 	char		*info;		/* the server's answer to WIRE_INFO */
 	bool		programs;	/* a session of running programs */
+	unsigned int	listed;		/* how much of a list is printed */
 	char		tracer[64];	/* "nop": none */
 	unsigned int	complaints;
 };
@@ -48,15 +51,15 @@ static unsigned int count_lines(const char *text)
 }
 
 /* Prints the lines of a text as "a, b, c and 5 more". */
-static void list_lines(const char *text)
+static void list_lines(const struct patient *p, const char *text)
 {
 	unsigned int nr = 0;
 
 	for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
-		if (nr++ < LISTED)
+		if (nr++ < p->listed)
 			printf("%s%.*s", nr > 1 ? ", " : "", (int)strcspn(text, "\n"), text);
-	if (nr > LISTED)
-		printf(" and %u more", nr - LISTED);
+	if (nr > p->listed)
+		printf(" and %u more", nr - p->listed);
 }
 
 static void say_where_events_come_from(struct patient *p)
@@ -77,7 +80,7 @@ static void check_events(struct patient *p)
 		     on = enabled ? count_lines(enabled) : 0;
 
 	printf("events known: %u, enabled: %u%s", nr, on, on ? " (" : "");
-	list_lines(enabled ? enabled : "");
+	list_lines(p, enabled ? enabled : "");
 	puts(on ? ")" : "");
 	if (!nr)
 		say_where_events_come_from(p);
@@ -177,10 +180,10 @@ static void check_attached(struct patient *p)
 
 		*name = '\0';
 		sscanf(value, "%d %*u %63[^\n]", &pid, name);
-		if (nr < LISTED)
+		if (nr < p->listed)
 			printf("attached: process %d (%s)\n", pid, name);
 	}
-	if (nr > LISTED)
+	if (nr > p->listed)
 		printf("attached: %u processes in all\n", nr);
 	if (!nr && !client_info(p->info, "kernel", 0, value, sizeof(value)))
 		complain(p, "No program is attached.",
@@ -287,7 +290,7 @@ static void check_planted(struct patient *p)
 	char value[256], text[CLIENT_REFUSED];
 
 	for (unsigned int i = 0; client_info(p->info, "probes", i, value, sizeof(value)); i++)
-		if (i < LISTED)
+		if (i < p->listed)
 			print_planted(value);
 	for (unsigned int i = 0; client_probe_refused(p->info, i, text); i++)
 		complain(p, text, "tracefuse list -v FILE says where a probe can be put");
@@ -365,9 +368,9 @@ static bool check_sites(struct patient *p)
 	unsigned int nr = 0;
 
 	for (; client_info(p->info, "sites", nr, value, sizeof(value)); nr++)
-		if (nr < LISTED)
+		if (nr < p->listed)
 			print_sites(value);
-	if (nr > LISTED)
+	if (nr > p->listed)
 		printf("functions: in %u programs and libraries in all\n", nr);
 	return nr;
 }
@@ -455,7 +458,7 @@ static bool chooses(struct patient *p, const char *file, const char *what)
 
 	if (some) {
 		printf("%s (%s): ", what, file);
-		list_lines(text);
+		list_lines(p, text);
 		putchar('\n');
 	}
 	free(text);
@@ -521,6 +524,47 @@ static void check_profile(struct patient *p)
 		 "or choose fewer: set_ftrace_filter");
 }
 
+/*
+ * The value is "NR PID NAME\tTEXT": what was refused in NR processes that have ended, of which PID
+ * was the last.
+ */
+static void print_ended_one(const char *value, const char *what)
+{
+	const char *tab = strrchr(value, '\t');
+	unsigned long long nr;
+	int pid, at = 0;
+
+	if (!tab || sscanf(value, "%llu %d %n", &nr, &pid, &at) != 2 || !at)
+		return;
+	printf("ended: process %d (%.*s)", pid, (int)(tab - value - at), value + at);
+	if (nr > 1)
+		printf(" and %llu more", nr - 1);
+	printf(": %s%s\n", what, tab + 1);
+}
+
+static void print_ended(struct patient *p, const char *key, const char *what)
+{
+	char value[1024];
+	unsigned int nr = 0;
+
+	for (; client_info(p->info, key, nr, value, sizeof(value)); nr++)
+		if (nr < p->listed)
+			print_ended_one(value, what);
+	if (nr > p->listed)
+		printf("ended: %u such lines in all (tracefuse doctor -v)\n", nr);
+}
+
+/* What processes were refused that have ended. */
+static void check_ended(struct patient *p)
+{
+	char value[32];
+
+	print_ended(p, "ended-functions", "functions that were not or only partly traced: ");
+	print_ended(p, "ended-probes", "");
+	if (client_info(p->info, "ended-more", 0, value, sizeof(value)))
+		printf("ended: %s more refusals, for which there was no room\n", value);
+}
+
 static void check_functions(struct patient *p)
 {
 	const bool graph = !strcmp(p->tracer, "function_graph"),
@@ -563,6 +607,7 @@ static void check_programs(struct patient *p)
 {
 	check_attached(p);
 	check_functions(p);
+	check_ended(p);
 	check_pending(p);
 	check_boot(p);
 	check_refused(p);
@@ -658,9 +703,9 @@ static void read_tracer(struct patient *p)
 	free(tracer);
 }
 
-static int examine(struct access *a)
+static int examine(struct access *a, bool all)
 {
-	struct patient p = { .access = a };
+	struct patient p = { .access = a, .listed = all ? UINT_MAX : LISTED };
 	char missed[64];
 
 	read_tracer(&p);
@@ -694,14 +739,45 @@ static int examine(struct access *a)
 	return COMMAND_DONE;
 }
 
+static int doctor_parse(int argc, char **argv, const char **session, bool *all)
+{
+	static const struct option options[] = {
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "session", required_argument, NULL, 's' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int opt;
+
+	optind = 0;
+	while ((opt = getopt_long(argc, argv, "+:vs:", options, NULL)) != -1) {
+		if (opt == 'v')
+			*all = true;
+		else if (opt == 's')
+			*session = optarg;
+		else if (opt == ':')
+			return command_usage(&command_doctor, "%s needs an argument",
+					     argv[optind - 1]);
+		else
+			return command_usage(&command_doctor, "unknown option %s",
+					     argv[optind - 1]);
+	}
+	return argc - optind > 1 ? command_usage(&command_doctor, "too many arguments")
+				 : COMMAND_DONE;
+}
+
 static int doctor_run(int argc, char **argv)
 {
+	const char *session = NULL;
+	bool all = false;
+	int status = doctor_parse(argc, argv, &session, &all);
 	struct access *a;
-	int status = client_connect_arguments(&command_doctor, argc, argv, &a);
 
 	if (status)
 		return status;
-	status = examine(a);
+	a = client_connect_to(&command_doctor, optind < argc ? argv[optind] : session);
+	if (!a)
+		return COMMAND_FAILED;
+	status = examine(a, all);
 	access_close(a);
 	return status;
 }
@@ -711,12 +787,16 @@ const struct command command_doctor = {
 	.summary = "say why a trace is empty",
 	.run = doctor_run,
 	.help =
-"usage: tracefuse doctor [SESSION]\n"
+"usage: tracefuse doctor [OPTION] [SESSION]\n"
 "\n"
 "Checks what an event has to pass before it is in the file trace, and says what\n"
 "stops it: no events, none enabled or soft-disabled, no program attached, a\n"
 "recording that was not started, tracing_on 0, set_event_pid, filters, definitions\n"
 "that were refused, hits and records lost. Of functions: programs that were built\n"
 "without sites, functions that cannot be traced and why, filters that leave none,\n"
-"set_ftrace_pid, tracing_thresh. Lists settings that wait for their event.\n",
+"set_ftrace_pid, tracing_thresh. Lists settings that wait for their event, and\n"
+"what was refused in processes that have ended.\n"
+"\n"
+"  -v, --verbose       whole lists, which are cut off after eight lines otherwise\n"
+"  -s, --session NAME  the session\n",
 };

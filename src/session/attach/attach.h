@@ -63,6 +63,8 @@ struct attach_losses {
 
 void attach_losses(struct session *s, struct attach_losses *out);
 
+struct attach_answer;
+
 /* The process that asks: 1 + its index in the process table, and its pid as the server sees it. */
 struct attach_peer {
 	unsigned int	process;
@@ -103,6 +105,11 @@ struct attach_hooks {
 	 */
 	bool		(*has_probes)(void *arg, const struct attach_peer *peer,
 					      uint64_t program);
+	/*
+	 * A process that has answered has ended: its last answer. It may be called at any time,
+	 * also in attach_step(): the hook only takes notes.
+	 */
+	void		(*ended)(void *arg, const struct attach_answer *a);
 	/* SNAPSHOT: the hook closes the socket, on which it answers. */
 	void		(*snapshot)(void *arg, int sock);
 };

@@ -128,10 +128,19 @@ void process_describe(struct session *s, unsigned int index)
 	entry_of(s, index)->start_time = began;
 }
 
+static void process_tell_end(struct session *s, unsigned int index)
+{
+	struct attach_answer answer;
+
+	if (s->hooks.ended && process_answer(s, index, &answer))
+		s->hooks.ended(s->hooks.arg, &answer);
+}
+
 void process_remove(struct session *s, unsigned int index)
 {
 	struct process *p = &s->processes[index];
 
+	process_tell_end(s, index);
 	s->nr_perhaps_left -= p->perhaps_left;
 	slots_take_back(s, index + 1);
 	entry_of(s, index)->pid = 0;

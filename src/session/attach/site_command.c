@@ -239,35 +239,41 @@ void attach_give_up(struct session *s, uint32_t command)
 			s->processes[i].slow = true;
 }
 
+bool process_answer(struct session *s, unsigned int index, struct attach_answer *out)
+{
+	const struct program_tables *t = tables_of(s);
+	const struct process *p = &s->processes[index];
+	const struct site_answer *a = t ? &t->sites[index] : NULL;
+
+	if (!a || !p->pid || a->pid != (uint32_t)p->pid)
+		return false;
+	*out = (struct attach_answer){
+		.peer = { index + 1, p->pid },
+		.nr_sites = a->nr_sites,
+		.nr_skipped = a->nr_skipped,
+		.nr_on = a->nr_on,
+		.err = a->err,
+		.slow = p->slow,
+		.nr_probes = a->nr_probes,
+		.nr_probes_refused = a->nr_probes_refused,
+		.plants = a->plants,
+		.plants_never = a->plants_never,
+		.asked = a->asked,
+	};
+	memcpy(out->skipped, a->skipped, sizeof(out->skipped));
+	memcpy(out->probe_refused, a->probe_refused, sizeof(out->probe_refused));
+	for (unsigned int k = 0; k < LAYOUT_MAX_DSOS / 64; k++)
+		/* Relaxed: the server looks again soon. */
+		out->dsos[k] = atomic_load_explicit(&a->dsos[k], memory_order_relaxed);
+	return true;
+}
+
 void attach_answers(struct session *s, void (*fn)(void *arg, const struct attach_answer *a),
 		    void *arg)
 {
-	const struct program_tables *t = tables_of(s);
+	struct attach_answer answer;
 
-	for (unsigned int i = 0; t && i < s->processes_end; i++) {
-		const struct process *p = &s->processes[i];
-		const struct site_answer *a = &t->sites[i];
-		struct attach_answer copy = {
-			.peer = { i + 1, p->pid },
-			.nr_sites = a->nr_sites,
-			.nr_skipped = a->nr_skipped,
-			.nr_on = a->nr_on,
-			.err = a->err,
-			.slow = p->slow,
-			.nr_probes = a->nr_probes,
-			.nr_probes_refused = a->nr_probes_refused,
-			.plants = a->plants,
-			.plants_never = a->plants_never,
-			.asked = a->asked,
-		};
-
-		if (!p->pid || a->pid != (uint32_t)p->pid)
-			continue;
-		memcpy(copy.skipped, a->skipped, sizeof(copy.skipped));
-		memcpy(copy.probe_refused, a->probe_refused, sizeof(copy.probe_refused));
-		for (unsigned int k = 0; k < LAYOUT_MAX_DSOS / 64; k++)
-			/* Relaxed: the server looks again soon. */
-			copy.dsos[k] = atomic_load_explicit(&a->dsos[k], memory_order_relaxed);
-		fn(arg, &copy);
-	}
+	for (unsigned int i = 0; i < s->processes_end; i++)
+		if (process_answer(s, i, &answer))
+			fn(arg, &answer);
 }

@@ -489,7 +489,20 @@ void program_probes_settled(struct programs *p)
 struct answering {
 	struct programs	*programs;
 	FILE		*out;		/* for doctor; NULL: for error_log */
+	bool		ended;		/* the process has ended: for ended.c */
 };
+
+static void refusal_note(const struct answering *g, pid_t pid, const struct wanted_point *w,
+			 const char *why)
+{
+	char *text;
+
+	if (asprintf(&text, "%s:%s was not planted: %s", w->event->system->name, w->event->name,
+		     why) < 0)
+		return;
+	program_ended_note(g->programs, ENDED_PROBES, pid, text);
+	free(text);
+}
 
 static const struct probed_file *file_of_number(const struct program_probes *pr, uint32_t number)
 {
@@ -510,7 +523,9 @@ static void take_refusal(const struct answering *g, pid_t pid, const struct site
 
 	for (; w && w->at == r->at; w = point_next(f, w)) {
 		snprintf(text, sizeof(text), "Process %d cannot be probed here: %s", (int)pid, why);
-		if (g->out)
+		if (g->ended)
+			refusal_note(g, pid, w, why);
+		else if (g->out)
 			fprintf(g->out, "probe-refused %s:%s in process %d: %s\n",
 				w->event->system->name, w->event->name, (int)pid, why);
 		else
@@ -523,6 +538,16 @@ static void take_answer(void *arg, const struct attach_answer *a)
 	for (uint32_t i = 0; i < a->nr_probes_refused && i < PROBE_REFUSALS; i++)
 		if (a->probe_refused[i].why && a->probe_refused[i].why < CODE_NR_WHYS)
 			take_refusal(arg, a->peer.pid, &a->probe_refused[i]);
+}
+
+void program_probes_ended(struct programs *p, const struct attach_answer *a)
+{
+	struct answering g = { .programs = p, .ended = true };
+
+	take_answer(&g, a);
+	if (a->nr_probes_refused > PROBE_REFUSALS)
+		program_ended_note(p, ENDED_PROBES, a->peer.pid,
+				   "more probes than these were not planted");
 }
 
 void program_probes_answered(struct programs *p)

@@ -41,6 +41,8 @@ bool program_probes_ready(struct programs *p, pid_t pid, uint64_t program);
 struct list_head *probes_files(struct programs *p);
 /* What programs have answered is looked at: their refusals go to error_log. */
 void program_probes_answered(struct programs *p);
+/* Notes what could not be planted in a process that has ended. */
+void program_probes_ended(struct programs *p, const struct attach_answer *a);
 /*
  * For doctor: "probes PID planted N refused N[ late]" for each process that has some, and
  * "probe-refused SYSTEM:EVENT[ in process PID:] REASON"; "probes-none PID[ never]" for a process

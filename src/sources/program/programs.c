@@ -143,6 +143,12 @@ static void hook_joined(void *arg, const struct attach_peer *peer)
 	program_sites_joined(arg, peer);
 }
 
+static void hook_ended(void *arg, const struct attach_answer *a)
+{
+	program_sites_ended(arg, a);
+	program_probes_ended(arg, a);
+}
+
 static void hook_snapshot(void *arg, int sock)
 {
 	struct programs *p = arg;
@@ -161,6 +167,7 @@ static int set_hooks(struct programs *p)
 		.dso = hook_dso,
 		.places = hook_places,
 		.has_probes = hook_has_probes,
+		.ended = hook_ended,
 		.snapshot = hook_snapshot,
 	};
 	const struct tree_extra kallsyms = {
@@ -298,6 +305,7 @@ void programs_destroy(struct programs *p)
 	program_probes_destroy(p);
 	program_sites_destroy(p);
 	program_parameters_destroy(p);
+	program_ended_destroy(p);
 	program_pending_destroy(p);
 	program_names_destroy(p);
 	program_events_destroy(p);
@@ -441,6 +449,7 @@ void programs_print(struct programs *p, FILE *out)
 	program_sites_print(p, out);
 	program_probes_print(p, out);
 	program_names_drain(p);
+	program_ended_print(p, out);
 	fprintf(out, "threads %u\nprocesses %u\n", program_names_threads(p),
 		program_names_processes(p));
 }

@@ -51,6 +51,7 @@ struct programs {
 
 	struct program_sites *sites;	/* sites.h */
 	struct program_probes *probes;	/* probes.h */
+	struct program_ended *ended;	/* ended.c; NULL: nothing so far */
 	struct program_parameters *parameters;	/* parameters.c; NULL: not used so far */
 
 	struct list_head pending;
@@ -142,6 +143,19 @@ void program_symbols_load(struct programs *p, uint64_t addr);
 /* Adds the symbols of a DSO whose file has been read. */
 void program_symbols_take(struct programs *p, const struct program_dso *d,
 			  const struct elf_symbols *symbols);
+
+/* ---- ended.c ---- */
+
+enum ended_what { ENDED_FUNCTIONS, ENDED_PROBES };
+
+/* Notes what was refused in a process that has ended. */
+void program_ended_note(struct programs *p, enum ended_what what, pid_t pid, const char *text);
+/*
+ * Prints "ended-functions NR PID NAME\tTEXT" and "ended-probes ..." for what was refused in NR
+ * processes, of which PID ended last; "ended-more NR": how often there was no room for a note.
+ */
+void program_ended_print(struct programs *p, FILE *out);
+void program_ended_destroy(struct programs *p);
 
 /* ---- parameters.c ---- */
 

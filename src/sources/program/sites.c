@@ -19,6 +19,7 @@
 
 #include "elf/sites.h"
 #include "model/errlog.h"
+#include "model/text_memory.h"
 #include "sources/program/scan.h"
 #include "sources/program/sites.h"
 
@@ -477,6 +478,16 @@ static bool is_own_reason(int k)
 	       (k < SITE_RELOCATED || k > SITE_NO_FDE);
 }
 
+/* "; NUMBER REASON" for each */
+static void print_reasons(const struct attach_answer *a, FILE *out)
+{
+	for (int k = 0; k < SITE_NR_SKIPS; k++)
+		if (a->skipped[k] && is_own_reason(k))
+			fprintf(out, "; %" PRIu32 " %s", a->skipped[k],
+				k ? site_skip_text((enum site_skip)k)
+				  : "in code that cannot be changed");
+}
+
 static void print_answer(void *arg, const struct attach_answer *a)
 {
 	if (!a->nr_sites && !a->err)
@@ -484,12 +495,26 @@ static void print_answer(void *arg, const struct attach_answer *a)
 	fprintf(arg, "answer %d sites %" PRIu32 " skipped %" PRIu32 " on %" PRIu32 " error %d%s",
 		(int)a->peer.pid, a->nr_sites, a->nr_skipped, a->nr_on, -a->err,
 		a->slow ? " late" : "");
-	for (int k = 0; k < SITE_NR_SKIPS; k++)
-		if (a->skipped[k] && is_own_reason(k))
-			fprintf(arg, "; %" PRIu32 " %s", a->skipped[k],
-				k ? site_skip_text((enum site_skip)k)
-				  : "in code that cannot be changed");
+	print_reasons(a, arg);
 	fputc('\n', arg);
+}
+
+void program_sites_ended(struct programs *p, const struct attach_answer *a)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = text_memory_open(&text, &size);
+
+	if (!out)
+		return;
+	print_reasons(a, out);
+	/* That returns are left alone is said for the whole session (sums.c). */
+	if (a->err && a->err != -ENOTSUP)
+		fprintf(out, "; they cannot be switched: %s", strerror(-a->err));
+	fclose(out);
+	if (text && *text)
+		program_ended_note(p, ENDED_FUNCTIONS, a->peer.pid, text + strlen("; "));
+	free(text);
 }
 
 void program_sites_print(struct programs *p, FILE *out)

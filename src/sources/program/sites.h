@@ -90,6 +90,8 @@ int program_sites_fd(const struct programs *p);
 /* True: there will be more to do soon. */
 bool program_sites_tick(struct programs *p);
 void program_sites_print(struct programs *p, FILE *out);
+/* Notes which functions of a process that has ended were not traced. */
+void program_sites_ended(struct programs *p, const struct attach_answer *a);
 
 /* ---- late.c ---- */
 

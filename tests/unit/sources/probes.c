@@ -566,6 +566,36 @@ static void a_process_without_a_task_is_knocked_at(void **state)
 	assert_int_equal(entry_of("heap", "malloc"), 0);
 }
 
+/* doctor names them, though the process has ended. */
+static void what_a_process_refused_is_known_when_it_has_ended(void **state)
+{
+	const struct attach_request bye = { .version = SESSION_VERSION, .kind = ATTACH_BYE };
+	struct site_answer *a = tables()->sites;
+	char *text = NULL;
+	size_t size;
+	FILE *out;
+
+	join();
+	add("p:up", "a=%di:s32");
+	assert_int_equal(put("events/uprobes/up/enable", "1"), 0);
+	a->pid = (uint32_t)getpid();
+	a->nr_probes_refused = 1;
+	a->probe_refused[0] = (struct site_refused){
+		.at = the_file()->points->at, .file = the_file()->number, .why = CODE_CHANGED };
+	assert_int_equal(send(conn, &bye, sizeof(bye), 0), sizeof(bye));
+	close(conn);
+	conn = -1;
+	serve();
+	out = open_memstream(&text, &size);
+	programs_print(programs, out);
+	fclose(out);
+	assert_non_null(strstr(text, "ended-probes 1 "));
+	assert_non_null(strstr(text, "\tuprobes:up was not planted: the memory differs from the "
+				     "file\n"));
+	assert_null(strstr(text, "probe-refused"));
+	free(text);
+}
+
 static void knocking_ends_with_the_answer(void **state)
 {
 	struct site_answer *a = session_data(session, session_header(session)->programs,
@@ -681,6 +711,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(return_has_both_addresses, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_process_without_a_task_is_knocked_at, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(what_a_process_refused_is_known_when_it_has_ended,
+						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(knocking_ends_with_the_answer, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(notes_are_events_when_a_program_begins, set_up,

@@ -21,6 +21,7 @@
 #include "plane/plane.h"
 #include "layout/attach_wire.h"
 #include "elf/file.h"
+#include "elf/sites.h"
 #include "sources/program/programs.h"
 #include "tracefs/tree.h"
 #include "fixture.h"
@@ -312,6 +313,68 @@ static void a_new_server_finds_the_words(void **state)
 	assert_int_equal(nr_words_on(), FUNCTIONS);
 }
 
+/* ---- processes that have ended ---- */
+
+static const char *doctor_line(const char *key)
+{
+	static char line[256];
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	const char *at;
+
+	programs_print(programs, out);
+	fclose(out);
+	at = strstr(text, key);
+	snprintf(line, sizeof(line), "%.*s", at ? (int)strcspn(at, "\n") : 0, at ? at : "");
+	free(text);
+	return line;
+}
+
+/* A process answers that it could not switch so many functions, and ends. */
+static void end_with(uint32_t nr, enum site_skip why)
+{
+	struct site_answer *a = own_answer();
+	const struct attach_request bye = { .version = SESSION_VERSION, .kind = ATTACH_BYE };
+
+	memset(a->skipped, 0, sizeof(a->skipped));
+	a->pid = (uint32_t)getpid();
+	a->skipped[why] = nr;
+	assert_int_equal(send(conn, &bye, sizeof(bye), 0), sizeof(bye));
+	close(conn);
+	conn = -1;
+	serve();
+}
+
+static void what_was_refused_is_known_when_a_process_has_ended(void **state)
+{
+	char want[128];
+
+	end_with(0, SITE_CHANGED);
+	assert_string_equal(doctor_line("ended-"), "");
+	/* What the file says alone is said of the file. */
+	end_with(3, SITE_ENTERED);
+	assert_string_equal(doctor_line("ended-"), "");
+	end_with(3, SITE_CHANGED);
+	snprintf(want, sizeof(want), "ended-functions 1 %d <...>\t3 changed since it was loaded",
+		 (int)getpid());
+	assert_string_equal(doctor_line("ended-"), want);
+	end_with(3, SITE_CHANGED);
+	snprintf(want, sizeof(want), "ended-functions 2 %d <...>\t3 changed since it was loaded",
+		 (int)getpid());
+	assert_string_equal(doctor_line("ended-"), want);
+}
+
+static void what_finds_no_room_is_counted(void **state)
+{
+	for (uint32_t i = 1; i <= 64; i++)
+		end_with(i, SITE_BUSY);
+	assert_string_equal(doctor_line("ended-more"), "");
+	for (uint32_t i = 1; i <= 67; i++)
+		end_with(i, SITE_BUSY);
+	assert_string_equal(doctor_line("ended-more"), "ended-more 3");
+}
+
 /* ---- damaged files ---- */
 
 static char *damaged_name(void)
@@ -403,6 +466,8 @@ int main(int argc, char **argv)
 		SITES_TEST(a_dso_that_is_closed_is_forgotten_until_it_comes_again),
 		SITES_TEST(a_dso_stays_when_its_process_ends),
 		SITES_TEST(a_new_server_finds_the_words),
+		SITES_TEST(what_was_refused_is_known_when_a_process_has_ended),
+		SITES_TEST(what_finds_no_room_is_counted),
 		SITES_TEST(files_that_are_damaged_harm_nobody),
 		SITES_TEST(what_is_no_file_has_no_functions),
 		SITES_TEST(a_table_that_is_full_is_told_of),
