@@ -154,7 +154,8 @@ int packed_read(const void *bytes, size_t size, struct elf_sites *out)
 {
 	struct packed_rest rest = { bytes, size };
 	const struct packed_head *h = packed_next(&rest, 1, sizeof(*h));
-	const struct packed_site *sites = h ? packed_next(&rest, h->nr_sites, sizeof(*sites)) : NULL;
+	const struct packed_site *sites =
+		h ? packed_next(&rest, h->nr_sites, sizeof(*sites)) : NULL;
 	const struct packed_symbol *symbols =
 		sites ? packed_next(&rest, h->nr_symbols, sizeof(*symbols)) : NULL;
 	const char *names = symbols ? packed_next(&rest, h->names_len, 1) : NULL;

@@ -117,7 +117,8 @@ struct attach_hooks {
 /* The hooks are copied; NULL: none */
 void attach_set_hooks(struct session *s, const struct attach_hooks *hooks);
 /*
- * Lets a process continue that waits after READY, DSO or PLACES. -ESRCH: no process with this number waits.
+ * Lets a process continue that waits after READY, DSO or PLACES. -ESRCH: no process with this
+ * number waits.
  */
 int attach_go(struct session *s, unsigned int process);
 

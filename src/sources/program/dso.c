@@ -54,7 +54,7 @@ struct search {
 	bool		found;
 };
 
-static bool is_own(const char *own_mounts, const char *path)
+static bool path_is_own(const char *own_mounts, const char *path)
 {
 	return *own_mounts && !strncmp(path, own_mounts, strlen(own_mounts));
 }
@@ -68,7 +68,7 @@ static void try_path(struct search *s, const char *path)
 		.size = s->dso->size,
 	};
 
-	if (s->found || is_own(s->own_mounts, path))
+	if (s->found || path_is_own(s->own_mounts, path))
 		return;
 	s->found = !s->read(path, &want, s->out);
 }
@@ -128,7 +128,7 @@ bool program_dso_try(const struct program_dso *d, const struct program_owners *o
 	struct search s = { .dso = d, .read = read, .out = out, .own_mounts = o->own_mounts };
 
 	/* A path below the server's own mounts is refused also as a process sees it. */
-	if (d->path[0] != '/' || is_own(s.own_mounts, d->path))
+	if (d->path[0] != '/' || path_is_own(s.own_mounts, d->path))
 		return false;
 	if (o->first)
 		try_root(&s, o->first);

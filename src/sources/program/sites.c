@@ -20,7 +20,7 @@
 #include "elf/sites.h"
 #include "model/errlog.h"
 #include "model/text_memory.h"
-#include "sources/program/scan.h"
+#include "sources/program/scan/scan.h"
 #include "sources/program/sites.h"
 
 enum { READ_MS = 10 };		/* from one look at what is being read to the next */

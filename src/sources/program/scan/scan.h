@@ -9,8 +9,8 @@
  * programs (R35). A broken file harms the scan alone: the server checks all that comes out of the
  * pipe, and bounds it.
  */
-#ifndef TRACEFUSE_SOURCES_PROGRAM_SCAN_H
-#define TRACEFUSE_SOURCES_PROGRAM_SCAN_H
+#ifndef TRACEFUSE_SOURCES_PROGRAM_SCAN_SCAN_H
+#define TRACEFUSE_SOURCES_PROGRAM_SCAN_SCAN_H
 
 #include "elf/file.h"
 #include "sources/program/programs_state.h"

@@ -18,7 +18,7 @@
 #include <time.h>
 
 #include "elf/packed.h"
-#include "sources/program/scan.h"
+#include "sources/program/scan/scan.h"
 #include "tracefs/printer.h"
 
 enum {
