@@ -76,6 +76,8 @@ static void explain_word(const struct known *k, char *word, bool quoted, FILE *e
 	char near[512] = "";
 
 	if (names && !has_match(word, names, quoted ? "\n" : " \n")) {
+		char *called = demangle_find_called(k->functions, word);
+
 		fprintf(err, "tracefuse: no function has a name like %s", word);
 		if (quoted) {
 			replace(names, seen, hidden);
@@ -83,7 +85,12 @@ static void explain_word(const struct known *k, char *word, bool quoted, FILE *e
 		}
 		nearest_names(word, names, near, sizeof(near));
 		replace(near, hidden, seen);
-		fprintf(err, "%s%s%s\n", *near ? " (there is " : "", near, *near ? ")" : "");
+		if (called)
+			fprintf(err, " (there is %s)\n", called);
+		else
+			fprintf(err, "%s%s%s\n", *near ? " (there is " : "", near,
+				*near ? ")" : "");
+		free(called);
 	}
 	free(names);
 }

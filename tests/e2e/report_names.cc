@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// report_names.cc - a function with a C++ name
+// report_names.cc - functions with C++ names
 namespace shape {
 struct Square {
 	int side;
@@ -25,9 +25,31 @@ int Square::turn(const char *by)
 }
 }
 
+template<class T> struct Bag {
+	T sum;
+
+	template<class U> T put(U more);
+};
+
+template<class T> template<class U> __attribute__((noinline)) T Bag<T>::put(U more)
+{
+	return sum += static_cast<T>(more);
+}
+
+int twice(int n);
+
+static volatile int seen;
+
+__attribute__((noinline)) int twice(int n)
+{
+	seen = seen + n;
+	return seen + n;
+}
+
 int main(int argc, char **)
 {
 	const shape::Square square{ argc };
+	Bag<long> bag{ -2 };
 
-	return square.area(argc) - 1;
+	return square.area(argc) - 1 + static_cast<int>(bag.put(twice(argc)));
 }

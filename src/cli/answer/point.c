@@ -51,17 +51,30 @@ static bool library_is(const char *path, const char *name)
 	return !strcmp(base ? base + 1 : path, name);
 }
 
-static bool file_has(const char *path, const char *function)
+static bool file_has_symbol(const char *path, const char *function)
 {
 	struct elf_function found;
-	char *symbol = NULL;
-	bool has;
 
-	if (!symbol_is_readable(function))
-		return !elf_function_find(path, function, &found);
-	has = symbol_find(path, function, &symbol) > 0;
+	return !symbol_is_readable(function) && !elf_function_find(path, function, &found);
+}
+
+/* Also if it is named as in the source. */
+static bool file_has(const char *path, const char *function)
+{
+	char *symbol = NULL;
+	bool has = file_has_symbol(path, function);
+
+	if (!has)
+		has = symbol_find(path, function, &symbol) > 0;
 	free(symbol);
 	return has;
+}
+
+/* A library that was not named has many names of C++: one word is a symbol there. */
+static bool library_has(const char *path, const struct wanted *w)
+{
+	return w->library || symbol_is_readable(w->function) ? file_has(path, w->function)
+							     : file_has_symbol(path, w->function);
 }
 
 static int look_at_library(void *arg, const char *name, const char *path)
@@ -71,7 +84,7 @@ static int look_at_library(void *arg, const char *name, const char *path)
 	if (w->library && strcmp(name, w->library) && !library_is(path, w->library))
 		return 0;
 	w->seen = true;
-	if (!file_has(path, w->function))
+	if (!library_has(path, w))
 		return 0;
 	w->path = strdup(path);
 	return w->path ? 1 : -ENOMEM;
@@ -169,7 +182,7 @@ static int set_symbol(struct answer_point *p, const char *path)
 	char *symbol;
 	int nr;
 
-	if (p->called || !symbol_is_readable(p->function))
+	if (p->called || file_has_symbol(path, p->function))
 		return COMMAND_DONE;
 	nr = symbol_find(path, p->function, &symbol);
 	if (nr == 1) {

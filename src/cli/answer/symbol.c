@@ -21,7 +21,19 @@ struct called {
 
 bool symbol_is_readable(const char *name)
 {
-	return strstr(name, "::");
+	return strstr(name, "::") || strpbrk(name, "<(");
+}
+
+/*
+ * Mangled names have the words of the source as they are. So a symbol without a plain word has
+ * another name, and need not be demangled: a program has up to a million.
+ */
+static bool symbol_may_be(const char *symbol, const char *name)
+{
+	const bool plain = !name[strspn(name, "abcdefghijklmnopqrstuvwxyz"
+					      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")];
+
+	return !plain || strstr(symbol, name);
 }
 
 /* The next function of that name, from *i on. NULL: there is none. */
@@ -33,7 +45,7 @@ static const char *next_called(struct called *c, size_t *i)
 		const struct elf_symbol *y = &c->symbols.v[*i];
 		const char *symbol = c->symbols.names + y->name;
 
-		if ((*i && y->value == y[-1].value) ||
+		if ((*i && y->value == y[-1].value) || !symbol_may_be(symbol, c->name) ||
 		    !demangle_is_called(c->demangler, symbol, c->name) ||
 		    elf_function_find(c->path, symbol, &found))
 			continue;

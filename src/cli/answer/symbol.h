@@ -3,14 +3,14 @@
  * symbol.h - the symbol of a function that is named as in its source: "ns::Table::grow"
  *
  * Of C++ the types of the arguments may follow, "ns::f(int)"; without them all functions of that
- * name are meant. The same holds for "::<...>" of Rust.
+ * name are meant. The same holds for types of templates and generics: demangle_is_called().
  */
 #ifndef TRACEFUSE_CLI_ANSWER_SYMBOL_H
 #define TRACEFUSE_CLI_ANSWER_SYMBOL_H
 
 #include <stdbool.h>
 
-/* Whether it is such a name, and no symbol: it has "::" in it. */
+/* Whether it can only be such a name, and no symbol: it has "::" in it, or more. */
 bool symbol_is_readable(const char *name);
 /*
  * How many functions of the file have the name; *symbol: the first one's, from malloc(). Two names

@@ -16,6 +16,7 @@
 #include "cli/client.h"
 #include "server/nearest.h"
 #include "cli/run/run.h"
+#include "model/demangle/demangle.h"
 #include "model/text_memory.h"
 #include "session/array.h"
 
@@ -160,8 +161,10 @@ static void find_nearest(struct run_pattern *p, const char *available)
 	char names[256];
 
 	free(p->nearest);
+	p->nearest = demangle_find_called(available, p->pattern);
 	nearest_names(p->pattern, available, names, sizeof(names));
-	p->nearest = *names ? strdup(names) : NULL;
+	if (!p->nearest && *names)
+		p->nearest = strdup(names);
 }
 
 static void set_pattern(struct run *r, struct run_pattern *p, const char *available)

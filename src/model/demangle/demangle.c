@@ -81,11 +81,81 @@ char *demangle_text(struct demangler *d, const char *text)
 	return made;
 }
 
+/* ---- names that leave something out ---- */
+
+/* Behind the list that begins here with <. NULL: it does not end. "->" is no end of one. */
+static const char *generics_end(const char *s)
+{
+	unsigned int depth = 0;
+
+	for (const char *at = s; *at; at++) {
+		if (*at == '<')
+			depth++;
+		else if (*at == '>' && at[-1] != '-' && !--depth)
+			return at + 1;
+	}
+	return NULL;
+}
+
+/* Behind what a name may leave out here: NULL: nothing. */
+static const char *name_omitted(const char *s)
+{
+	const char *end;
+
+	if (*s == '<')
+		return generics_end(s);
+	if (!strncmp(s, "::<", 3))
+		return generics_end(s + 2);
+	end = strncmp(s, "[abi:", 5) ? NULL : strchr(s, ']');
+	return end ? end + 1 : NULL;
+}
+
+/* Whether the name, and nothing but what it may leave out, is here before the arguments. */
+static bool demangled_is_here(const char *full, const char *name)
+{
+	while (full) {
+		while (*name && *full == *name) {
+			full++;
+			name++;
+		}
+		if (!*name && (!*full || *full == '('))
+			return true;
+		full = name_omitted(full);
+	}
+	return false;
+}
+
+/* A function of a template begins with what it returns. The next word before the arguments. */
+static const char *demangle_next_word(const char *s)
+{
+	while (s && *s && *s != '(' && *s != ' ')
+		s = *s == '<' ? generics_end(s) : s + 1;
+	return s && *s == ' ' ? s + 1 : NULL;
+}
+
 bool demangle_is_called(struct demangler *d, const char *symbol, const char *name)
 {
 	const char *full = demangle(d, symbol);
-	const size_t len = strlen(name);
 
-	return full && !strncmp(full, name, len) &&
-	       (!full[len] || full[len] == '(' || !strncmp(full + len, "::<", 3));
+	for (; full; full = demangle_next_word(full))
+		if (demangled_is_here(full, name))
+			return true;
+	return false;
+}
+
+char *demangle_find_called(const char *functions, const char *name)
+{
+	char *word = strndup(name, strcspn(name, "*")), *symbol, *found = NULL;
+	struct demangler *d = demangler_create();
+
+	for (; word && d && *word && !found && *functions; functions += *functions == '\n') {
+		symbol = strndup(functions, strcspn(functions, " \n"));
+		if (symbol && demangle_is_called(d, symbol, word))
+			found = strdup(demangle(d, symbol));
+		free(symbol);
+		functions += strcspn(functions, "\n");
+	}
+	demangler_destroy(d);
+	free(word);
+	return found;
 }

@@ -25,7 +25,17 @@ const char *demangle(struct demangler *d, const char *name);
  * other text: NULL. The caller frees it.
  */
 char *demangle_text(struct demangler *d, const char *text);
-/* Whether a symbol's function has that name; types of arguments and of generics may be left out. */
+/*
+ * Whether a symbol's function has that name. It may leave out the types of arguments, those of
+ * templates and generics, also within it, and what a template returns: "Store::put" is
+ * "void Store<int>::put<long>(long)".
+ */
 bool demangle_is_called(struct demangler *d, const char *symbol, const char *name);
+/*
+ * The name of the source of the first function that is called so; stars at the end of the name do
+ * not count. `functions`: a line each, which a blank may end. NULL: there is none, or no memory.
+ * The caller frees it.
+ */
+char *demangle_find_called(const char *functions, const char *name);
 
 #endif

@@ -286,9 +286,49 @@ static void the_demangler_refuses_them(void **state)
 	demangler_destroy(d);
 }
 
+static bool is_called(const char *symbol, const char *name)
+{
+	struct demangler *d = demangler_create();
+	const bool called = demangle_is_called(d, symbol, name);
+
+	demangler_destroy(d);
+	return called;
+}
+
+static void names_that_leave_something_out(void **state)
+{
+	/* void Store<int, Pair<long, char> >::put<long>(long) */
+	static const char put[] = "_ZN5StoreIi4PairIlcEE3putIlEEvT_";
+	struct demangler *d = demangler_create();
+	const bool knows = demangle(d, put);
+
+	demangler_destroy(d);
+	if (!knows)
+		skip();
+	assert_true(is_called(put, "Store::put"));
+	assert_true(is_called(put, "Store<int, Pair<long, char> >::put"));
+	assert_true(is_called(put, "Store::put<long>"));
+	assert_true(is_called(put, "void Store::put<long>(long)"));
+	assert_false(is_called(put, "Store<long>::put"));
+	assert_false(is_called(put, "Store::pu"));
+	assert_false(is_called(put, "Store"));
+	assert_false(is_called(put, "put"));
+	assert_false(is_called(put, "long"));
+	/* fib(int); ns::f[abi:cxx11](int); std::operator<<(A<int>&) */
+	assert_true(is_called("_Z3fibi", "fib"));
+	assert_true(is_called("_Z3fibi", "fib(int)"));
+	assert_false(is_called("_Z3fibi", "fib(long)"));
+	assert_true(is_called("_ZN2ns1fB5cxx11Ei", "ns::f"));
+	assert_false(is_called("_ZStlsR1AIiE", "std::operator<"));
+	assert_true(is_called("_ZStlsR1AIiE", "std::operator<<"));
+	/* A<int>::operator->() */
+	assert_true(is_called("_ZN1AIiEptEv", "A::operator->"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_that_leave_something_out),
 		cmocka_unit_test(names_of_v0),
 		cmocka_unit_test(rules_of_the_grammar),
 		cmocka_unit_test(letters_beyond_ascii),
