@@ -56,11 +56,9 @@ static const struct probe_type *find_bit_field(const char *type)
 	}
 }
 
-const struct probe_type *probe_type_find(const char *type, unsigned int flags)
+const struct probe_type *probe_type_find(const char *type)
 {
 	if (!type)
 		return probe_type_by_name("x64");
-	if (flags & PROBE_OF_FILE && (!strcmp(type, "symbol") || !strcmp(type, "symstr")))
-		return NULL;
 	return *type == 'b' ? find_bit_field(type) : probe_type_by_name(type);
 }
