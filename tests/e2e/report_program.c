@@ -7,6 +7,7 @@
  *     report_program syscalls      7 getppid, 3 close of which 2 fail; 4 getppid in a thread
  *     report_program heap          see make_heap()
  *     report_program wrapped       1100 blocks by wrapper(), 600 for lose_some() of which 3 stay
+ *     report_program deep          2 blocks from each of 20 depths of calls; one of them stays
  *     report_program forks         2 blocks; each is freed by main and by a child
  *     report_program locks         2 threads wait for the mutex that main has, at wait_here()
  *     report_program locked        the same, and it ends while they wait
@@ -153,6 +154,19 @@ void lose_nothing(void)
 	seen++;
 }
 
+__attribute__((noinline)) void deeper(int n);
+
+void deeper(int n)
+{
+	if (n)
+		deeper(n - 1);
+	for (int i = 0; !n && i < 2; i++)
+		kept[i] = malloc(1000);
+	if (!n)
+		free(kept[1]);
+	seen++;
+}
+
 static void wrap_heap(void)
 {
 	lose_some();
@@ -261,6 +275,9 @@ int main(int argc, char **argv)
 		make_heap();
 	} else if (argc > 1 && !strcmp(argv[1], "wrapped")) {
 		wrap_heap();
+	} else if (argc > 1 && !strcmp(argv[1], "deep")) {
+		for (int i = 0; i < 20; i++)
+			deeper(i);
 	} else if (argc > 1 && !strcmp(argv[1], "forks")) {
 		fork_heap();
 	} else if (argc > 1 && !strcmp(argv[1], "locks")) {

@@ -73,11 +73,24 @@ static int compare_numbers(const json_t *a, const json_t *b)
 	return x < y ? -1 : x > y;
 }
 
+/*
+ * Of a place that is a stack. The variable that carries it to the release has one function less
+ * than the key: its first word is their number.
+ */
+enum { SITE_DEPTH = HIST_STACK_DEPTH - 1 };
+
+static size_t site_depth(const json_t *site)
+{
+	const size_t n = json_array_size(site);
+
+	return n < SITE_DEPTH ? n : SITE_DEPTH;
+}
+
 /* Places are compared by their addresses: the names of two may be equal. */
 static int compare_sites(const void *a, const void *b)
 {
 	const json_t *x = heap_site_of(a), *y = heap_site_of(b);
-	const size_t n = json_array_size(x), m = json_array_size(y);
+	const size_t n = site_depth(x), m = site_depth(y);
 	int c = n < m ? -1 : n > m;
 
 	for (size_t i = 0; !c && i < n; i++)
@@ -89,6 +102,40 @@ static void sort_sites(struct tally *t)
 {
 	if (t->nr)
 		qsort(t->v, t->nr, sizeof(*t->v), compare_sites);
+}
+
+/* Sorts, too. Keys that differ behind what a place has become one. -> hits of keys with more */
+static double merge_sites(struct tally *t)
+{
+	double longer = 0;
+	size_t nr = 0;
+
+	sort_sites(t);
+	for (size_t i = 0; i < t->nr; i++) {
+		struct tally_row *r = &t->v[i], *last = nr ? &t->v[nr - 1] : NULL;
+
+		longer += json_array_size(heap_site_of(r)) > SITE_DEPTH ? r->hits : 0;
+		if (last && !compare_sites(last, r)) {
+			last->hits += r->hits;
+			last->sum += r->sum;
+			free(r->text);
+		} else {
+			t->v[nr++] = *r;
+		}
+	}
+	t->nr = nr;
+	return longer;
+}
+
+/* The first functions of a stack, a line each. */
+static void cut_site(char *text)
+{
+	for (unsigned int i = 0; text && i < SITE_DEPTH; i++) {
+		text = strchr(text, '\n');
+		text = text ? text + 1 : NULL;
+	}
+	if (text)
+		text[-1] = '\0';
 }
 
 static const struct tally_row *heap_site_find(const struct tally *t, const struct tally_row *like)
@@ -103,6 +150,7 @@ static int add_place(struct table *t, const struct tally_row *got, const struct 
 
 	if (!name)
 		return -1;
+	cut_site(name);
 	to->cell[COLUMN_CALLS].number = got->hits;
 	to->cell[COLUMN_BYTES].number = got->sum;
 	to->cell[COLUMN_AVG].number = got->hits ? got->sum / got->hits : 0;
@@ -164,13 +212,14 @@ static void say_cut_stacks(double nr)
 	if (nr)
 		message_error("%.0f stacks have more than the %d functions that a place has: their "
 			      "outer functions are not shown, and they may share a place", nr,
-			      HIST_STACK_DEPTH);
+			      SITE_DEPTH);
 }
 
 static int make_table(const json_t *allocs, const json_t *frees, struct table *t)
 {
 	struct tally got = { 0 }, freed = { 0 };
 	int err = tally_read_one(allocs, BY_PLACE, &got);
+	const double longer = err ? 0 : merge_sites(&got);
 
 	if (!err)
 		err = tally_read_one(frees, 0, &freed);
@@ -179,7 +228,7 @@ static int make_table(const json_t *allocs, const json_t *frees, struct table *t
 		err = add_place(t, &got.v[i], heap_site_find(&freed, &got.v[i]));
 	tally_say_dropped(got.dropped, "calls");
 	say_unknown(tally_dropped(allocs, BY_POINTER));
-	say_cut_stacks(tally_cut(allocs, BY_PLACE));
+	say_cut_stacks(longer);
 	tally_free(&got);
 	tally_free(&freed);
 	return err;

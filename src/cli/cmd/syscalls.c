@@ -65,6 +65,10 @@ static int syscalls_print(const struct answer *a, struct access *access)
 	err = tally_read(hists, 0, true, &calls);
 	for (size_t i = 0; !err && i < calls.nr; i++)
 		err = add_call(&t, &calls.v[i]);
+	if (!err && !calls.nr && !calls.dropped)
+		message_error("no system call returned%s", a->session ?
+			      "; of a program that runs already, only those are seen that it "
+			      "makes by libc's functions for them" : "");
 	tally_say_dropped(calls.dropped, "calls");
 	tally_free(&calls);
 	json_decref(hists);

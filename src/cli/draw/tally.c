@@ -118,13 +118,6 @@ double tally_dropped(const json_t *hists, size_t at)
 	return tally_number(json_object_get(hist, "totals"), "dropped");
 }
 
-double tally_cut(const json_t *hists, size_t at)
-{
-	const json_t *hist = json_array_get(hists, at);
-
-	return tally_number(json_object_get(hist, "totals"), "cut");
-}
-
 int tally_read_one(const json_t *hists, size_t at, struct tally *out)
 {
 	*out = (struct tally){ .dropped = tally_dropped(hists, at) };

@@ -42,8 +42,6 @@ int tally_read(const json_t *hists, size_t at, bool special, struct tally *out);
 int tally_read_one(const json_t *hists, size_t at, struct tally *out);
 /* How many hits found no room in a histogram. */
 double tally_dropped(const json_t *hists, size_t at);
-/* How many hits had a stack with more functions than the key keeps. */
-double tally_cut(const json_t *hists, size_t at);
 void tally_free(struct tally *t);
 /* Prints that hits found no room, if so. */
 void tally_say_dropped(double dropped, const char *what);
