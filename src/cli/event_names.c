@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "access/access.h"
+#include "agent/providers/table.h"
 #include "cli/event_names.h"
 #include "server/nearest.h"
 #include "model/text_memory.h"
@@ -216,4 +217,19 @@ enum event_names_verdict event_names_judge(const char *lines, const char *name, 
 void event_names_hint(const char *near, char *out, size_t size)
 {
 	snprintf(out, size, "%s%s%s", *near ? " (there is " : "", near, *near ? ")" : "");
+}
+
+bool event_names_provider(const char *name, bool kernels, const char **out)
+{
+	const unsigned int end = kernels ? provider_count() : provider_kernel();
+	struct provider_event e;
+
+	for (unsigned int nr = kernels ? provider_kernel() : 0; nr < end; nr++) {
+		provider_event(nr, false, &e);
+		if (strcmp(e.name, name))
+			continue;
+		*out = e.system;
+		return true;
+	}
+	return false;
 }

@@ -31,6 +31,12 @@ enum event_names_verdict { EVENT_NAMES_LATER, EVENT_NAMES_WRONG };
 enum event_names_verdict event_names_judge(const char *lines, const char *name, char *near,
 					   size_t size);
 
+/*
+ * Finds the event of that name that every program has, or (`kernels`) has with --kernel-names. *out
+ * is its system. False: there is none.
+ */
+bool event_names_provider(const char *name, bool kernels, const char **out);
+
 /* Makes " (there is heap:malloc)" from "heap:malloc", and "" from "". */
 void event_names_hint(const char *near, char *out, size_t size);
 

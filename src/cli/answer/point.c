@@ -9,6 +9,7 @@
 
 #include "cli/answer/point.h"
 #include "cli/answer/symbol.h"
+#include "cli/event_names.h"
 #include "cli/list/list.h"
 #include "cli/run/libraries.h"
 #include "elf/file.h"
@@ -90,6 +91,21 @@ static int look_at_library(void *arg, const char *name, const char *path)
 	return w->path ? 1 : -ENOMEM;
 }
 
+/* The name may be that of an event, without its system. */
+static int say_no_function(const char *program, const char *function)
+{
+	const char *system;
+
+	if (event_names_provider(function, false, &system) ||
+	    event_names_provider(function, true, &system))
+		return message_error("neither %s nor a library that it needs has a symbol of a "
+				     "function %s; the event is %s:%s", program, function, system,
+				     function);
+	return message_error("neither %s nor a library that it needs has a symbol of a function "
+			     "%s; `tracefuse list %s` lists its functions", program, function,
+			     program);
+}
+
 /* Looks in the libraries that the program needs. An exit status. */
 static int find_in_libraries(const char *program, struct wanted *w, char path[PATH_MAX])
 {
@@ -103,9 +119,7 @@ static int find_in_libraries(const char *program, struct wanted *w, char path[PA
 	else if (w->library && !w->seen)
 		return message_error("%s needs no library %s: give a path", program, w->library);
 	else
-		return message_error("neither %s nor a library that it needs has a symbol of a "
-				     "function %s; `tracefuse list %s` lists its functions",
-				     program, w->function, program);
+		return say_no_function(program, w->function);
 	return COMMAND_DONE;
 }
 

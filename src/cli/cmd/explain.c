@@ -199,6 +199,12 @@ static bool needs_event(enum explain_kind kind)
 	return kind == EXPLAIN_HIST || kind == EXPLAIN_TRIGGER || kind == EXPLAIN_FILTER;
 }
 
+/* Whether nothing is known but the text. */
+static bool is_text_alone(const struct explain *e, enum explain_kind kind)
+{
+	return !e->scope || (needs_event(kind) && !e->event);
+}
+
 static void say(struct explain *e, enum explain_kind kind, const char *text)
 {
 	static void (*const how[])(struct explain * e, const char *text) = {
@@ -211,7 +217,7 @@ static void say(struct explain *e, enum explain_kind kind, const char *text)
 	fprintf(e->out, "%s\n", text);
 	how[kind](e, text);
 	/* Doubts are only for a command that was not tried in a scope. */
-	if (!e->scope || (needs_event(kind) && !e->event))
+	if (is_text_alone(e, kind))
 		explain_doubts(e, text);
 }
 
@@ -219,8 +225,9 @@ static int explain_refuse(struct explain *e, enum explain_kind kind, const char 
 			  const char *error)
 {
 	/* The command exists already, so its spelling is right. */
-	char *guess =
-		error && strstr(error, "already") ? NULL : explain_guess(e, kind, text, error);
+	char *guess = !e->scope || (error && strstr(error, "already"))
+			      ? NULL
+			      : explain_guess(e, kind, text, error);
 
 	fprintf(e->out, "%s\n", text);
 	explain_say(e, "refused", "%s", strerror(-ret));
@@ -229,6 +236,8 @@ static int explain_refuse(struct explain *e, enum explain_kind kind, const char 
 	if (guess)
 		fprintf(e->out, "  perhaps   %s\n", guess);
 	free(guess);
+	if (is_text_alone(e, kind))
+		explain_doubts(e, text);
 	return COMMAND_FAILED;
 }
 
@@ -244,9 +253,13 @@ static int answer(struct explain *e, const char *text)
 	 * A command that removes something is not tried: it depends on the session's state whether
 	 * that is an error.
 	 */
-	if (e->scope && (e->event || !needs_event(kind)) && *text != '!' && kind != EXPLAIN_REMOVAL)
+	if (*text == '!' || kind == EXPLAIN_REMOVAL)
+		ret = 0;
+	else if (!is_text_alone(e, kind))
 		ret = explain_scope_try(e->scope, kind, e->system, e->event, text, &error);
-	if (ret && error && strstr(error, "already") &&
+	else if (needs_event(kind))
+		ret = explain_words_try(kind, text, &error);
+	if (ret && e->scope && error && strstr(error, "already") &&
 	    !explain_scope_clear(e->scope, e->system, e->event)) {
 		free(error);
 		ret = explain_scope_try(e->scope, kind, e->system, e->event, text, &error);
@@ -293,7 +306,8 @@ const struct command command_explain = {
 "Explains each part of it. With a session or a recording and an event, explain first\n"
 "tries the command in a copy, so nothing changes. Then it knows where variables come\n"
 "from. For a wrong command it prints the error as error_log has it, with the caret,\n"
-"and the nearest right spelling. Without a session it explains the text alone.\n"
+"and the nearest right spelling. Without a session, or without an event, it explains\n"
+"the text alone, and refuses what no event would take.\n"
 "\n"
 "PROGRAM is a program or a library: a file, or a name on $PATH. With its debug\n"
 "information explain prints the prototype of FUNCTION, how it can be probed, and the\n"

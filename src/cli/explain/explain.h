@@ -8,6 +8,7 @@
  *     define.c           synthetic events, event probes
  *     function.c         a function of a program: its prototype, probes for it
  *     scope.c            a session of our own with somebody's events, to try commands in
+ *     words.c            a wrong command of an event that is not known
  *     guess.c            what a wrong command might have been
  *
  * Explaining needs only the text. With a scope the command is first tried in the scope, which is a
@@ -101,6 +102,8 @@ struct explain_variable {
  */
 int explain_scope_of_recording(const char *file, struct explain_scope **out);
 int explain_scope_of_session(struct access *a, struct explain_scope **out);
+/* One of a single event, by the text of its file format. 0, or -errno. */
+int explain_scope_of_format(const char *system, const char *format, struct explain_scope **out);
 void explain_scope_destroy(struct explain_scope *w);
 
 bool explain_scope_has_event(struct explain_scope *w, const char *system, const char *event);
@@ -129,6 +132,14 @@ bool explain_scope_parameter(struct explain_scope *w, const char *synth, unsigne
 /* Finds every name that a command for that event may contain (system and event may be NULL). */
 void explain_scope_names(struct explain_scope *w, const char *system, const char *event,
 			 struct explain_parts *out);
+
+/* ---- words.c ---- */
+
+/*
+ * Tries a trigger or a filter of an event that is not known. 0: nothing is wrong with it whatever
+ * the event has. -errno: *error is the entry of error_log, which the caller frees.
+ */
+int explain_words_try(enum explain_kind kind, const char *text, char **error);
 
 /* ---- guess.c ---- */
 

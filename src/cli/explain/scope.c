@@ -113,6 +113,23 @@ int explain_scope_of_recording(const char *file, struct explain_scope **out)
 	return w ? failed(w, file, ret) : ret;
 }
 
+int explain_scope_of_format(const char *system, const char *format, struct explain_scope **out)
+{
+	struct explain_scope *w = calloc(1, sizeof(*w));
+	struct event *e;
+	int ret = w ? scope_make(w, 1) : -ENOMEM;
+
+	if (!ret)
+		ret = model_add_event(w->model, system, format, strlen(format), &e);
+	if (!ret)
+		ret = make_tree(w);
+	if (ret)
+		explain_scope_destroy(w);
+	else
+		*out = w;
+	return ret;
+}
+
 /* ---- copying a session ---- */
 
 struct copying {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/client.h"
+#include "cli/event_names.h"
 #include "cli/run/run.h"
 #include "access/wire.h"
 
@@ -169,6 +170,21 @@ static void print_untraced(const struct run *r)
 			r->program[0]);
 }
 
+/* An event that the kernel has, and a program only under a name of the kernel's: "EVENT/FILE". */
+static void print_kernels(const char *system, size_t len, const char *event)
+{
+	const char *of;
+	char name[64];
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(event, "/ "), event);
+	if (!event_names_provider(name, true, &of) || strlen(of) != len || strncmp(of, system, len))
+		return;
+	fprintf(stderr,
+		"tracefuse: %s:%s is an event of the kernel: `tracefuse run --kernel-names` makes "
+		"it of the program's own calls, `run --kernel %s:%s` has the kernel's\n",
+		of, name, of, name);
+}
+
 /* The line is "[instances/NAME/]events/SYSTEM/[EVENT/]FILE TEXT". */
 static void print_pending(const char *line)
 {
@@ -180,6 +196,8 @@ static void print_pending(const char *line)
 	else
 		fprintf(stderr, "tracefuse: no program had the event of %.*s\n",
 			(int)strcspn(line, " "), line);
+	if (file)
+		print_kernels(system, (size_t)(file - system), file + 1);
 }
 
 /* Prints pending settings. The name of the event is probably wrong. */
