@@ -53,7 +53,7 @@ static void print_field(const char *word, bool is_text, unsigned int nr, FILE *o
 		fprintf(out, "\tfield:s64 %s;\toffset:%u;\tsize:8;\tsigned:1;\n", word, at);
 }
 
-static size_t word_length(const char *text)
+static size_t words_length(const char *text)
 {
 	size_t n = 0;
 
@@ -74,12 +74,12 @@ static void take_word(struct explain_parts *known, const char *text, size_t n, F
 	free(word);
 }
 
-static void print_fields(const char *text, FILE *out)
+static void words_print_fields(const char *text, FILE *out)
 {
 	struct explain_parts known = { 0 };
 
 	while (*text && known.nr < FIELDS_MAX) {
-		const size_t n = word_length(text);
+		const size_t n = words_length(text);
 
 		if (n)
 			take_word(&known, text, n, out);
@@ -102,7 +102,7 @@ static char *words_format(const char *text)
 		"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
 		"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
 		"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n", event_name);
-	print_fields(text, out);
+	words_print_fields(text, out);
 	fputs("\nprint fmt: \"\"\n", out);
 	return fclose(out) ? NULL : format;
 }
