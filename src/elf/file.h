@@ -98,6 +98,7 @@ void elf_symbols_sort(struct elf_symbols *s);
 struct elf_function {
 	uint64_t	address;	/* as the file's symbols have it */
 	uint64_t	offset;		/* in the file */
+	uint64_t	size;		/* 0: the symbol does not say */
 	bool		chooses;	/* an IFUNC: it returns the function that is meant */
 	unsigned int	others;		/* functions of that name that it could be as well */
 };
@@ -116,6 +117,20 @@ int elf_functions_find(struct elf_functions **kept, const char *path, const char
 void elf_functions_free(struct elf_functions *k);
 /* The same for one function. */
 int elf_function_find(const char *path, const char *name, struct elf_function *out);
+
+/*
+ * The functions that an IFUNC may stand for, as words of a list: a name that leads to the function,
+ * or the offset in the file. NULL: none is known, or no memory; the caller frees.
+ */
+char *elf_functions_choices(const struct elf_functions *k, const char *path,
+			    const struct elf_function *f);
+
+/* ---- choices.c ---- */
+
+enum { ELF_CHOICES = 24 };
+
+/* The addresses of functions that the resolver takes; returns how many. */
+size_t elf_choices(const char *path, const struct elf_function *f, uint64_t out[ELF_CHOICES]);
 
 /* ---- sites.c ---- */
 

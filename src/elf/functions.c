@@ -6,6 +6,7 @@
  * until it has changed.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -218,8 +219,60 @@ int elf_functions_find(struct elf_functions **kept, const char *path, const char
 	if (!found || !address_offset(*kept, found->value, &out->offset))
 		return -ENOENT;
 	out->address = found->value;
+	out->size = found->size;
 	out->chooses = found->chooses;
 	return 0;
+}
+
+/* The first symbol of a function there, by which it is found again. NULL: there is none. */
+static const char *name_at(const struct elf_functions *k, uint64_t address)
+{
+	const struct elf_symbols *s = &k->symbols;
+	const struct elf_symbol *y, *found;
+	unsigned int others;
+
+	for (size_t i = 0; i < k->nr; i++) {
+		y = &s->v[k->by_name[i]];
+		if (y->value != address)
+			continue;
+		found = function_meant(k, s->names + y->name, &others);
+		if (found && found->value == address && !others)
+			return s->names + y->name;
+	}
+	return NULL;
+}
+
+static void choice_print(const struct elf_functions *k, uint64_t address, FILE *out)
+{
+	const char *name = name_at(k, address);
+	uint64_t offset;
+
+	if (!name && !address_offset(k, address, &offset))
+		return;
+	fputs(ftell(out) ? ", " : "", out);
+	if (name)
+		fputs(name, out);
+	else
+		fprintf(out, "%#" PRIx64, offset);
+}
+
+char *elf_functions_choices(const struct elf_functions *k, const char *path,
+			    const struct elf_function *f)
+{
+	uint64_t v[ELF_CHOICES];
+	const size_t nr = elf_choices(path, f, v);
+	char *text = NULL;
+	size_t size;
+	FILE *out = nr ? open_memstream(&text, &size) : NULL;
+
+	for (size_t i = 0; out && i < nr; i++)
+		choice_print(k, v[i], out);
+	if (!out)
+		return NULL;
+	if (fclose(out) || *text)
+		return text;
+	free(text);
+	return NULL;
 }
 
 int elf_function_find(const char *path, const char *name, struct elf_function *out)

@@ -2,7 +2,7 @@
 /*
  * elf.c - any bytes as an ELF file, for the server, for `run`, and for the agent
  *
- *     server    src/elf: file.c, symbols.c, sites.c, names.c, and packed.c from a pipe
+ *     server    src/elf: file.c, symbols.c, choices.c, sites.c, names.c, and packed.c from a pipe
  *     run       src/cli/run: check.c, elf.c
  *     agent     src/elf/sites_find.c, src/agent/sites: jumps.c, returns.c, from memory of just that
  *               size
@@ -70,6 +70,19 @@ static void read_names(const struct elf_symbols *s)
 	}
 }
 
+/* What the first symbols may stand for, as if each were an indirect function. */
+static void read_choices(const struct elf_symbols *s)
+{
+	uint64_t out[ELF_CHOICES];
+
+	for (size_t i = 0; i < s->nr && i < 8; i++) {
+		const struct elf_function f = { .address = s->v[i].value, .size = s->v[i].size,
+						.chooses = true };
+
+		check(elf_choices(path, &f, out) <= ELF_CHOICES, "more choices than room");
+	}
+}
+
 static void server_reads(const struct elf_want *want)
 {
 	struct elf_symbols symbols;
@@ -77,6 +90,7 @@ static void server_reads(const struct elf_want *want)
 
 	if (!elf_symbols_read(path, want, &symbols)) {
 		read_names(&symbols);
+		read_choices(&symbols);
 		elf_symbols_free(&symbols);
 	}
 	if (!elf_sites_read(path, want, &sites)) {

@@ -125,22 +125,37 @@ static int find_in_libraries(const char *program, struct wanted *w, char path[PA
 
 /* ---- the function ---- */
 
+static int refuse_choice(const char *path, const char *function, const struct elf_functions *k,
+			 const struct elf_function *found)
+{
+	char *choices = elf_functions_choices(k, path, found);
+
+	message_error("%s of %s cannot be measured: the program chooses one for its processor when "
+		      "it starts (IFUNC), and that has another name%s%s", function, path,
+		      choices ? ", one of: " : "", choices ? choices : "");
+	free(choices);
+	return COMMAND_FAILED;
+}
+
 static int check_function(const char *path, const char *function, bool returns)
 {
+	struct elf_functions *kept = NULL;
 	struct elf_function found;
 	char why[160];
-	const int err = elf_function_find(path, function, &found);
+	int status = COMMAND_DONE;
+	const int err = elf_functions_find(&kept, path, function, &found);
 
+	if (!err && found.chooses)
+		status = refuse_choice(path, function, kept, &found);
+	elf_functions_free(kept);
+	if (status)
+		return status;
 	if (err == -ENOENT)
 		return message_error("%s has no symbol of a function %s; `tracefuse list %s` "
 				     "lists its functions", path, function, path);
 	if (err)
 		return message_error("%s: %s", path, err == -EINVAL ? "no ELF file of 64 bits"
 								    : strerror(-err));
-	if (found.chooses)
-		return message_error("%s of %s cannot be measured: the program chooses one for "
-				     "its processor when it starts (IFUNC), and that has another "
-				     "name", function, path);
 	if (list_refuses(path, found.address, returns, why, sizeof(why)))
 		return message_error("%s%s of %s cannot be probed: %s", function,
 				     returns ? at_return : "", path, why);

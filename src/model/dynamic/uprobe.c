@@ -132,6 +132,23 @@ static bool is_resolver(const char *name)
 	return len > end && !strcmp(name + len - end, ELF_RESOLVER);
 }
 
+/* At the resolver, a probe would never be hit by a call of the function. */
+static int refuse_choice(const struct probe_place *p, const struct probe_log *log,
+			 const struct place_word *w, const struct elf_function *f)
+{
+	char *choices = elf_functions_choices(log->model->functions, p->path, f), *text;
+	const int n = asprintf(&text, "Each program chooses the code of this function (IFUNC)%s%s",
+			       choices ? ", one of: " : "", choices ? choices : "");
+	int err;
+
+	free(choices);
+	if (n < 0)
+		return -ENOMEM;
+	err = probe_wrong(log, -EINVAL, place_at(w, w->where), text);
+	free(text);
+	return err;
+}
+
 /* SYMBOL[+OFF] */
 static int find_symbol(struct probe_place *p, const struct probe_log *log,
 		       const struct place_word *w)
@@ -145,10 +162,8 @@ static int find_symbol(struct probe_place *p, const struct probe_log *log,
 		*plus = '\0';
 	if (err || elf_functions_find(&log->model->functions, p->path, w->where, &function))
 		return -ECANCELED;
-	/* At the resolver, the probe would never be hit by a call of the function. */
 	if (function.chooses && !is_resolver(w->where))
-		return probe_wrong(log, -EINVAL, place_at(w, w->where),
-				   "Each program chooses the code of this function (IFUNC)");
+		return refuse_choice(p, log, w, &function);
 	if (!more && !p->is_return)
 		p->probe.flags |= PROBE_ENTRY;
 	p->entry = function.address;
