@@ -224,8 +224,9 @@ static inline void run_quick(struct agent_thread *t, const struct probe_register
 	for (const struct fetch_op *op = code->ops; op->kind == FETCH_STORE_REGISTER; op++)
 		fetch_put((char *)record + op->off,
 			  op->reg == FETCH_RIP ? r->ip : regs->r[op->reg], op->size);
-	count(t, r);
 	agent_emit(t, r->event, record, code->size, frame);
+	/* Afterwards: agent_emit() may read the counter, which waits for all that is before it. */
+	count(t, r);
 }
 
 static __attribute__((noinline)) uint32_t hit_any(struct probe_registers *regs,
