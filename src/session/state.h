@@ -39,6 +39,7 @@ struct process {
 	int		peer;
 	bool		gone;		/* it said goodbye: its slots are to be taken back */
 	bool		greeted;	/* it said HELLO */
+	bool		passed;		/* another process passed its end of a pair: ATTACH_CHILD */
 	bool		waits;		/* it waits for attach_go() */
 	uint32_t	waits_for;	/* the number of the request that waits */
 	bool		described;	/* process_describe() was called */

@@ -273,7 +273,7 @@ static void send_packet(struct input *in, int conn, const void *packet, size_t s
 	int fds[PASSED], others[PASSED];
 
 	for (uint32_t i = 0; i < nr; i++)
-		fds[i] = some_file(files >> (2 + 2 * i), conn, &others[i]);
+		fds[i] = some_file(files >> (3 + 2 * i), conn, &others[i]);
 	send_with(conn, packet, size, fds, nr);
 	for (uint32_t i = 0; i < nr; i++)
 		close(fds[i]);

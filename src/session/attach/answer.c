@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
 #include "layout/attach_wire.h"
 #include "session/state.h"
 
@@ -226,6 +227,16 @@ static void answer_kind(struct session *s, unsigned int index, const struct atta
 	}
 }
 
+/*
+ * Both ends of a pair may have been passed, by mistake or to do harm. Each answer then is nonsense
+ * to the other end, which would answer it, for ever. An agent's child begins with HELLO.
+ */
+static void end_nonsense(struct process *p)
+{
+	if (p->passed && !p->greeted)
+		shutdown(p->conn, SHUT_RDWR);
+}
+
 void attach_answer(struct session *s, unsigned int index, size_t size)
 {
 	const struct attach_request *q = (const struct attach_request *)s->packet;
@@ -246,4 +257,6 @@ void attach_answer(struct session *s, unsigned int index, size_t size)
 	}
 	if (!a.later)
 		answer_send(s, p, &a);
+	if (a.reply.err == -EPROTO)
+		end_nonsense(p);
 }

@@ -18,6 +18,7 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -398,6 +399,29 @@ void attach_settle(struct session *s)
 }
 
 /*
+ * A pair has no names. The end of a connection to this server has one: passed over itself, the
+ * server would have both ends, and neither would ever end.
+ */
+static bool is_end_of_pair(int fd)
+{
+	struct sockaddr_un peer;
+	socklen_t type_len = sizeof(int), len = sizeof(peer);
+	int type = 0;
+
+	return !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_len) && type == SOCK_SEQPACKET &&
+	       !getpeername(fd, (struct sockaddr *)&peer, &len) &&
+	       len == offsetof(struct sockaddr_un, sun_path);
+}
+
+static void accept_child(struct session *s, int fd)
+{
+	int index = accept_one(s, fd, true);
+
+	if (index >= 0)
+		s->processes[index].passed = true;
+}
+
+/*
  * Only ATTACH_CHILD and ATTACH_SNAPSHOT may pass a descriptor, and it has to be an end of a
  * connection.
  */
@@ -405,13 +429,11 @@ static void accept_passed(struct session *s, const struct process *p, size_t siz
 {
 	const struct attach_request *q = (const struct attach_request *)s->packet;
 	const bool whole = size == sizeof(*q) && q->version == SESSION_VERSION;
-	socklen_t len = sizeof(int);
-	int type = 0;
 
-	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) || type != SOCK_SEQPACKET)
+	if (!is_end_of_pair(fd))
 		close(fd);
 	else if (whole && q->kind == ATTACH_CHILD)
-		accept_one(s, fd, true);
+		accept_child(s, fd);
 	else if (whole && q->kind == ATTACH_SNAPSHOT && p->greeted && s->hooks.snapshot)
 		s->hooks.snapshot(s->hooks.arg, fd);
 	else

@@ -901,6 +901,40 @@ static void a_connection_that_is_open_elsewhere_is_forgotten(void **state)
 	close(pair[1]);
 }
 
+/* Serves what there is; false: there is always something. */
+static bool falls_silent(void)
+{
+	struct pollfd p = { .fd = attach_fd(session), .events = POLLIN };
+
+	for (int i = 0; i < 50 && poll(&p, 1, 0); i++)
+		serve();
+	return !poll(&p, 1, 0);
+}
+
+/* Both ends would be the server's, and neither would ever end. */
+static void a_connection_that_is_passed_over_itself_is_closed(void **state)
+{
+	const int before = open_files();
+
+	pass(ATTACH_CHILD, SESSION_VERSION, conn);
+	serve();
+	assert_int_equal(open_files(), before);
+	assert_int_equal(hello().err, 0);	/* the connection is as it was */
+}
+
+static void a_pair_whose_ends_are_both_passed_does_not_answer_itself(void **state)
+{
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(send(pair[0], "?", 1, 0), 1);
+	for (int i = 0; i < 2; i++) {
+		pass(ATTACH_CHILD, SESSION_VERSION, pair[i]);
+		close(pair[i]);
+	}
+	assert_true(falls_silent());
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -930,6 +964,8 @@ int main(int argc, char **argv)
 		WIRE_TEST(who_began_before_the_option_is_not_new),
 		WIRE_TEST(descriptors_that_nobody_asked_for_are_closed),
 		WIRE_TEST(a_connection_that_is_open_elsewhere_is_forgotten),
+		WIRE_TEST(a_connection_that_is_passed_over_itself_is_closed),
+		WIRE_TEST(a_pair_whose_ends_are_both_passed_does_not_answer_itself),
 		WIRE_TEST(a_snapshot_is_asked_for_on_a_pair),
 		WIRE_TEST(a_step_answers_what_needs_no_hook),
 		WIRE_TEST(long_work_for_one_is_seen_by_others),
