@@ -46,6 +46,18 @@ def histograms(b):
     b.screenshot(f'{SHOTS}/dark.png')
 
 
+def narrow(b):
+    b.ask('Emulation.setDeviceMetricsOverride', width=400, height=900, deviceScaleFactor=1,
+          mobile=False)
+    for part in ('histograms', 'functions', 'flame', 'trace', 'command'):
+        b.value(f"location.hash = '#{part}'")
+        report(b.until(f"!document.getElementById('{part}').hidden && "
+                       'document.documentElement.scrollWidth <= 400'),
+               f'{part}: no part is beside a window of 400 pixels')
+    b.screenshot(f'{SHOTS}/narrow.png')
+    b.ask('Emulation.clearDeviceMetricsOverride')
+
+
 def functions(b):
     b.value("location.hash = '#functions'")
     report(b.until("document.querySelectorAll('#functions-rows tr').length >= 3"),
@@ -105,6 +117,7 @@ with Chromium() as browser:
     flame(browser)
     trace(browser)
     commands(browser)
+    narrow(browser)
     if browser.errors:
         print(browser.errors)
     report(not browser.errors, 'nothing is refused by the policy, and no script fails')

@@ -29,6 +29,13 @@ async function ask(path, options) {
 }
 
 const count = (n) => n.toLocaleString('en-US');
+const countOf = (n, what) => count(n) + ' ' + what + (n === 1 ? '' : 's');
+
+/* Microseconds in the unit that has one to three digits before the point. */
+function duration(us) {
+	const [size, unit] = us < 1000 ? [1, 'us'] : us < 1e6 ? [1000, 'ms'] : [1e6, 's'];
+	return (us / size).toFixed(2) + ' ' + unit;
+}
 
 function colour(name) {
 	return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -47,8 +54,10 @@ function part() {
 function show() {
 	for (const name of parts)
 		at(name).hidden = name !== part();
-	for (const a of document.querySelectorAll('nav a'))
+	for (const a of document.querySelectorAll('nav a')) {
 		a.classList.toggle('here', a.hash === '#' + part());
+		a.ariaCurrent = a.hash === '#' + part() ? 'page' : null;
+	}
 	shown[part()]?.();
 }
 
@@ -110,6 +119,12 @@ function axisLook(more) {
 		ticks: { stroke: colour('--line'), width: 1 }, font: '11px sans-serif', ...more };
 }
 
+/* The room that the longest label of an axis takes. */
+function labelRoom(u, labels) {
+	const most = Math.max(0, ...(labels ?? []).map((label) => String(label ?? '').length));
+	return Math.min(150, Math.max(44, 22 + 6.5 * most));
+}
+
 /* At most about `most` numbers of rows from 0 to nr - 1. */
 function everyRow(nr, most) {
 	const step = Math.max(1, Math.ceil(nr / most));
@@ -118,8 +133,9 @@ function everyRow(nr, most) {
 
 class Card {
 	constructor(hist) {
-		this.history = [];	/* { at, hits of each label since the sample before } */
+		this.history = [];	/* { at, hits of each label since the sample before, all hits } */
 		this.before = null;	/* hits of each label in the last sample */
+		this.total = 0;		/* all hits in the last sample */
 		this.element = make('article', 'card');
 		this.element.dataset.hist = hist.event;
 		this.element.append(make('h2', '', hist.event),
@@ -134,26 +150,32 @@ class Card {
 	note(hist, when) {
 		const hits = new Map(), grown = new Map();
 		for (const row of rowsOf(hist, null)) {
-			const before = this.before ? this.before.get(row.label) ?? 0 : row.hits;
+			/* Where rows are left out, a new one may have had its hits for long. */
+			const unknown = hist.left_out ? row.hits : 0;
+			const before = this.before ? this.before.get(row.label) ?? unknown : row.hits;
 			hits.set(row.label, row.hits);
 			/* A histogram that was cleared begins again. */
 			grown.set(row.label, row.hits >= before ? row.hits - before : row.hits);
 		}
 		if (this.before)
-			this.history.push({ at: when / 1000, grown });
+			this.history.push({ at: when / 1000, grown, hits: hist.hits >= this.total ?
+				hist.hits - this.total : hist.hits });
 		if (this.history.length > DEPTH)
 			this.history.shift();
 		this.rate = this.history.length < 2 ? null :
-			this.history.slice(-10).reduce((sum, h) => sum +
-				[...h.grown.values()].reduce((a, b) => a + b, 0), 0) /
+			this.history.slice(-10).reduce((sum, h) => sum + h.hits, 0) /
 			Math.min(10, this.history.length);
 		this.before = hits;
+		this.total = hist.hits;
 		this.hist = hist;
 	}
 
 	draw() {
 		const hist = this.hist;
 		this.trigger.textContent = hist.trigger;
+		this.bars.role = this.heat.role = 'group';
+		this.bars.ariaLabel = 'hits by ' + (hist.axis ?? 'key');
+		this.heat.ariaLabel = 'hits of the last ' + DEPTH + ' seconds';
 		this.counts.replaceChildren(make('b', '', count(hist.hits)),
 			hist.hits === 1 ? ' hit' : ' hits',
 			this.rate === null ? '' : ', ' + count(Math.round(this.rate)) + ' a second');
@@ -187,6 +209,7 @@ class Card {
 			tr.lastChild.append(bar);
 		}
 		const box = make('div', 'names');
+		box.tabIndex = 0;	/* so that the keyboard can scroll it */
 		box.append(table);
 		this.drop();
 		this.bars.replaceChildren(box);
@@ -229,11 +252,11 @@ class Card {
 				values: (u, splits) => splits.map((i) => rows()[i] ?
 					short(this.hist, rows()[i]) : ''),
 				label: this.hist.axis, labelSize: 18, size: 34, labelFont: '11px sans-serif',
-			}), axisLook({ size: 58, grid: { stroke: colour('--line'), width: 1 } })],
+			}), axisLook({ size: labelRoom, grid: { stroke: colour('--line'), width: 1 } })],
 			hooks: { setCursor: [(u) => {
 				const row = rows()[u.cursor.idx];
 				this.bars.title = row ? short(this.hist, row) + ': ' +
-					count(row.hits) + ' hits' : '';
+					countOf(row.hits, 'hit') : '';
 			}] },
 		};
 	}
@@ -260,7 +283,7 @@ class Card {
 			axes: [axisLook({ size: 26, space: 80, values: (u, splits) =>
 				splits.map((s) => new Date(s * 1000).toLocaleTimeString('en-GB')),
 			}), axisLook({
-				size: 58, splits: () => everyRow(rows().length, 7),
+				size: labelRoom, splits: () => everyRow(rows().length, 7),
 				values: (u, splits) => splits.map((i) => rows()[i] ?
 					short(this.hist, rows()[i]) : ''),
 			})],
@@ -381,8 +404,8 @@ function drawFunctions(json) {
 		bar.max = all || 1;
 		bar.value = us;
 		tr.append(make('td', 'name', name), make('td', 'number', count(hits)),
-			  make('td', 'number', us.toFixed(1) + ' us'),
-			  make('td', 'number', (hits ? us / hits : 0).toFixed(2) + ' us'), make('td'));
+			  make('td', 'number', duration(us)),
+			  make('td', 'number', duration(hits ? us / hits : 0)), make('td'));
 		tr.lastChild.append(bar);
 		return tr;
 	}));
@@ -484,10 +507,10 @@ async function readStacks() {
 	at('flame-value').replaceChildren(...stacks.values.map((name) => make('option', '', name)));
 	if (stacks.values.includes(before))
 		at('flame-value').value = before;
-	at('flame-note').textContent = count(stacks.stacks.length) + ' stacks' +
+	at('flame-note').textContent = countOf(stacks.stacks.length, 'stack') +
 		(stacks.left_out ? ', ' + count(stacks.left_out) + ' are not shown' : '') +
-		(stacks.cut ? '. ' + count(stacks.cut) + ' hits have more functions than the key ' +
-			'keeps: common_stacktrace.depth=63 keeps more.' : '');
+		(stacks.cut ? '. ' + countOf(stacks.cut, 'hit') + ' with more functions than the ' +
+			'key keeps: common_stacktrace.depth=63 keeps more.' : '');
 	drawFlame();
 }
 
