@@ -252,6 +252,11 @@ void stack_depths(struct agent_thread *t, const void *frame, uintptr_t slot,
  * may be stale (emit.c, E1).
  */
 bool stack_may_be_deepest(const struct agent_thread *t, const struct plan *plan, uintptr_t sp);
+/*
+ * A call that may not be: counts it if that is because of its stack, which is not the thread's own.
+ * False: the thread has no slot to count it in. Called once for each call.
+ */
+bool stack_call_left(const struct agent_thread *t, uintptr_t sp);
 
 /* Whether it is on the alternate stack that handlers run on now. Async-signal-safe. */
 static inline bool stack_alternate(uintptr_t addr)

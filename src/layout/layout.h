@@ -39,9 +39,10 @@ typedef uint64_t data_ref;		/* offset in the data region, 0: none */
  * Changes: 3: DSOs and tasks of running programs; 4: pids of the function tracer; 5: sites; 6:
  * groups; 7: snapshots refused; 8: waiters; 10: hostile memory, more slots; 11: names of what is
  * saved, more reasons of sites; 13: more functions of programs have places; 14: counts
- * of cut stacks; 15: processes without returns; 16: and why
+ * of cut stacks; 15: processes without returns; 16: and why; 17: what was cleared; 18: calls on
+ * other stacks
  */
-#define SESSION_VERSION		17u
+#define SESSION_VERSION		18u
 
 enum {
 	LAYOUT_MAX_EVENTS	= 65536,	/* common_type is 16 bits wide */
@@ -536,7 +537,9 @@ struct slot {
 	/* For the ring: the private ring that the thread has, 0: none */
 	_Atomic uint64_t lease;
 	/* Stacks whose outer callers are not known, and those with more functions than are kept */
-	_Atomic uint64_t stacks_cut, stacks_deep;
+	_Alignas(64) _Atomic uint64_t stacks_cut, stacks_deep;
+	/* Calls that the stack tracer left out, because nobody knows where their stack ends */
+	_Atomic uint64_t stacks_other;
 };
 
 /*

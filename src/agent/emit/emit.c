@@ -207,11 +207,15 @@ static struct stack_depths *depths_take(struct agent_thread *t, const struct hit
 	const struct plan *plan = plan_glimpse(h->entry);
 	const struct site_call *c =
 		(const void *)((const char *)frame - offsetof(struct site_call, next));
+	const uintptr_t sp = (uintptr_t)c->slot - sizeof(void *);
 	struct stack_depths *depths;
 
-	if (!plan || !(plan->wants & PLAN_WANTS_DEPTH) || !emit_is_function(h->entry) ||
-	    !stack_may_be_deepest(t, plan, (uintptr_t)c->slot - sizeof(void *)))
+	if (!plan || !(plan->wants & PLAN_WANTS_DEPTH) || !emit_is_function(h->entry))
 		return NULL;
+	if (!stack_may_be_deepest(t, plan, sp)) {
+		stack_call_left(t, sp);
+		return NULL;
+	}
 	depths = large_get(t, sizeof(*depths));
 	if (depths)
 		stack_depths(t, frame, (uintptr_t)c->slot, depths);

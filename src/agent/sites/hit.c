@@ -79,6 +79,16 @@ static inline uint64_t address_known(const struct agent_thread *t, const struct 
 	return address_sought(addr);
 }
 
+/* Of a call that site_out_of_section() leaves out. False: the thread needs a slot to count it. */
+static __attribute__((noinline)) bool site_left_counted(const struct agent_thread *t,
+							uint32_t entry)
+{
+	const struct plan *plan = site_plan(entry);
+
+	return !plan || !(plan->wants & PLAN_ONLY_DEPTH) ||
+	       stack_call_left(t, (uintptr_t)__builtin_frame_address(0));
+}
+
 bool sites_hit(uintptr_t ip, uintptr_t parent)
 {
 	struct agent_thread *t = agent_self.thread;
@@ -91,8 +101,10 @@ bool sites_hit(uintptr_t ip, uintptr_t parent)
 		return false;
 	table = table_of(t, ip);
 	entry = entry_of(table, ip);
-	if (!entry || (t && site_out_of_section(t, entry)))
+	if (!entry)
 		return false;
+	if (t && site_out_of_section(t, entry))
+		return !site_left_counted(t, entry);
 	if (!t || !t->slot || emit_wants_stack(entry))
 		return true;
 	r.parent_ip = address_known(t, table, parent);

@@ -53,6 +53,17 @@ static inline uint32_t site_word(const struct site_table *table, uintptr_t ip)
 	return atomic_load_explicit(&table->words[(ip - table->code) >> 2], memory_order_relaxed);
 }
 
+/* NULL: there is no plan, or its place is wrong. */
+static inline const struct plan *site_plan(uint32_t entry)
+{
+	/* Relaxed: E1 of emit.c. */
+	const config_ref ref = atomic_load_explicit(&plane_event(&agent.plane, entry)->plan,
+						    memory_order_relaxed);
+
+	return ref && ref + sizeof(struct plan) <= agent.plane.config_size
+		       ? plane_config(&agent.plane, ref) : NULL;
+}
+
 /*
  * Whether there is nothing to do: all instances want calls in sections only, and the thread is in
  * none; or only the stack tracer asks, and the stack is not that deep. What is read may be stale
@@ -61,15 +72,12 @@ static inline uint32_t site_word(const struct site_table *table, uintptr_t ip)
 static inline bool site_out_of_section(const struct agent_thread *t, uint32_t entry)
 {
 	const struct plan *plan;
-	config_ref ref;
 
 	if (t->section.on || section_wakeup_pending())
 		return false;
-	/* Relaxed: E1 of emit.c. */
-	ref = atomic_load_explicit(&plane_event(&agent.plane, entry)->plan, memory_order_relaxed);
-	if (!ref || ref + sizeof(struct plan) > agent.plane.config_size)
+	plan = site_plan(entry);
+	if (!plan)
 		return false;
-	plan = plane_config(&agent.plane, ref);
 	if (__builtin_expect(!(plan->wants & (PLAN_ONLY_SECTIONS | PLAN_ONLY_DEPTH)), 1))
 		return false;
 	return (plan->wants & PLAN_ONLY_SECTIONS) ||

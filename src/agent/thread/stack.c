@@ -354,6 +354,17 @@ void stack_depths(struct agent_thread *t, const void *frame, uintptr_t slot,
 		out->at[0] = (uint32_t)(own + sizeof(void *));
 }
 
+bool stack_call_left(const struct agent_thread *t, uintptr_t sp)
+{
+	struct slot *slot = agent_slot(t);
+
+	if (is_own(t, sp) && !stack_alternate(sp))
+		return true;
+	if (slot)
+		atomic_fetch_add_explicit(&slot->stacks_other, 1, memory_order_relaxed);
+	return slot != NULL;
+}
+
 bool stack_may_be_deepest(const struct agent_thread *t, const struct plan *plan, uintptr_t sp)
 {
 	const struct stack_deepest *d;

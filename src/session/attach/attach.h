@@ -54,7 +54,7 @@ unsigned int attach_processes(struct session *s,
 struct attach_losses {
 	/* Hits in signal handlers that are nested too deep */
 	uint64_t	deep;
-	uint64_t	stacks_cut, stacks_deep;	/* as in struct slot */
+	uint64_t	stacks_cut, stacks_deep, stacks_other;	/* as in struct slot */
 	uint64_t	hits, threads, processes;
 	uint64_t	untraced[UNTRACED_REASONS];
 	uint64_t	gates[GATES_COUNTS];

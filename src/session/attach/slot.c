@@ -169,6 +169,7 @@ static void losses_add(const struct slot *slot, struct attach_losses *out)
 	out->deep += atomic_load_explicit(&slot->missed, memory_order_relaxed);
 	out->stacks_cut += atomic_load_explicit(&slot->stacks_cut, memory_order_relaxed);
 	out->stacks_deep += atomic_load_explicit(&slot->stacks_deep, memory_order_relaxed);
+	out->stacks_other += atomic_load_explicit(&slot->stacks_other, memory_order_relaxed);
 }
 
 void attach_losses(struct session *s, struct attach_losses *out)

@@ -402,6 +402,11 @@ static void print_stacks(const struct attach_losses *l, FILE *out)
 			"note stacks: %" PRIu64 " of those that were taken have outer functions "
 			"that are not kept (tracefuse-run(1))\n",
 			l->stacks_deep);
+	if (l->stacks_other)
+		fprintf(out,
+			"note stack_trace: %" PRIu64 " calls on alternate stacks or coroutines' "
+			"were left out: nothing says where such a stack ends\n",
+			l->stacks_other);
 }
 
 static void print_losses(struct session *s, FILE *out)
