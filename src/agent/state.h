@@ -363,6 +363,15 @@ static inline config_ref late_knock(void)
 	return atomic_load_explicit(&plane_header(&agent.plane)->knock, memory_order_relaxed);
 }
 
+/*
+ * That plan, also while the server does not knock. It ends a knock in steps: events may still have
+ * the plan when late_knock() is 0.
+ */
+static inline config_ref late_plan(void)
+{
+	return plane_header(&agent.plane)->sites + offsetof(struct site_control, knock);
+}
+
 /* What the server knocks for: never 0. Under the same condition. */
 static inline uint32_t late_wanted(void)
 {

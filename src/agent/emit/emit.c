@@ -368,7 +368,7 @@ static __attribute__((noinline, cold)) bool knocked(const struct agent_thread *t
 
 	if (atomic_load_explicit(&late_done, memory_order_relaxed) != late_wanted())
 		late_begin(t);
-	return plan == late_knock();
+	return plan == late_plan();
 }
 
 /* agent_emit() and event_emit() are in x86_64/emit.S: hits that leave the short way come here. */

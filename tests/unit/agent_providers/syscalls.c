@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Unit test of syscalls/table.c and syscalls/libc.h: the kernel's formats, and its arguments */
+/*
+ * Unit test of syscalls/table.c, syscalls/libc.h and syscalls/syscalls.h: the kernel's formats, its
+ * arguments, and which calls somebody asks for
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -9,8 +12,9 @@
 #include <sys/syscall.h>
 #include "agent/providers/syscalls/syscalls.h"
 
-/* The test needs nothing of the agent. */
+/* The test needs no more of the agent. */
 const struct event_entry *agent_provider_events;
+struct agent agent;
 
 /* FNV-1a over name and format of the events of a 6.12 kernel that was built without these calls. */
 #define KERNEL_HASH 0xcceadcc277ee09daull
@@ -159,6 +163,35 @@ static void test_each_function_gives_all_arguments(void **state)
 				 functions[i].nr_args, syscall_nr_args(functions[i].call));
 }
 
+/*
+ * Gates are planted for a call that somebody asks for. At the end of a knock its plan is still
+ * there for a moment, or for longer, if the server dies.
+ */
+static void test_a_knock_asks_for_no_call(void **state)
+{
+	static struct event_entry events[PROVIDER_SYSCALLS + 2 * SYSCALL_COUNT];
+	static struct config_header header = { .sites = 4096 };
+	const config_ref knock = header.sites + offsetof(struct site_control, knock);
+	struct event_entry *e = &events[call_enter_event(0)];
+
+	agent.plane.config = (const char *)&header;
+	agent.plane.config_size = 1 << 20;
+	agent_provider_events = events;
+	assert_false(call_asked(0));
+	for (int knocks = 1; knocks >= 0; knocks--) {
+		header.knock = knocks ? knock : 0;
+		e[0].plan = knock;
+		assert_false(call_asked(0));
+		e[1].plan = 8192;
+		assert_true(call_asked(0));
+		e[1].plan = 0;
+		e[0].plan = 8192;
+		assert_true(call_asked(0));
+		e[0].plan = 0;
+		assert_false(call_asked(0));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -166,6 +199,7 @@ int main(void)
 		cmocka_unit_test(test_signals_too),
 		cmocka_unit_test(test_numbers_ascend_and_lead_back),
 		cmocka_unit_test(test_each_function_gives_all_arguments),
+		cmocka_unit_test(test_a_knock_asks_for_no_call),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,11 +92,11 @@ static inline bool call_armed(unsigned int call)
 static inline bool call_asked(unsigned int call)
 {
 	const struct event_entry *e = agent_provider_events + call_enter_event(call);
+	/* Relaxed, both: as above. */
+	const config_ref enter = atomic_load_explicit(&e[0].plan, memory_order_relaxed);
 
-	/* Relaxed: as above. */
-	return call_armed(call) &&
-	       (atomic_load_explicit(&e[0].plan, memory_order_relaxed) != late_knock() ||
-		atomic_load_explicit(&e[1].plan, memory_order_relaxed));
+	return (enter && enter != late_plan()) ||
+	       atomic_load_explicit(&e[1].plan, memory_order_relaxed);
 }
 
 /*
