@@ -141,6 +141,20 @@ static void start_child(void)
 	w.connector = pair[0];
 }
 
+/*
+ * libFuzzer's timer interrupts calls (-timeout). An answer that is left behind would hold a
+ * connection that nobody closes.
+ */
+static ssize_t receive(int sock, struct msghdr *msg)
+{
+	ssize_t n;
+
+	do
+		n = recvmsg(sock, msg, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	return n;
+}
+
 /* -1: the server does not listen. */
 static int connection(void)
 {
@@ -153,13 +167,14 @@ static int connection(void)
 	struct cmsghdr *c;
 
 	snprintf(path, sizeof(path), "%s/attach", session_dir(w.session));
-	if (send(w.connector, path, strlen(path) + 1, 0) < 0 ||
-	    recvmsg(w.connector, &msg, MSG_CMSG_CLOEXEC) < 0)
-		return -1;
+	check(send(w.connector, path, strlen(path) + 1, 0) > 0, "the child is gone");
+	check(receive(w.connector, &msg) > 0, "the child does not answer");
 	c = CMSG_FIRSTHDR(&msg);
 	if (c)
 		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-	recv(w.connector, &said, sizeof(said), 0);
+	msg.msg_control = NULL;
+	msg.msg_controllen = 0;
+	check(receive(w.connector, &msg) > 0, "the child does not answer");
 	return fd;
 }
 
