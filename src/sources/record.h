@@ -30,13 +30,24 @@ static inline unsigned int record_level(const uint8_t *record)
 }
 
 /*
+ * Whether a stack is that of a program, by its first address. `whole`: the words are those of a
+ * kernel of 64 bits with little-endian words, whose own addresses have the highest bit.
+ */
+static inline bool record_is_of_program(uint64_t addr, bool whole)
+{
+	return whole && !(addr >> 63);
+}
+
+/*
  * Sets the hit's stack from a kernel_stack record, whose addresses begin at offset `at`; `room` has
  * LAYOUT_STACK_MAX entries and outlives the hit. The first address is in the function through which
  * the event is called (__traceiter_NAME, or the caller of the tracepoint), or one of `probes` comes
- * before that. The kernel's histograms do not show these.
+ * before that. The kernel's histograms do not show these. Stacks of programs have none. `whole`: see
+ * above.
  */
 static inline void record_stack(const struct subbuf_record *stack, uint32_t at,
-				const struct stack_probes *probes, uint64_t *room, struct hit *h)
+				const struct stack_probes *probes, bool whole, uint64_t *room,
+				struct hit *h)
 {
 	const uint32_t most = stack->size > at ? (stack->size - at) / 8 : 0;
 	uint32_t nr = stack->size >= 12 ? subbuf_u32(stack->data + 8) : 0, hidden;
@@ -46,7 +57,8 @@ static inline void record_stack(const struct subbuf_record *stack, uint32_t at,
 	if (nr > LAYOUT_STACK_MAX)
 		nr = LAYOUT_STACK_MAX;
 	memcpy(room, stack->data + at, nr * 8);
-	hidden = nr ? 1u + stack_probes_has(probes, room[0]) : 0;
+	hidden = !nr || record_is_of_program(room[0], whole)
+			 ? 0 : 1u + stack_probes_has(probes, room[0]);
 	if (hidden > nr)
 		hidden = nr;
 	h->stack = room + hidden;

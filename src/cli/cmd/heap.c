@@ -215,6 +215,18 @@ static void say_cut_stacks(double nr)
 			      SITE_DEPTH);
 }
 
+/* In a program each has one. */
+static void say_no_stacks(const struct tally *t)
+{
+	double nr = 0;
+
+	for (size_t i = 0; i < t->nr; i++)
+		if (json_is_array(heap_site_of(&t->v[i])) && !site_depth(heap_site_of(&t->v[i])))
+			nr += t->v[i].hits;
+	if (nr)
+		message_error("%.0f blocks were recorded without a stack (options/stacktrace)", nr);
+}
+
 static int make_table(const json_t *allocs, const json_t *frees, struct table *t)
 {
 	struct tally got = { 0 }, freed = { 0 };
@@ -229,6 +241,7 @@ static int make_table(const json_t *allocs, const json_t *frees, struct table *t
 	tally_say_dropped(got.dropped, "calls");
 	say_unknown(tally_dropped(allocs, BY_POINTER));
 	say_cut_stacks(longer);
+	say_no_stacks(&got);
 	tally_free(&got);
 	tally_free(&freed);
 	return err;

@@ -77,7 +77,7 @@ static double heat_number(const json_t *object, const char *name)
 
 static int axis_end(char **text, double *end, const json_t *key, double at)
 {
-	char *new = rows_key_text(key, " < ");
+	char *new = rows_axis_text(key);
 
 	if (!new)
 		return -ENOMEM;

@@ -107,9 +107,11 @@ void rows_print_text(const char *text, FILE *out)
 	print_shown(text, false, out);
 }
 
-/* A stack is a list of names. */
+/* A stack is a list of names, and empty if the recording has none of it. */
 static void print_key(const json_t *text, const char *between, FILE *out)
 {
+	if (json_is_array(text) && !json_array_size(text))
+		fputs("(no stack)", out);
 	for (size_t i = 0; i < json_array_size(text); i++) {
 		fputs(i ? between : "", out);
 		print_shown(json_string_value(json_array_get(text, i)), true, out);
@@ -198,6 +200,21 @@ static void print_axis_value(double low, const char *text, FILE *out)
 		fprintf(out, "%lld", (long long)strtoull(text, NULL, 10));
 	else
 		rows_print_text(text, out);
+}
+
+char *rows_axis_text(const json_t *key)
+{
+	const char *text = json_string_value(json_object_get(key, "text"));
+	const double at = number(key, "raw");
+	char *made = NULL;
+	size_t size;
+	FILE *out = text_memory_open(&made, &size);
+
+	if (out && text && at < 0)
+		print_axis_value(at, text, out);
+	else if (out)
+		rows_print_text(text, out);
+	return out && !fclose(out) ? made : NULL;
 }
 
 void rows_print_range(const char *field, double low, double high, const char *text, FILE *out)

@@ -62,6 +62,8 @@ size_t rows_shown_length(const unsigned char *s, size_t n);
 bool rows_is_time(const char *field);
 /* What row.group is for these keys. The caller frees it. NULL: no memory. */
 char *rows_keys_text(const json_t *keys);
+/* The text of one number on an axis: with its sign, if it is negative. The same. */
+char *rows_axis_text(const json_t *key);
 /* The text of one key, without its name, with `between` the functions of a stack. The same. */
 char *rows_key_text(const json_t *key, const char *between);
 

@@ -67,7 +67,7 @@ void live_stack_fill(struct live *l, const struct live_cpu *c, struct hit *h)
 
 	if (!expects_stack(l, c) || find_stack(l, c, &r))
 		return;
-	record_stack(&r, l->stack_at, &l->probes, l->stack, h);
+	record_stack(&r, l->stack_at, &l->probes, false, l->stack, h);
 	h->stack_time = live_clock_stamp(l, r.time);
 }
 

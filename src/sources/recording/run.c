@@ -257,7 +257,7 @@ static bool pass(struct source *src, struct stream *s, const struct subbuf_recor
 		return false;
 	set_hit(src, s, r, h);
 	if (more && find_stack(src, s, r, &stack)) {
-		record_stack(&stack, src->stack_at, &src->probes, src->stack, h);
+		record_stack(&stack, src->stack_at, &src->probes, !s->dat->foreign, src->stack, h);
 		if (stack.data != s->record.data || wants_command_stack(src))
 			h->stack_wanted = &context->stack_wanted;
 	}
