@@ -42,8 +42,8 @@ static inline bool record_is_of_program(uint64_t addr, bool whole)
  * Sets the hit's stack from a kernel_stack record, whose addresses begin at offset `at`; `room` has
  * LAYOUT_STACK_MAX entries and outlives the hit. The first address is in the function through which
  * the event is called (__traceiter_NAME, or the caller of the tracepoint), or one of `probes` comes
- * before that. The kernel's histograms do not show these. Stacks of programs have none. `whole`: see
- * above.
+ * before that. The kernel's histograms do not show these. Stacks of programs have none (`whole`: as
+ * above).
  */
 static inline void record_stack(const struct subbuf_record *stack, uint32_t at,
 				const struct stack_probes *probes, bool whole, uint64_t *room,

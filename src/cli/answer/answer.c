@@ -89,6 +89,17 @@ static bool is_file(const char *name)
 	return !stat(name, &st) && S_ISREG(st.st_mode);
 }
 
+/* Nothing is there to be counted. The name of a recording may be wrong. */
+static int refuse_none(const struct answer *a)
+{
+	const char *last = a->words.nr ? a->words.v[a->words.nr - 1] : "";
+	const size_t len = strlen(last);
+
+	if (len > 4 && !strcmp(last + len - 4, ".dat"))
+		return command_usage(a->command, "%s: there is no such recording", last);
+	return command_usage(a->command, "of what? Give -- PROGRAM, a recording, or -s SESSION");
+}
+
 static int check_target(const struct answer *a)
 {
 	const int nr = (a->session != NULL) + (a->recordings.nr > 0) + (a->program != NULL);
@@ -96,8 +107,7 @@ static int check_target(const struct answer *a)
 	if (a->show && !nr)
 		return COMMAND_DONE;
 	if (!nr)
-		return command_usage(a->command,
-				     "of what? Give -- PROGRAM, a recording, or -s SESSION");
+		return refuse_none(a);
 	if (nr > 1)
 		return command_usage(a->command,
 				     "a program, recordings and -s are each for themselves");
