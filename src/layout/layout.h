@@ -641,7 +641,7 @@ struct profile_record {
 	uint64_t	func;
 	uint64_t	calls;		/* 1 at the call */
 	uint64_t	time;		/* ns, at the return */
-	uint64_t	squared;
+	uint64_t	squared;	/* with GRAPH_DETAILS: see PROFILE_NESTED */
 	uint64_t	self;		/* with GRAPH_DETAILS: without the calls below */
 };
 
@@ -652,6 +652,11 @@ struct profile_record {
  */
 enum profile_sum { PROFILE_CALLS = 1, PROFILE_TIME, PROFILE_SQUARED, PROFILE_SUMS };
 enum { PROFILE_SELF = PROFILE_SUMS, PROFILE_DETAILED_SUMS, PROFILE_SCALE = 3 };
+/*
+ * With details nobody asks for squares: the time of the calls that were made while the same
+ * function ran in the thread already. It is in PROFILE_TIME more than once.
+ */
+enum { PROFILE_NESTED = PROFILE_SQUARED };
 
 /* What the graph tracer looks at besides a site's word. Each change publishes a new one (R5). */
 struct graph_config {

@@ -3,6 +3,7 @@
  * report_program.c - a program whose calls, system calls, allocations and locks are known
  *
  *     report_program functions     1 tree, 3 branch, 12 leaf, 6 descend (which calls itself)
+ *     report_program recursion     5 ping and 4 pong, which call each other
  *     report_program wait FILE     the same again and again, until the file is there
  *     report_program syscalls      7 getppid, 3 close of which 2 fail; 4 getppid in a thread
  *     report_program heap          see make_heap()
@@ -27,6 +28,8 @@ static volatile int seen;
 __attribute__((noinline)) void leaf(void);
 __attribute__((noinline)) void branch(void);
 __attribute__((noinline)) void descend(int n);
+__attribute__((noinline)) void ping(int n);
+__attribute__((noinline)) void pong(int n);
 __attribute__((noinline)) void tree(void);
 
 void leaf(void)
@@ -45,6 +48,20 @@ void descend(int n)
 {
 	if (n)
 		descend(n - 1);
+	seen++;
+}
+
+void ping(int n)
+{
+	leaf();
+	if (n)
+		pong(n - 1);
+	seen++;
+}
+
+void pong(int n)
+{
+	ping(n);
 	seen++;
 }
 
@@ -267,6 +284,8 @@ int main(int argc, char **argv)
 			tree();
 			usleep(1000);
 		}
+	} else if (argc > 1 && !strcmp(argv[1], "recursion")) {
+		ping(4);
 	} else if (argc > 1 && !strcmp(argv[1], "functions")) {
 		tree();
 	} else if (argc > 1 && !strcmp(argv[1], "syscalls")) {

@@ -321,17 +321,17 @@ static uint64_t entry_emit(struct agent_thread *t, const struct graph_config *c,
 
 /* ---- The profile ---- */
 
-static void profile_emit(struct agent_thread *t, const struct graph_frame *f, uint64_t calls,
-			 uint64_t ns, uint64_t self)
-{
-	struct profile_record r = {
-		.func = f->func, .calls = calls, .time = ns, .squared = ns * ns, .self = self,
-	};
+/* How many functions further out are looked at for the same one. */
+enum { NESTED_LOOK = 32 };
 
+static void profile_emit(struct agent_thread *t, const struct graph_frame *f,
+			 struct profile_record *r)
+{
+	r->func = f->func;
 	emit_hit(t,
 		 &(struct hit){ .entry = (uint32_t)(f->tail / TAIL_GROUP) + GROUP_PROFILE,
-			       .record = &r,
-			       .size = sizeof(r) },
+			       .record = r,
+			       .size = sizeof(*r) },
 		 NULL, NULL, EMIT_NEXT_PROFILE);
 }
 
@@ -345,7 +345,7 @@ static void profile_begin(struct agent_thread *t, struct graph_frame *f, uint32_
 {
 	f->state |= FRAME_PROFILED;
 	f->tail = f->tail % TAIL_GROUP + (word & SITE_GROUP) * TAIL_GROUP;
-	profile_emit(t, f, 1, 0, 0);
+	profile_emit(t, f, &(struct profile_record){ .calls = 1 });
 	if (!f->time && !(f->state & FRAME_CPU_TIME))
 		f->time = emit_time();
 	*below_of(f) = 0;
@@ -358,6 +358,31 @@ static struct graph_frame *caller_of(struct agent_thread *t, struct graph_piece 
 	return f->state >= FRAME_TAIL ? tail_look(piece, f) : frame_of(t, f->up);
 }
 
+/* The same for any frame further out. Frames that wait in another piece are passed over. */
+static struct graph_frame *frame_outside(struct agent_thread *t, struct graph_piece *piece,
+					 const struct graph_frame *f)
+{
+	const bool here = (uintptr_t)f - (uintptr_t)piece < sizeof(*piece);
+
+	return here ? caller_of(t, piece, f) : frame_of(t, f->up);
+}
+
+/* Whether the function was called while it ran. A bound: a return must not walk a whole stack. */
+static bool is_nested(struct agent_thread *t, struct graph_piece *piece,
+		      const struct graph_frame *f)
+{
+	const struct graph_frame *up = f;
+
+	for (unsigned int i = 0; i < NESTED_LOOK; i++) {
+		up = frame_outside(t, piece, up);
+		if (!up)
+			return false;
+		if (up->func == f->func && (up->state & FRAME_PROFILED))
+			return true;
+	}
+	return false;
+}
+
 /*
  * With nograph-time, or with details, the function's time counts as time of calls below in its
  * caller. With nosleep-time the time when the thread was not running is left out, as in the kernel.
@@ -367,6 +392,7 @@ static void profile_end(struct agent_thread *t, struct graph_piece *piece, struc
 	uint64_t ns = f->state & FRAME_CPU_TIME ? cpu_time() - f->cpu_time : emit_time() - f->time;
 	const uint64_t below = *below_of(f), self = ns - (below < ns ? below : ns);
 	const uint32_t flags = config_now()->flags;
+	struct profile_record r = { .self = self };
 	struct graph_frame *up;
 
 	if (flags & (GRAPH_SELF_TIME | GRAPH_DETAILS)) {
@@ -374,7 +400,12 @@ static void profile_end(struct agent_thread *t, struct graph_piece *piece, struc
 		if (up)
 			*below_of(up) += ns;
 	}
-	profile_emit(t, f, 0, flags & GRAPH_SELF_TIME ? self : ns, self);
+	r.time = flags & GRAPH_SELF_TIME ? self : ns;
+	if (!(flags & GRAPH_DETAILS))
+		r.squared = r.time * r.time;
+	else if (!(flags & GRAPH_SELF_TIME) && is_nested(t, piece, f))
+		r.squared = ns;
+	profile_emit(t, f, &r);
 }
 
 /* M7: for a function that was left, and for those that wait behind it. */

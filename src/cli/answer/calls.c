@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* calls.c - see calls.h */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,12 +12,19 @@
 struct call {
 	const char	*name;
 	double		ns, self;
+	bool		nested;		/* it was called while the same function ran */
 };
 
-/* A thread, and for each depth the time of the calls that have returned there. */
+/* The function at a depth; NULL: its begin is not in the recording. */
+struct level {
+	const char	*name;
+	double		below;		/* the time of the calls that have returned there */
+};
+
+/* A thread, and where it is. */
 struct thread {
 	long		pid;
-	double		*below;
+	struct level	*levels;
 	size_t		depth;
 };
 
@@ -38,9 +46,9 @@ static struct thread *thread_get(struct calls *c, long pid)
 		return NULL;
 	t = &c->threads[c->nr_threads];
 	*t = (struct thread){ .pid = pid };
-	if (array_room(&t->below, 0, sizeof(*t->below)))
+	if (array_room(&t->levels, 0, sizeof(*t->levels)))
 		return NULL;
-	t->below[0] = 0;
+	t->levels[0] = (struct level){ 0 };
 	c->nr_threads++;
 	return t;
 }
@@ -49,11 +57,19 @@ static int call_begins(void *arg, long pid, const char *name)
 {
 	struct thread *t = thread_get(arg, pid);
 
-	(void)name;
-	if (!t || array_room(&t->below, t->depth + 1, sizeof(*t->below)))
+	if (!t || array_room(&t->levels, t->depth + 1, sizeof(*t->levels)))
 		return -ENOMEM;
-	t->below[++t->depth] = 0;
+	t->levels[++t->depth] = (struct level){ .name = name };
 	return 0;
+}
+
+/* Whether one of those that it has not returned to has the name. */
+static bool is_running(const struct thread *t, const char *name)
+{
+	for (size_t i = t->depth; i; i--)
+		if (!strcmp(t->levels[i].name, name))
+			return true;
+	return false;
 }
 
 /* The begin of the outermost one may not be in the recording: then all before was below it. */
@@ -65,12 +81,13 @@ static int call_ends(void *arg, long pid, const char *name, double ns)
 
 	if (!t || array_room(&c->v, c->nr, sizeof(*c->v)))
 		return -ENOMEM;
-	below = t->below[t->depth];
-	t->below[t->depth] = 0;
+	below = t->levels[t->depth].below;
+	t->levels[t->depth].below = 0;
 	if (t->depth)
 		t->depth--;
-	c->v[c->nr++] = (struct call){ name, ns, below < ns ? ns - below : 0 };
-	t->below[t->depth] += ns;
+	c->v[c->nr++] = (struct call){ name, ns, below < ns ? ns - below : 0,
+				       is_running(t, name) };
+	t->levels[t->depth].below += ns;
 	return 0;
 }
 
@@ -149,7 +166,8 @@ static struct calls_sum calls_sum_of(const struct call *v, size_t nr)
 			       .p99 = v[(nr * 99 + 99) / 100 - 1].ns };
 
 	for (size_t i = 0; i < nr; i++) {
-		s.total += v[i].ns;
+		s.total += v[i].nested ? 0 : v[i].ns;
+		s.sum += v[i].ns;
 		s.self += v[i].self;
 	}
 	return s;
@@ -183,7 +201,7 @@ int calls_each(char *text, int (*fn)(void *arg, const struct calls_sum *sum), vo
 	if (!ret)
 		ret = sums_each(&c, fn, arg);
 	for (size_t i = 0; i < c.nr_threads; i++)
-		free(c.threads[i].below);
+		free(c.threads[i].levels);
 	free(c.threads);
 	free(c.v);
 	return ret;

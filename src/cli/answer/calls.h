@@ -29,7 +29,8 @@ int calls_read(char *text, const struct calls_reader *r);
 struct calls_sum {
 	const char	*name;		/* in the text */
 	size_t		calls;
-	double		total, self, p50, p99, longest;
+	/* total: without calls while the same function ran; sum: with them */
+	double		total, sum, self, p50, p99, longest;
 };
 
 /*

@@ -191,7 +191,7 @@ static int add_recorded(void *arg, const struct calls_sum *s)
 	r->cell[COLUMN_CALLS].number = (double)s->calls;
 	r->cell[COLUMN_TOTAL].number = s->total;
 	r->cell[COLUMN_SELF].number = s->self;
-	r->cell[COLUMN_AVG].number = s->total / (double)s->calls;
+	r->cell[COLUMN_AVG].number = s->sum / (double)s->calls;
 	r->cell[COLUMN_P50].number = s->p50;
 	r->cell[COLUMN_P99].number = s->p99;
 	r->cell[COLUMN_MAX].number = s->longest;

@@ -455,7 +455,7 @@ int ftrace_profile_print(struct ftrace *ft, uint32_t cpu, FILE *out)
 
 /* A function on all CPUs together. */
 struct profile_total {
-	uint64_t	func, calls, time, self, longest;
+	uint64_t	func, calls, time, self, nested, longest;
 	bool		detailed;
 };
 
@@ -487,8 +487,12 @@ static int collect_total(void *arg, uint32_t elt, const void *key, const uint64_
 	if (array_room(&t->v, t->nr, sizeof(*t->v)))
 		return -ENOMEM;
 	new = &t->v[t->nr++];
-	*new = (struct profile_total){ k.func, sums[PROFILE_CALLS], sums[PROFILE_TIME],
-				       detailed ? sums[PROFILE_SELF] : 0, 0, detailed };
+	*new = (struct profile_total){
+		.func = k.func, .calls = sums[PROFILE_CALLS], .time = sums[PROFILE_TIME],
+		.self = detailed ? sums[PROFILE_SELF] : 0,
+		.nested = detailed ? sums[PROFILE_NESTED] : 0,
+		.detailed = detailed,
+	};
 	if (detailed && !map_block_read(map_of(t->ft, COUNTS), part->map_size, &part->shape, elt, 0,
 					&new->longest))
 		new->longest = 0;
@@ -514,12 +518,21 @@ static int compare_functions(const void *a, const void *b)
 	return x->func < y->func ? -1 : x->func > y->func;
 }
 
+/*
+ * The time in which the function ran: a call that it makes of itself is part of the outer one. Any
+ * process of the session can write the sums.
+ */
+static uint64_t total_time(const struct profile_total *t)
+{
+	return t->nested < t->time ? t->time - t->nested : 0;
+}
+
 static int compare_totals(const void *a, const void *b)
 {
-	const struct profile_total *x = a, *y = b;
+	const uint64_t x = total_time(a), y = total_time(b);
 
-	if (x->time != y->time)
-		return x->time < y->time ? 1 : -1;
+	if (x != y)
+		return x < y ? 1 : -1;
 	return compare_functions(a, b);
 }
 
@@ -551,6 +564,7 @@ static void totals_join(struct profile_totals *t)
 		to->calls += from->calls;
 		to->time += from->time;
 		to->self += from->self;
+		to->nested += from->nested;
 		to->longest = from->longest > to->longest ? from->longest : to->longest;
 	}
 	t->nr = nr + 1;
@@ -606,7 +620,7 @@ static void print_total(struct ftrace *ft, const struct profile_spreads *s,
 	const char *name = name_of(ft, t->func);
 
 	fprintf(out, "%12" PRIu64, t->calls);
-	print_known(true, t->time, out);
+	print_known(true, total_time(t), out);
 	print_known(t->detailed, t->self, out);
 	print_known(true, t->calls ? t->time / t->calls : 0, out);
 	print_known(t->detailed, percentile(s, t, 50), out);

@@ -16,13 +16,14 @@
 	"  Function                               Hit    Time            Avg             s^2\n"	\
 	"  --------                               ---    ----            ---             ---\n"
 
-static uint64_t fold(struct fixture *f, uint64_t ip, uint32_t cpu, uint64_t calls, uint64_t ns)
+static uint64_t fold(struct fixture *f, uint64_t ip, uint32_t cpu, uint64_t calls, uint64_t ns,
+		     uint64_t squared)
 {
 	const struct profile_record r = { .common = LAYOUT_GRAPH_EXIT_ID,
 					 .func = ip,
 					 .calls = calls,
 					 .time = ns,
-					 .squared = ns * ns,
+					 .squared = squared,
 					 .self = ns / 2 };
 	const struct hit h = { .record = &r,
 			      .size = sizeof(r),
@@ -43,8 +44,15 @@ static uint64_t fold(struct fixture *f, uint64_t ip, uint32_t cpu, uint64_t call
 static void call(struct fixture *f, uint64_t ip, uint32_t cpu, uint64_t ns)
 {
 	/* The hit folds and records nothing. */
-	assert_int_equal(fold(f, ip, cpu, 1, 0), 0);
-	assert_int_equal(fold(f, ip, cpu, 0, ns), 0);
+	assert_int_equal(fold(f, ip, cpu, 1, 0, 0), 0);
+	assert_int_equal(fold(f, ip, cpu, 0, ns, ns * ns), 0);
+}
+
+/* With details. nested: while the same function ran */
+static void detailed_call(struct fixture *f, uint64_t ip, uint32_t cpu, uint64_t ns, bool nested)
+{
+	assert_int_equal(fold(f, ip, cpu, 1, 0, 0), 0);
+	assert_int_equal(fold(f, ip, cpu, 0, ns, nested ? ns : 0), 0);
 }
 
 static const char *profile_text(struct fixture *f, uint32_t cpu)
@@ -114,8 +122,8 @@ a_call_without_its_return_is_counted_and_a_return_without_its_call_not_shown(voi
 	struct fixture *f = *state;
 
 	assert_int_equal(ftrace_profile_set(f->model->ftrace, true), 0);
-	fold(f, 0x1000, 0, 1, 0);
-	fold(f, 0x1010, 0, 0, 500);
+	fold(f, 0x1000, 0, 1, 0, 0);
+	fold(f, 0x1010, 0, 0, 500, 250000);
 	assert_string_equal(profile_text(f, 0),
 			    HEAD "  alpha                                    1    0.000 us        "
 				 "0.000 us        0.000 us    \n");
@@ -209,14 +217,14 @@ static void with_details_there_are_self_times_percentiles_and_the_longest(void *
 	assert_int_equal(ftrace_profile_set(f->model->ftrace, FTRACE_PROFILE_DETAILS), 0);
 	assert_int_equal(told(f)->flags, GRAPH_PROFILE | GRAPH_DETAILS);
 	for (int i = 0; i < 98; i++)
-		call(f, 0x1000, (uint32_t)i % 2, 1000);
-	call(f, 0x1000, 1, 5000);
-	call(f, 0x1000, 0, 90000);
-	call(f, 0x1010, 0, 7);
-	/* 1000 is in 940-1024, 5000 in 4871-5311. */
+		detailed_call(f, 0x1000, (uint32_t)i % 2, 1000, false);
+	detailed_call(f, 0x1000, 1, 5000, true);
+	detailed_call(f, 0x1000, 0, 90000, false);
+	detailed_call(f, 0x1010, 0, 7, false);
+	/* 1000 is in 940-1024, 5000 in 4871-5311. The nested call is in the average alone. */
 	assert_string_equal(
 		all_text(f), HEAD_ALL
-		"         100         193000          96500           1930           1024"
+		"         100         188000          96500           1930           1024"
 		"           5311          90000  alpha\n"
 		"           1              7              3              7              7"
 		"              7              7  beta\n");
