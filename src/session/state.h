@@ -230,6 +230,8 @@ void attach_unwatch(struct session *s, int fd);
 int attach_told_pidfd(int conn);
 /* Whether the process still has the data file mapped. True if that is unknown. */
 bool process_maps(const struct session *s, pid_t pid);
+/* The same. False if that is unknown. */
+bool process_maps_known(const struct session *s, pid_t pid);
 void attach_stop(struct session *s);
 
 /* attach/answer.c: answers one packet of a process, `size` bytes in s->packet. */

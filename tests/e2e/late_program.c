@@ -10,6 +10,7 @@
  *   heap	the same as one, but it waits without a system call through libc
  *   fork	in two processes; the child is made before the file is there
  *   later	the same, but made after that
+ *   worker	the same as fork, but the child first waits for a byte on its input
  *   reads	it first waits for a byte on its input
  *   handler	it waits in a signal handler
  *   sandbox	it has entered a filter of system calls
@@ -130,14 +131,17 @@ static void sandbox(void)
 		exit(4);
 }
 
-static long in_two(bool first)
+static long in_two(bool first, bool worker)
 {
 	int status = 1;
 	pid_t pid;
+	char byte;
 
 	if (!first)
 		waits();
 	pid = fork();
+	if (!pid && worker && read(0, &byte, 1) != 1)
+		_exit(2);
 	waits();
 	if (!pid)
 		_exit(sum() != calls * (calls + 1) / 2);
@@ -234,8 +238,8 @@ static long run(const char *how, const char *library)
 		return opens(library);
 	if (!strcmp(how, "spins"))
 		return spins();
-	if (!strcmp(how, "fork") || !strcmp(how, "later"))
-		return in_two(!strcmp(how, "fork"));
+	if (!strcmp(how, "fork") || !strcmp(how, "later") || !strcmp(how, "worker"))
+		return in_two(strcmp(how, "later"), !strcmp(how, "worker"));
 	if (!strcmp(how, "reads") && read(0, &byte, 1) != 1)
 		return -1;
 	if (!strcmp(how, "sandbox"))

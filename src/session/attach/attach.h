@@ -48,6 +48,12 @@ unsigned int attach_processes(struct session *s,
 			      void (*fn)(void *arg, pid_t pid, unsigned int slots), void *arg);
 
 /*
+ * Calls fn for each child of these that has not joined and could: fork() has left the session's
+ * memory to it, and it has made no hit so far. fn may be NULL. Returns whether there are any.
+ */
+bool attach_children(struct session *s, void (*fn)(void *arg, pid_t pid), void *arg);
+
+/*
  * What was lost because there was no slot, and which processes could not join: the sums of struct
  * losses and of the slots' counts.
  */

@@ -10,6 +10,8 @@
  *
  * A process joins at most once: not again when it executes another program or attaches to the next
  * server. Its ancestors that are not attached should have joined before it; that is done here, too.
+ *
+ * The same file leads to children of fork() that have not joined: the server does not know them.
  */
 #include <dirent.h>
 #include <inttypes.h>
@@ -20,7 +22,10 @@
 #include "session/attach/stat.h"
 #include "session/state.h"
 
-enum { GENERATIONS = 32 };
+enum {
+	GENERATIONS	= 32,
+	UNJOINED	= 3,	/* of children that have not joined; each takes two descriptors */
+};
 
 static uint64_t ticks_now(void)
 {
@@ -123,4 +128,87 @@ void follow_child(struct session *s, pid_t pid)
 	for (; nr; nr--)
 		if (line[nr] > 0)
 			pids_inherit(s, creator_in(line[nr], line[nr - 1]), line[nr - 1]);
+}
+
+/* ---- Children that have not joined ---- */
+
+struct unjoined {
+	struct session	*session;
+	void		(*fn)(void *arg, pid_t pid);
+	void		*arg;
+	unsigned int	generation;
+	bool		any;
+};
+
+static bool is_attached(const struct session *s, pid_t pid)
+{
+	for (unsigned int i = 0; i < s->processes_end; i++)
+		if (s->processes[i].pid == pid)
+			return true;
+	return false;
+}
+
+/* One is enough, if nobody wants to know which. */
+static bool is_enough(const struct unjoined *u)
+{
+	return u->any && !u->fn;
+}
+
+static void children_find(struct unjoined *u, pid_t process);
+
+static void child_find(struct unjoined *u, pid_t pid)
+{
+	if (is_attached(u->session, pid) || !process_maps_known(u->session, pid))
+		return;
+	u->any = true;
+	if (!u->fn)
+		return;
+	u->fn(u->arg, pid);
+	if (u->generation < UNJOINED) {
+		u->generation++;
+		children_find(u, pid);
+		u->generation--;
+	}
+}
+
+static void children_of_thread(struct unjoined *u, pid_t process, const char *tid)
+{
+	char path[320];
+	long pid;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%s/children", (int)process, tid);
+	f = fopen(path, "re");
+	while (f && !is_enough(u) && fscanf(f, "%ld", &pid) == 1)
+		child_find(u, (pid_t)pid);
+	if (f)
+		fclose(f);
+}
+
+static void children_find(struct unjoined *u, pid_t process)
+{
+	struct dirent *d;
+	char path[64];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)process);
+	dir = opendir(path);
+	while (dir && !is_enough(u) && (d = readdir(dir)))
+		if (d->d_name[0] != '.')
+			children_of_thread(u, process, d->d_name);
+	if (dir)
+		closedir(dir);
+}
+
+static void children_see(void *arg, pid_t pid, unsigned int slots)
+{
+	children_find(arg, pid);
+}
+
+bool attach_children(struct session *s, void (*fn)(void *arg, pid_t pid), void *arg)
+{
+	struct unjoined u = { .session = s, .fn = fn, .arg = arg };
+
+	attach_processes(s, children_see, &u);
+	return u.any;
 }

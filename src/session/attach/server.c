@@ -282,26 +282,36 @@ void attach_restore(struct session *s)
 		s->paused_until = 0;
 }
 
-bool process_maps(const struct session *s, pid_t pid)
+/* 1: it has the data file mapped; 0: it has not; -errno: unknown */
+static int maps_find(const struct session *s, pid_t pid)
 {
 	char path[64], line[4352], want[64];
 	bool found = false;
 	struct stat st;
 	FILE *f;
 
+	if (fstat(s->data.fd, &st))
+		return -errno;
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
 	f = fopen(path, "re");
-	if (!f || fstat(s->data.fd, &st)) {
-		if (f)
-			fclose(f);
-		return true;
-	}
+	if (!f)
+		return -errno;
 	snprintf(want, sizeof(want), " %02x:%02x %lu ", major(st.st_dev), minor(st.st_dev),
 		 (unsigned long)st.st_ino);
 	while (!found && fgets(line, sizeof(line), f))
 		found = strstr(line, want);
 	fclose(f);
 	return found;
+}
+
+bool process_maps(const struct session *s, pid_t pid)
+{
+	return maps_find(s, pid) != 0;
+}
+
+bool process_maps_known(const struct session *s, pid_t pid)
+{
+	return maps_find(s, pid) > 0;
 }
 
 /*

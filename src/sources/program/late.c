@@ -6,6 +6,10 @@
  *         -> knock (agent/sites/late.c) until each process has answered
  *         -> entries of the table of DSOs say DSO_MOVED_LATE -> sites.c reads their files
  *
+ * A child of fork() joins with its first hit. One that was made before that has no functions and no
+ * probes, and it makes no hit without the knock. So the knock goes on until such children have
+ * joined, too. One that is made later has what its parent has.
+ *
  * While the session knocks, events of calls cost all of its programs time. So the answers are
  * looked at each time, and a session that asks for nothing never knocks.
  */
@@ -84,6 +88,13 @@ static bool functions_wait(struct programs *p, uint32_t asked, FILE *out)
 	return l.any;
 }
 
+/* Children that only the knock lets join. */
+static bool children_wait(struct programs *p, uint32_t asked)
+{
+	return (asked || program_probes_any(p)) &&
+	       attach_children(p->model->session, NULL, NULL);
+}
+
 void program_late_knock(struct programs *p)
 {
 	const uint32_t asked = session_asked(p->model->session);
@@ -97,7 +108,8 @@ void program_late_knock(struct programs *p)
 	late->looked = now;
 	late->since = asked == late->asked ? late->since : now;
 	late->asked = asked;
-	any = program_probes_wait(p) || functions_wait(p, asked, NULL);
+	any = program_probes_wait(p) || functions_wait(p, asked, NULL) ||
+	      ((late->knocks || fresh) && children_wait(p, asked));
 	/* Also while it knocks already: events that are defined meanwhile. */
 	if (any || late->knocks)
 		model_knock(p->model, any);
@@ -118,7 +130,16 @@ bool program_late_more(void *arg)
 	       functions_wait(p, session_asked(s), NULL);
 }
 
+static void child_print(void *arg, pid_t pid)
+{
+	fprintf(arg, "functions-none %d\n", (int)pid);
+}
+
 void program_late_print(struct programs *p, FILE *out)
 {
-	functions_wait(p, session_asked(p->model->session), out);
+	const uint32_t asked = session_asked(p->model->session);
+
+	functions_wait(p, asked, out);
+	if (asked && p->sites->late.knocks)
+		attach_children(p->model->session, child_print, out);
 }

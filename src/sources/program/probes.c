@@ -643,9 +643,14 @@ bool program_probes_wait(struct programs *p)
 {
 	struct planting g = { .programs = p };
 
-	if (!list_empty(&p->probes->points))
+	if (program_probes_any(p))
 		attach_processes(p->model->session, find_unplanted, &g);
 	return g.any;
+}
+
+bool program_probes_any(const struct programs *p)
+{
+	return !list_empty(&p->probes->points);
 }
 
 bool program_probes_fresh(struct programs *p)

@@ -28,6 +28,8 @@ void program_probes_begin(struct programs *p);
 bool program_probes_update(struct programs *p);
 /* Whether a running process has a file with points, and has no task that plants them. */
 bool program_probes_wait(struct programs *p);
+/* Whether there are points. */
+bool program_probes_any(const struct programs *p);
 /* Whether points were planned since the last call. */
 bool program_probes_fresh(struct programs *p);
 /* All programs have obeyed all commands up to now. */

@@ -172,6 +172,32 @@ static void a_child_of_fork_is_not_attached(void **state)
 	attach_close(a);
 }
 
+static void note_pid(void *arg, pid_t pid)
+{
+	*(pid_t *)arg = pid;
+}
+
+static void a_child_that_has_not_joined_is_found(void **state)
+{
+	struct attachment *a;
+	pid_t pid, found = 0;
+
+	assert_int_equal(attach_open("s", &a), 0);
+	assert_false(attach_children(session, NULL, NULL));
+	pid = fork();
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	assert_true(attach_children(session, NULL, NULL));
+	assert_true(attach_children(session, note_pid, &found));
+	assert_int_equal(found, pid);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_false(attach_children(session, NULL, NULL));
+	attach_close(a);
+}
+
 static void a_killed_process_is_noticed(void **state)
 {
 	int ready[2];
@@ -578,6 +604,7 @@ int main(void)
 		ATTACH_TEST(each_thread_has_its_own_and_gives_it_back),
 		ATTACH_TEST(more_threads_get_more_until_none_is_left),
 		ATTACH_TEST(a_child_of_fork_is_not_attached),
+		ATTACH_TEST(a_child_that_has_not_joined_is_found),
 		ATTACH_TEST(a_killed_process_is_noticed),
 		ATTACH_TEST(the_end_of_the_connection_alone_means_nothing),
 		ATTACH_TEST(exec_leaves_the_session),
