@@ -117,7 +117,8 @@ int explain_scope_of_format(const char *system, const char *format, struct expla
 {
 	struct explain_scope *w = calloc(1, sizeof(*w));
 	struct event *e;
-	int ret = w ? scope_make(w, 1) : -ENOMEM;
+	/* Nobody knows how many CPUs there will be. */
+	int ret = w ? scope_make(w, LAYOUT_MAX_CPUS) : -ENOMEM;
 
 	if (!ret)
 		ret = model_add_event(w->model, system, format, strlen(format), &e);
@@ -259,11 +260,25 @@ static void copy_hists(struct copying *c)
 	}
 }
 
+static int count_entry(void *nr, const char *name, bool is_dir)
+{
+	*(uint32_t *)nr += is_dir;
+	return 0;
+}
+
+/* Lists of CPUs in filters depend on it. */
+static uint32_t cpus_of_session(struct access *a)
+{
+	uint32_t nr = 0;
+
+	return a->ops->list(a, "per_cpu", count_entry, &nr) || !nr ? LAYOUT_MAX_CPUS : nr;
+}
+
 int explain_scope_of_session(struct access *a, struct explain_scope **out)
 {
 	struct explain_scope *w = calloc(1, sizeof(*w));
 	struct copying c = { .scope = w, .from = a };
-	int ret = w ? scope_make(w, 1) : -ENOMEM;
+	int ret = w ? scope_make(w, cpus_of_session(a)) : -ENOMEM;
 	char *text;
 	size_t len;
 
