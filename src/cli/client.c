@@ -11,6 +11,7 @@
 
 #include "cli/client.h"
 #include "cli/options.h"
+#include "model/text.h"
 #include "server/server.h"
 #include "access/wire.h"
 #include "layout/layout.h"
@@ -164,7 +165,7 @@ bool client_info(const char *text, const char *key, unsigned int nr, char *out, 
 {
 	size_t n = strlen(key);
 
-	for (; *text; text += strcspn(text, "\n"), text += *text == '\n') {
+	for (; *text; text = text_next_line(text)) {
 		if (strncmp(text, key, n) || text[n] != ' ' || nr--)
 			continue;
 		snprintf(out, size, "%.*s", (int)strcspn(text + n + 1, "\n"), text + n + 1);

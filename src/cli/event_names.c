@@ -13,6 +13,7 @@
 #include "access/access.h"
 #include "agent/providers/table.h"
 #include "cli/event_names.h"
+#include "model/text.h"
 #include "server/nearest.h"
 #include "model/text_memory.h"
 #include "sources/program/programs.h"
@@ -39,7 +40,7 @@ static void event_names_each_line(const char *lines, void (*fn)(void *arg, const
 {
 	char line[2 * NAME_ROOM];
 
-	for (; *lines; lines += strcspn(lines, "\n"), lines += *lines == '\n') {
+	for (; *lines; lines = text_next_line(lines)) {
 		snprintf(line, sizeof(line), "%.*s", (int)strcspn(lines, "\n"), lines);
 		if (*line)
 			fn(arg, line);

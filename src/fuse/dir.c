@@ -39,15 +39,14 @@ static bool system_stays(const struct system *sys)
 	       stays(list_entry(sys->events.next, struct event, node));
 }
 
-/* The part of the path below an instance; the path itself at the top. */
+/* The part of the path below an instance, "" for its directory; the path itself at the top. */
 static const char *below_instance(const char *path)
 {
-	const char *end;
-
 	if (strncmp(path, "instances/", 10))
 		return path;
-	end = strchr(path + 10, '/');
-	return end ? end + 1 : path;
+	path += 10;
+	path += strcspn(path, "/");
+	return path + (*path == '/');
 }
 
 /*

@@ -42,6 +42,12 @@ char *text_strip(char *s)
 	return text_skip_spaces(s);
 }
 
+const char *text_next_line(const char *s)
+{
+	s += strcspn(s, "\n");
+	return s + (*s == '\n');
+}
+
 /* The value of a digit in bases up to 16; 16: it is no digit. */
 static unsigned int digit_value(char c)
 {

@@ -42,6 +42,9 @@ char *text_skip_spaces(const char *s);
 /* Cuts off the spaces at the end, in place; returns text_skip_spaces(s). */
 char *text_strip(char *s);
 
+/* The start of the next line; the end of the text if there is none. */
+const char *text_next_line(const char *s);
+
 /*
  * Reads a whole text as a number. base 0: 0x and a leading 0 count. One newline may follow. 0,
  * -EINVAL (not a number), -ERANGE (does not fit).

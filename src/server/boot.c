@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "access/access.h"
+#include "model/text.h"
 #include "server/boot.h"
 #include "server/nearest.h"
 #include "model/text_memory.h"
@@ -407,7 +408,7 @@ int boot_restore(struct boot *b, const char *text)
 {
 	int err = 0;
 
-	for (; !err && *text; text += strcspn(text, "\n"), text += *text == '\n') {
+	for (; !err && *text; text = text_next_line(text)) {
 		const size_t len = strcspn(text, "\n"), name = strcspn(text, "=\n");
 		const struct boot_parameter *p = find_parameter(text, name);
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/text.h"
 #include "server/nearest.h"
 
 enum { WORD_MAX = 64, NAMES = 3 };
@@ -101,7 +102,7 @@ void nearest_names(const char *pattern, const char *lines, char *out, size_t siz
 	*out = '\0';
 	if (!len || (head && tail) || word[len + strspn(word + len, "*")])
 		return;
-	for (; *lines; lines += strcspn(lines, "\n"), lines += *lines == '\n') {
+	for (; *lines; lines = text_next_line(lines)) {
 		const size_t n = strcspn(lines, " \n");
 		const unsigned int far = far_from(word, len, head, tail, lines, n);
 

@@ -19,6 +19,7 @@
 
 #include "fixture.h"
 #include "mask.h"
+#include "model/text.h"
 
 enum { READ_MAX = 32768 };
 
@@ -178,10 +179,10 @@ static void normalize_pointers(struct sides *sides, char **want, char **got)
 static void show_difference(FILE *log, const char *what, const char *want, const char *got)
 {
 	fprintf(log, "#   %s\n# --- kernel\n", what);
-	for (const char *s = want; *s; s += strcspn(s, "\n"), s += *s == '\n')
+	for (const char *s = want; *s; s = text_next_line(s))
 		fprintf(log, "#  |%.*s|\n", (int)strcspn(s, "\n"), s);
 	fprintf(log, "# --- tracefuse\n");
-	for (const char *s = got; *s; s += strcspn(s, "\n"), s += *s == '\n')
+	for (const char *s = got; *s; s = text_next_line(s))
 		fprintf(log, "#  |%.*s|\n", (int)strcspn(s, "\n"), s);
 }
 

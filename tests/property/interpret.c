@@ -234,11 +234,13 @@ static struct entry *find_or_add(struct table *t, const struct value *keys, unsi
 	if (t->nr == t->room) {
 		t->room = t->room ? 2 * t->room : 16;
 		t->entries = realloc(t->entries, t->room * sizeof(*t->entries));
+		if (!t->entries)
+			abort();
 	}
 	e = &t->entries[t->nr++];
 	*e = (struct entry){ .hits = 0 };
 	memcpy(e->keys, keys, nr * sizeof(*keys));
-	strcpy(e->comm, comm);
+	snprintf(e->comm, sizeof(e->comm), "%s", comm);
 	return e;
 }
 

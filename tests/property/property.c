@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "property_fixture.h"
+#include "model/text.h"
 
 enum { STREAM_MAX = 900, BATCH = 500, SCENES_A_STAGE = 200 };
 
@@ -213,7 +214,7 @@ static void print_play(const struct play *p)
 
 static void print_log(const char *log)
 {
-	for (const char *s = log; *s; s += strcspn(s, "\n"), s += *s == '\n')
+	for (const char *s = log; *s; s = text_next_line(s))
 		printf("#   %.*s\n", (int)strcspn(s, "\n"), s);
 }
 

@@ -20,6 +20,7 @@
 
 #include "access/access.h"
 #include "language.h"
+#include "model/text.h"
 #include "setup/setup.h"
 
 /* ---- a session without files: scripts only use a directory of the host ---- */
@@ -259,7 +260,7 @@ static int run_reader(const char *script)
 static void print_text(const char *title, const char *text)
 {
 	printf("# --- %s\n", title);
-	for (const char *s = text; *s; s += strcspn(s, "\n"), s += *s == '\n')
+	for (const char *s = text; *s; s = text_next_line(s))
 		printf("#  |%.*s|\n", (int)strcspn(s, "\n"), s);
 }
 

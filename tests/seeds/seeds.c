@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "access/access.h"
+#include "model/text.h"
 #include "setup/setup.h"
 #include "fixture.h"
 #include "mask.h"
@@ -50,10 +51,10 @@ static void report(struct reading *r, const char *what, const char *want, const 
 	r->failed += !same;
 	if (!same) {
 		printf("# --- expected\n");
-		for (const char *s = want; *s; s += strcspn(s, "\n"), s += *s == '\n')
+		for (const char *s = want; *s; s = text_next_line(s))
 			printf("#  |%.*s|\n", (int)strcspn(s, "\n"), s);
 		printf("# --- tracefuse\n");
-		for (const char *s = got; *s; s += strcspn(s, "\n"), s += *s == '\n')
+		for (const char *s = got; *s; s = text_next_line(s))
 			printf("#  |%.*s|\n", (int)strcspn(s, "\n"), s);
 	}
 	fflush(stdout);

@@ -13,6 +13,7 @@
 
 #include "cli/client.h"
 #include "access/wire.h"
+#include "model/text.h"
 
 enum { LISTED = 8 };		/* of a longer list the first ones */
 
@@ -55,7 +56,7 @@ static void list_lines(const struct patient *p, const char *text)
 {
 	unsigned int nr = 0;
 
-	for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
+	for (; *text; text = text_next_line(text))
 		if (nr++ < p->listed)
 			printf("%s%.*s", nr > 1 ? ", " : "", (int)strcspn(text, "\n"), text);
 	if (nr > p->listed)
@@ -649,7 +650,7 @@ static void check_replay(struct patient *p)
 	if (!replay)
 		return;
 	printf("recording:\n");
-	for (const char *s = replay; *s; s += strcspn(s, "\n"), s += *s == '\n')
+	for (const char *s = replay; *s; s = text_next_line(s))
 		printf("  %.*s\n", (int)strcspn(s, "\n"), s);
 	if (strstr(replay, "position: 0\n") && strstr(replay, "state: stopped"))
 		complain(p, "The recording has not been started.", "tracefuse write replay start");

@@ -57,7 +57,7 @@ static void print_whole_keys(const char *keys, FILE *out)
 	while (*keys) {
 		const size_t len = strcspn(keys, ",");
 
-		fprintf(out, "%.*s", (int)len, keys);
+		fwrite(keys, 1, len, out);
 		if (len == sizeof(stack) - 1 && !strncmp(keys, stack, len))
 			fprintf(out, ".depth=%d", HIST_DEPTH_MAX);
 		keys += len;

@@ -92,11 +92,14 @@ static void near_files(struct run *r, const char *path, char near[NEAR_ROOM])
  */
 static bool event_of(const char *path, char out[NEAR_ROOM])
 {
-	const char *at = strncmp(path, "instances/", 10) ? path : strchr(path + 10, '/');
-	const char *event, *file;
+	const char *at = path, *event, *file;
 
-	at = at && *at == '/' ? at + 1 : at;
-	if (!at || strncmp(at, "events/", 7))
+	if (!strncmp(at, "instances/", 10)) {
+		at += 10;
+		at += strcspn(at, "/");
+	}
+	at += *at == '/';
+	if (strncmp(at, "events/", 7))
 		return false;
 	at += 7;
 	event = strchr(at, '/');

@@ -77,7 +77,7 @@ int fixture_teardown(void **state)
 
 static uint32_t put(struct all_record *r, size_t at, size_t base, const void *bytes, size_t size)
 {
-	memcpy((char *)r + offsetof(struct all_record, tail) + at, bytes, size);
+	memcpy(&r->tail[at], bytes, size);
 	return (uint32_t)(size << 16 | (offsetof(struct all_record, tail) + at - base));
 }
 

@@ -120,6 +120,19 @@ static void strip_knows_latin1_spaces(void **state)
 	assert_string_equal(text_strip(text), "x y");
 }
 
+static void lines_of_a_text(void **state)
+{
+	static const char text[] = "one\n\nlast";
+	const char *s = text_next_line(text);
+
+	assert_ptr_equal(s, text + 4);
+	s = text_next_line(s);
+	assert_string_equal(s, "last");
+	s = text_next_line(s);
+	assert_ptr_equal(s, text + sizeof(text) - 1);
+	assert_ptr_equal(text_next_line(s), s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -128,6 +141,7 @@ int main(void)
 		cmocka_unit_test(one_word_of_a_write),
 		cmocka_unit_test(lists_of_bits),
 		cmocka_unit_test(strip_knows_latin1_spaces),
+		cmocka_unit_test(lines_of_a_text),
 	};
 
 	return cmocka_run_group_tests_name("text", tests, NULL, NULL);
