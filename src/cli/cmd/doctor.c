@@ -6,6 +6,7 @@
  * prints where it stops.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -34,6 +35,20 @@ static char *doctor_read_text(struct patient *p, const char *path)
 	if (access_read_all(p->access, path, &text, &len))
 		return NULL;
 	return text;
+}
+
+/* Only its first byte is read: the file may have a hundred thousand lines. */
+static bool is_empty(struct patient *p, const char *path)
+{
+	struct access_file *f;
+	char first;
+	bool empty;
+
+	if (p->access->ops->open(p->access, path, O_RDONLY | O_NONBLOCK, &f))
+		return false;
+	empty = !p->access->ops->read(f, &first, sizeof(first), 0);
+	p->access->ops->release(f);
+	return empty;
 }
 
 static void complain(struct patient *p, const char *what, const char *cure)
@@ -112,10 +127,10 @@ static void print_kernel(const struct patient *p)
 		printf("running kernel: %s\n", value);
 }
 
-/* A soft-disabled event has an asterisk behind a 0. A filter is shown, but is no complaint. */
-static void check_event(struct patient *p, const char *system, const char *event)
+/* A soft-disabled event has an asterisk behind a 0. */
+static void check_soft(struct patient *p, const char *system, const char *event)
 {
-	char path[600], text[700], *enable, *filter;
+	char path[600], text[700], *enable;
 
 	snprintf(path, sizeof(path), "events/%s/%s/enable", system, event);
 	enable = doctor_read_text(p, path);
@@ -127,12 +142,39 @@ static void check_event(struct patient *p, const char *system, const char *event
 			 "its own triggers and enable_event triggers of other events decide; write "
 			 "1 to its file enable");
 	}
+	free(enable);
+}
+
+/* What is wrong with the filter. NULL: nothing. */
+static const char *filter_error(const char *filter)
+{
+	static const char parse_error[] = "\nparse_error: ";
+	const char *at = strstr(filter, parse_error);
+
+	if (at)
+		return at + sizeof(parse_error) - 1;
+	at = strstr(filter, "\nError: ");
+	return at ? at + 1 : NULL;
+}
+
+/*
+ * A filter is shown, but is no complaint. One with an error lets everything pass: a filter of a
+ * whole system is wrong for those of its events that lack the field.
+ */
+static void print_filter(struct patient *p, const char *system, const char *event)
+{
+	char path[600], *filter;
+	const char *error;
+
 	snprintf(path, sizeof(path), "events/%s/%s/filter", system, event);
 	filter = doctor_read_text(p, path);
-	if (filter && strncmp(filter, "none", 4))
+	error = filter ? filter_error(filter) : NULL;
+	if (error)
+		printf("%s:%s is recorded without its filter, which has an error: %.*s\n", system,
+		       event, (int)strcspn(error, "\n"), error);
+	else if (filter && strncmp(filter, "none", 4))
 		printf("%s:%s is recorded only if %.*s\n", system, event,
 		       (int)strcspn(filter, "\n"), filter);
-	free(enable);
 	free(filter);
 }
 
@@ -146,7 +188,8 @@ static void check_enabled(struct patient *p)
 		if (!event)
 			continue;
 		*event++ = '\0';
-		check_event(p, line, event);
+		check_soft(p, line, event);
+		print_filter(p, line, event);
 	}
 	free(enabled);
 }
@@ -570,7 +613,7 @@ static void check_functions(struct patient *p)
 {
 	const bool graph = !strcmp(p->tracer, "function_graph"),
 		   traced = graph || !strcmp(p->tracer, "function");
-	char value[64], *available;
+	char value[64];
 
 	if (strcmp(p->tracer, "nop"))
 		printf("tracer: %s\n", p->tracer);
@@ -589,12 +632,10 @@ static void check_functions(struct patient *p)
 	check_full(p);
 	check_refused_sites(p);
 	check_answers(p);
-	available = doctor_read_text(p, "available_filter_functions");
-	if (available && !*available)
+	if (is_empty(p, "available_filter_functions"))
 		complain(p, "None of these functions can be traced.",
 			 "build the program with -fpatchable-function-entry=5 or -pg; events need "
 			 "neither");
-	free(available);
 	if (traced) {
 		check_filters(p, graph);
 		check_function_pids(p);
@@ -680,21 +721,6 @@ static int add_stats(void *arg, const char *name, bool is_dir)
 	return 0;
 }
 
-static int list_filtered(void *arg, const char *name, bool is_dir)
-{
-	struct patient *p = arg;
-	char path[300], *text;
-
-	if (!is_dir)
-		return 0;
-	snprintf(path, sizeof(path), "events/%s/filter", name);
-	text = doctor_read_text(p, path);
-	if (text && strstr(text, "parse_error"))
-		complain(p, "A filter has an error:", path);
-	free(text);
-	return 0;
-}
-
 static void read_tracer(struct patient *p)
 {
 	char *tracer = doctor_read_text(p, "current_tracer");
@@ -732,7 +758,6 @@ static int examine(struct access *a, bool all)
 		check_unplanted(&p);
 	}
 	check_pids(&p);
-	a->ops->list(a, "events", list_filtered, &p);
 	a->ops->list(a, "per_cpu", add_stats, &p);
 	if (!p.complaints)
 		printf("Nothing stops events.\n");
