@@ -678,7 +678,9 @@ static void a_new_server_has_all_of_it_again(void **state)
 	assert_int_equal(programs_pend(programs, "events/app/later/enable", true, "1", 1), 0);
 	hit_event(id, 1, address(1, base, hit_event), NULL, 0);
 	restore();
-	assert_int_equal(model->max_id, last);
+	/* More, if this process has a library with events, as libstdc++ of a sanitizer. */
+	assert_true(model->max_id >= last);
+	last = model->max_id;
 	assert_int_equal(define("app", "request", BODY), id);
 	hello();
 	assert_int_equal(answer.reply.provider_id, model_find_event(model, "heap", "malloc")->id);
@@ -688,7 +690,7 @@ static void a_new_server_has_all_of_it_again(void **state)
 	assert_has(cat("saved_cmdlines"), "4711 worker\n");
 	assert_has(cat("kallsyms"), "hit_event");
 	next = define("app", "later", BODY);
-	assert_int_equal(next, id + 1);
+	assert_int_equal(next, last + 1);
 	assert_string_equal(cat("events/app/later/enable"), "1\n");
 	restore();
 	assert_string_equal(cat("events/app/later/enable"), "1\n");
