@@ -20,6 +20,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include "agent/graph/graph.h"
 #include "agent/graph/frame.h"
@@ -97,6 +98,28 @@ static bool find_listed(uintptr_t addr, struct found *out)
 	return false;
 }
 
+/*
+ * A program that the kernel has mapped may have holes between its segments. glibc answers one
+ * segment of it then, and that has no headers. So its span comes from its own headers.
+ */
+static void find_whole_program(struct found *f)
+{
+	const Elf64_Phdr *p = (const Elf64_Phdr *)getauxval(AT_PHDR), *own = p;
+	const unsigned int nr = (unsigned int)getauxval(AT_PHNUM);
+	uint64_t low, high;
+	uintptr_t bias;
+
+	while (own && own < p + nr && own->p_type != PT_PHDR)
+		own++;
+	if (!own || own == p + nr || !image_span(p, nr, &low, &high))
+		return;
+	bias = (uintptr_t)p - own->p_vaddr;
+	if (f->start + PAGE <= bias + low || f->start >= bias + high)
+		return;
+	f->start = (bias + low) & ~(uintptr_t)(PAGE - 1);
+	f->end = bias + high;
+}
+
 static bool find(uintptr_t addr, struct found *out)
 {
 	struct dl_find_object o;
@@ -109,6 +132,9 @@ static bool find(uintptr_t addr, struct found *out)
 		(uintptr_t)o.dlfo_map_end,
 			       o.dlfo_link_map ? o.dlfo_link_map->l_name : "",
 			       o.dlfo_eh_frame };
+	/* The program has no name; a library may lie in one of its holes. */
+	if (!*out->path)
+		find_whole_program(out);
 	return true;
 }
 
