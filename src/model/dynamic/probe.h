@@ -50,15 +50,17 @@ struct probe_type {
 /* What a probe is: it decides which arguments there are. */
 enum probe_flags {
 	PROBE_OF_EVENT	= 1 << 0,	/* e: */
-	PROBE_OF_FILE	= 1 << 1,	/* uprobe */
+	PROBE_OF_FILE	= 1 << 1,	/* uprobe: symbols are the program's */
 	PROBE_RETURN	= 1 << 2,	/* at a function's return */
 	PROBE_ENTRY	= 1 << 3,	/* at the entry of a function that a symbol names */
 };
 
 /*
- * NULL: no such type. type NULL: the default, x64. A bit field "bW@O/N" has the type uN.
+ * NULL: no such type. type NULL: the default, x64. A bit field "bW@O/N" has the type uN. A uprobe
+ * has no symbol and no symstr, as in the kernel: what it has is usymbol and usymstr, as a text of
+ * the program is a ustring.
  */
-const struct probe_type *probe_type_find(const char *type);
+const struct probe_type *probe_type_find(const char *type, unsigned int flags);
 
 /* How a value is found: the first step fetches a value, each further one follows a pointer. */
 enum probe_op {

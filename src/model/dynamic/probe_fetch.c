@@ -407,7 +407,7 @@ static int take_string(struct parser *p, const char *type, size_t at)
 	if (p->arg->count || (type && strcmp(type, "string")))
 		return probe_fetch_wrong(p, -EINVAL, at,
 					 "$comm and immediate-string only accepts string type");
-	p->arg->type = probe_type_find("string");
+	p->arg->type = probe_type_find("string", p->probe->flags);
 	return 0;
 }
 
@@ -430,7 +430,7 @@ static int parse_type(struct parser *p, char *text, char **type)
 	}
 	if (needs_string(p, text))
 		return take_string(p, *type, *type ? (size_t)(*type - text) : 0);
-	p->arg->type = probe_type_find(*type);
+	p->arg->type = probe_type_find(*type, p->probe->flags);
 	return p->arg->type ? 0 : probe_fetch_wrong(p, -EINVAL, *type ? (size_t)(*type - text) : 0,
 						     "Unknown type is specified");
 }

@@ -56,9 +56,19 @@ static const struct probe_type *find_bit_field(const char *type)
 	}
 }
 
-const struct probe_type *probe_type_find(const char *type)
+static bool is_of_symbols(const char *type)
+{
+	return !strcmp(type, "symbol") || !strcmp(type, "symstr");
+}
+
+const struct probe_type *probe_type_find(const char *type, unsigned int flags)
 {
 	if (!type)
 		return probe_type_by_name("x64");
+	if (flags & PROBE_OF_FILE) {
+		if (is_of_symbols(type))
+			return NULL;
+		type += *type == 'u' && is_of_symbols(type + 1);
+	}
 	return *type == 'b' ? find_bit_field(type) : probe_type_by_name(type);
 }

@@ -233,7 +233,8 @@ static void what_is_wrong_is_told_with_its_place(void **state)
 		  "$arg* can be used only on function entry or exit", 24 },
 		{ "p FILE:1 a=@sym", -EINVAL, "Symbol is not available with uprobe", 24 },
 		{ "p FILE:1 a=@+x", -EINVAL, "Invalid file offset value", 24 },
-		{ "p FILE:1 a=%di:symbols", -EINVAL, "Unknown type is specified", 28 },
+		{ "p FILE:1 a=%di:symbol", -EINVAL, "Unknown type is specified", 28 },
+		{ "p FILE:1 a=%di:usymbols", -EINVAL, "Unknown type is specified", 28 },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
