@@ -68,13 +68,27 @@ static int taken(size_t n)
 	return err;
 }
 
+/* Not by memory: there are bits that belong to no field. */
+static void assert_site_equal(const struct site *a, const struct site *b)
+{
+	assert_int_equal(a->at, b->at);
+	assert_int_equal(a->kind, b->kind);
+	assert_int_equal(a->len, b->len);
+	assert_int_equal(a->skip, b->skip);
+	assert_int_equal(a->on | a->called | a->jumps | a->returns,
+			 b->on | b->called | b->jumps | b->returns);
+	assert_int_equal(a->unreturned, b->unreturned);
+	assert_int_equal(a->number, b->number);
+}
+
 static void what_is_written_comes_back(void **state)
 {
 	struct elf_sites out;
 
 	assert_int_equal(packed_read(bytes, size, &out), 0);
 	assert_int_equal(out.nr, SITES);
-	assert_memory_equal(out.v, sites, sizeof(sites));
+	for (int i = 0; i < SITES; i++)
+		assert_site_equal(&out.v[i], &sites[i]);
 	assert_int_equal(out.symbols.nr, SYMBOLS);
 	for (int i = 0; i < SYMBOLS; i++) {
 		assert_int_equal(out.symbols.v[i].value, symbols[i].value);
