@@ -145,16 +145,18 @@ static void check_soft(struct patient *p, const char *system, const char *event)
 	free(enable);
 }
 
-/* What is wrong with the filter. NULL: nothing. */
+/* What is wrong with the filter: a later line of its file. NULL: nothing. */
 static const char *filter_error(const char *filter)
 {
-	static const char parse_error[] = "\nparse_error: ";
-	const char *at = strstr(filter, parse_error);
+	static const char parse_error[] = "parse_error: ";
 
-	if (at)
-		return at + sizeof(parse_error) - 1;
-	at = strstr(filter, "\nError: ");
-	return at ? at + 1 : NULL;
+	for (const char *line = text_next_line(filter); *line; line = text_next_line(line)) {
+		if (!strncmp(line, parse_error, sizeof(parse_error) - 1))
+			return line + sizeof(parse_error) - 1;
+		if (!strncmp(line, "Error: ", 7))
+			return line;
+	}
+	return NULL;
 }
 
 /*
