@@ -177,6 +177,36 @@ static const char *what_is_new(const char *before, const char *now)
 	return now + strlen(before);
 }
 
+/* The text of the last entry whose command is `command`, up to its newline. NULL: there is none. */
+static char *last_reason(const char *log, const char *command)
+{
+	static const char before[] = "\n  Command: ";
+	const size_t len = strcspn(command, "\n");
+	const char *found = NULL;
+
+	for (const char *e = log; *e; e = next_entry(e)) {
+		const char *why = strstr(e, ": error: "), *at = strstr(e, before);
+
+		at = at ? at + strlen(before) : NULL;
+		if (why && at && !strncmp(at, command, len) && at[len] == '\n')
+			found = why + strlen(": error: ");
+	}
+	return found ? strndup(found, strcspn(found, "\n")) : NULL;
+}
+
+char *access_errors_reason(struct access *a, const char *path, const char *command)
+{
+	char file[512], *log, *why;
+	size_t len;
+
+	log_path(path, file, sizeof(file));
+	if (access_read_all(a, file, &log, &len))
+		return NULL;
+	why = last_reason(log, command);
+	free(log);
+	return why;
+}
+
 void access_errors_print(struct access *a, const char *path, char *mark, FILE *out)
 {
 	char file[512];

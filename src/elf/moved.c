@@ -235,7 +235,7 @@ static enum site_skip skip_of(const struct code_file *f, const struct code_funct
 	const uint64_t at = code_entry(fn);
 
 	if (fn->why)
-		return SITE_NO_FDE;
+		return fn->why == CODE_NO_FDE ? SITE_NO_FDE : SITE_FIRST;
 	if (is_perhaps_part(fn))
 		return SITE_PERHAPS_PART;
 	if (!code_plan(f, at, AVOIDED, plan))
@@ -263,10 +263,10 @@ static struct site moved_site(struct code_file *f, const struct code_function *f
 	return s;
 }
 
-/* Nobody misses parts of functions, stubs of the PLT, and where programs and threads begin. */
+/* Nobody misses parts of functions and stubs of the PLT. */
 static bool is_missed(const struct code_function *fn)
 {
-	return fn->why == CODE_GOOD || fn->why == CODE_NO_FDE;
+	return fn->why != CODE_PART;
 }
 
 /* Whether the linker writes into its code, perhaps after a jump has been stored there. */

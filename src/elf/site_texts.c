@@ -16,17 +16,18 @@ const char *site_skip_text(enum site_skip why)
 			"not in the graph, because they may end in a jump to dlopen() or dlsym()",
 		[SITE_MIXED] = "places of clang's XRay beside places of another kind",
 		[SITE_UNSEEN] = "places of clang's XRay, which could change them unseen",
-		[SITE_UNMOVED] = "their first instructions cannot be moved safely",
+		[SITE_UNMOVED] = "with first instructions that cannot be moved safely",
 		[SITE_RETURNLESS] =
 			"not in the graph, because they return twice or look at their caller",
 		[SITE_RELOCATED] = "in code that the dynamic linker relocates",
-		[SITE_ENTERED] = "jumps may lead to the inside of their first five bytes",
-		[SITE_PERHAPS_PART] = "only jumped to: perhaps parts of other functions",
-		[SITE_AGAIN] = "they jump to their own start",
-		[SITE_FLAGS] = "they begin with flags of their callers",
+		[SITE_ENTERED] = "with jumps that may lead into the first five bytes",
+		[SITE_PERHAPS_PART] = "only jumped to: perhaps part of another function",
+		[SITE_AGAIN] = "with jumps to the own start",
+		[SITE_FLAGS] = "beginning with flags of the caller",
 		[SITE_NO_FDE] = "without an entry in .eh_frame",
 		[SITE_BUSY] = "threads may be inside their first bytes, and could not be led on",
-		[SITE_FAR] = "no memory is near enough for their moved code",
+		[SITE_FAR] = "without memory near enough for the moved code",
+		[SITE_FIRST] = "not called: a program, a thread or the return of a handler begins there",
 	};
 
 	return why < SITE_NR_SKIPS ? texts[why] : "";

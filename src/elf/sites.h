@@ -60,6 +60,7 @@ enum site_skip {
 	SITE_AGAIN,		/* it jumps to its own start, which is no call */
 	SITE_FLAGS,		/* it begins with flags of its caller */
 	SITE_NO_FDE,		/* a symbol without an entry in .eh_frame: nobody knows its code */
+	SITE_FIRST,		/* nothing calls it: _start, the frame of a signal */
 	/* Only in answers: threads may be inside its bytes, and cannot be led on (moved_late.c). */
 	SITE_BUSY,
 	SITE_FAR,		/* no memory is near enough for its moved code */

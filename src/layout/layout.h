@@ -40,9 +40,9 @@ typedef uint64_t data_ref;		/* offset in the data region, 0: none */
  * groups; 7: snapshots refused; 8: waiters; 10: hostile memory, more slots; 11: names of what is
  * saved, more reasons of sites; 13: more functions of programs have places; 14: counts
  * of cut stacks; 15: processes without returns; 16: and why; 17: what was cleared; 18: calls on
- * other stacks
+ * other stacks; 19: where programs begin
  */
-#define SESSION_VERSION		18u
+#define SESSION_VERSION		19u
 
 enum {
 	LAYOUT_MAX_EVENTS	= 65536,	/* common_type is 16 bits wide */
@@ -775,7 +775,7 @@ struct site_control {
 };
 
 enum {
-	SITE_SKIPS	= 20,
+	SITE_SKIPS	= 21,
 	PROBE_REFUSALS	= 8,
 };
 

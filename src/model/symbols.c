@@ -296,6 +296,21 @@ static unsigned int count_named(struct symbols *s, const char *name, const char 
 	return nr;
 }
 
+static struct symbol_seen seen_of(const struct symbol *y)
+{
+	return (struct symbol_seen){ y->addr, y->type, y->name, y->module, y->order };
+}
+
+bool symbols_find_loaded(struct symbols *s, const char *name, struct symbol_seen *out)
+{
+	long i;
+
+	if (!count_named(s, name, NULL, &i))
+		return false;
+	*out = seen_of(&s->table[i]);
+	return true;
+}
+
 static bool find_name(struct symbols *s, const char *name, const char *module, uint64_t *lo,
 		      uint64_t *hi)
 {
@@ -343,9 +358,10 @@ void symbols_each(struct symbols *s, void (*fn)(void *arg, const struct symbol_s
 	for (uint32_t i = 0; i < s->nr; i++) {
 		const struct symbol *y = &s->table[i];
 
+		struct symbol_seen seen = seen_of(y);
+
 		if (y->type)
-			fn(arg, &(struct symbol_seen){ y->addr, y->type, y->name, y->module,
-						       y->order });
+			fn(arg, &seen);
 	}
 }
 

@@ -66,6 +66,12 @@ struct symbol_seen {
 	uint32_t	order;		/* in which it was added */
 };
 
+/*
+ * The first symbol of that name among those that were loaded so far. False: there is none. Nothing
+ * is loaded, so this takes no time.
+ */
+bool symbols_find_loaded(struct symbols *s, const char *name, struct symbol_seen *out);
+
 /* Calls fn for each symbol, by address. Symbols of one address keep the order of the list. */
 void symbols_each(struct symbols *s, void (*fn)(void *arg, const struct symbol_seen *y), void *arg);
 

@@ -53,6 +53,12 @@ static int print_touched(struct tree_file *f, FILE *out)
 	return 0;
 }
 
+static int print_refused(struct tree_file *f, FILE *out)
+{
+	ftrace_print_refused(f->tree->model->ftrace, out);
+	return 0;
+}
+
 static int print_info(struct tree_file *f, FILE *out)
 {
 	ftrace_print_info(f->tree->model->ftrace, out);
@@ -151,6 +157,8 @@ const struct file_kind ftrace_top_kinds[] = {
 	EDIT("set_graph_function", graph),
 	EDIT("set_graph_notrace", graph_notrace),
 	EDIT("stack_trace_filter", stack),
+	{ .name = "refused_functions", .mode = 0440, .absent = is_absent, .print = print_refused,
+	  .hidden = true },
 	LIST("touched_functions", touched),
 	{ 0 }
 };

@@ -17,6 +17,7 @@ const char readme_text[] =
 	"  trace_options       what is printed and recorded; options/ has one file for each\n"
 	"  buffer_size_kb      size of the buffer of each CPU\n"
 	"  trace_marker        text written here becomes an event\n"
+	"  refused_functions   functions that cannot be traced, and why\n"
 	"  stack_trace         the deepest stack that a function of a program was called on\n"
 	"  stack_max_size      its bytes; write 0 to look for the next one\n"
 	"  stack_trace_filter  the functions whose calls stack_trace looks at\n"

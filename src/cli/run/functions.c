@@ -26,6 +26,8 @@ struct run_pattern {
 	bool		found;		/* it has matched a function */
 	/* Similar names, if it did not match the last time; NULL: none. */
 	char		*nearest;
+	/* Why the functions that it means cannot be traced; NULL: no program had any. */
+	char		*refused;
 };
 
 /* ---- the command line ---- */
@@ -126,29 +128,25 @@ static bool all_found(const struct run_functions *f)
 
 void run_functions_free(struct run *r)
 {
-	for (unsigned int i = 0; i < r->functions.nr; i++)
+	for (unsigned int i = 0; i < r->functions.nr; i++) {
 		free(r->functions.patterns[i].nearest);
+		free(r->functions.patterns[i].refused);
+	}
 	free(r->functions.patterns);
 }
 
 /* ---- while a program waits ---- */
 
-/* A demangled name is quoted, because it contains blanks and colons. */
-static int write_pattern(struct run *r, const char *file, const char *pattern)
+/* What is written. A demangled name is quoted, because it contains blanks and colons. */
+static char *pattern_text(const char *pattern)
 {
 	const bool not = *pattern == '!';
 	const bool quote =
 		pattern[not ] != '"' && (strstr(pattern, "::") || strpbrk(pattern, " (<"));
 	char *text;
-	int n = asprintf(&text, "%s%s%s%s\n", not ? "!" : "", quote ? "\"" : "", pattern + not,
-			 quote ? "\"" : ""),
-	    ret;
 
-	if (n < 0)
-		return -ENOMEM;
-	ret = access_write_all(r->access, file, O_APPEND, text, (size_t)n, NULL);
-	free(text);
-	return ret;
+	return asprintf(&text, "%s%s%s%s\n", not ? "!" : "", quote ? "\"" : "", pattern + not,
+			quote ? "\"" : "") < 0 ? NULL : text;
 }
 
 static const char *option_of(const struct run_pattern *p)
@@ -167,10 +165,35 @@ static void find_nearest(struct run_pattern *p, const char *available)
 		p->nearest = strdup(names);
 }
 
-static void set_pattern(struct run *r, struct run_pattern *p, const char *available)
+/* Keeps the reason that error_log has for a word that was refused, if it has one. */
+static void find_refused(struct run *r, struct run_pattern *p, const char *file, const char *text)
+{
+	char *why = access_errors_reason(r->access, file, text);
+
+	if (!why)
+		return;
+	free(p->refused);
+	p->refused = why;
+}
+
+static int write_pattern(struct run *r, struct run_pattern *p)
 {
 	const char *file = p->graph ? "set_graph_function" : "set_ftrace_filter";
-	int ret = write_pattern(r, file, p->pattern);
+	char *text = pattern_text(p->pattern);
+	int ret;
+
+	if (!text)
+		return -ENOMEM;
+	ret = access_write_all(r->access, file, O_APPEND, text, strlen(text), NULL);
+	if (ret == -EINVAL && !p->found)
+		find_refused(r, p, file, text);
+	free(text);
+	return ret;
+}
+
+static void set_pattern(struct run *r, struct run_pattern *p, const char *available)
+{
+	const int ret = write_pattern(r, p);
 
 	p->found |= !ret;
 	if (ret == -EINVAL && !p->found)
@@ -248,6 +271,16 @@ static void say_none(const struct run *r, const char *info)
 			r->program[0]);
 }
 
+static void say_not_found(const struct run_pattern *p)
+{
+	if (p->refused)
+		message_error("%s=%s: %s", option_of(p), p->pattern, p->refused);
+	else
+		fprintf(stderr, "tracefuse: %s=%s: no function has this name%s%s%s\n",
+			option_of(p), p->pattern, p->nearest ? " (there is " : "",
+			p->nearest ? p->nearest : "", p->nearest ? ")" : "");
+}
+
 void run_functions_summary(const struct run *r, const char *info)
 {
 	const struct run_functions *f = &r->functions;
@@ -258,12 +291,7 @@ void run_functions_summary(const struct run *r, const char *info)
 		say_none(r, info);
 		return;
 	}
-	for (unsigned int i = 0; i < f->nr; i++) {
-		const struct run_pattern *p = &f->patterns[i];
-
-		if (!p->found)
-			fprintf(stderr, "tracefuse: %s=%s: no function has this name%s%s%s\n",
-				option_of(p), p->pattern, p->nearest ? " (there is " : "",
-				p->nearest ? p->nearest : "", p->nearest ? ")" : "");
-	}
+	for (unsigned int i = 0; i < f->nr; i++)
+		if (!f->patterns[i].found)
+			say_not_found(&f->patterns[i]);
 }

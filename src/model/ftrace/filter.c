@@ -275,12 +275,27 @@ static bool mod_wants(const struct ftrace_mod *mod, const char *module, bool *st
 	return wants;
 }
 
-static int apply_one(struct ftrace *ft, struct ftrace_hash *h, const struct ftrace_mod *mod,
-		     const char *module)
+/* The module is there, and has no function of that name which can be traced. */
+static void mod_refused(struct ftrace_instance *fi, const struct ftrace_mod *mod,
+			const char *module)
 {
+	char *word;
+
+	if (asprintf(&word, "%s:mod:%s", mod->function, mod->pattern) < 0)
+		return;
+	ftrace_refused_say(fi, word, mod->function, module);
+	free(word);
+}
+
+static int apply_one(struct ftrace_instance *fi, struct ftrace_hash *h,
+		     const struct ftrace_mod *mod, const char *module)
+{
+	struct ftrace *ft = fi->inst->model->ftrace;
 	char *function = strdup(mod->function), *copy = strdup(module);
 	int n = function && copy ? ftrace_hash_match(ft, h, function, copy) : -ENOMEM;
 
+	if (!n)
+		mod_refused(fi, mod, module);
 	free(function);
 	free(copy);
 	return n < 0 ? n : 0;
@@ -305,7 +320,7 @@ static int apply_list(struct ftrace *ft, struct ftrace_instance *fi, enum ftrace
 			continue;
 		if (!h)
 			h = ftrace_hash_copy(old, false);
-		err = h ? apply_one(ft, h, mod, module) : -ENOMEM;
+		err = h ? apply_one(fi, h, mod, module) : -ENOMEM;
 		if (!stays)
 			mod_free(mod);
 	}
@@ -393,30 +408,49 @@ static int graph_or_filter_word(struct ftrace_edit *e)
 	return graph_word(e, e->word);
 }
 
+/* Some programs have it, but it cannot be traced. */
+static void say_why_refused(const struct ftrace_edit *e, const char *word)
+{
+	char *copy = strdup(word), *rest, *function;
+
+	if (!copy)
+		return;
+	function = cut_function(copy, &rest);
+	ftrace_refused_say(e->fi, word, function,
+			   rest && !strncmp(rest, "mod:", 4) ? rest + 4 : NULL);
+	free(copy);
+}
+
 /* A session with the running kernel's events may lack the kernel's functions. */
-static void say_why_unknown(const struct ftrace_edit *e)
+static void say_why_unknown(const struct ftrace_edit *e, const char *word)
 {
 	const struct kernel_hooks *kernel = e->ft->model->kernel;
 	char text[256];
 
-	if (!kernel || !kernel->no_functions)
+	if (!kernel || !kernel->no_functions) {
+		say_why_refused(e, word);
 		return;
+	}
 	snprintf(text, sizeof(text),
 		 "No program has this function, and functions of the kernel cannot be traced: %s",
 		 kernel->no_functions);
-	errlog_add(e->fi->inst->errlog, "ftrace", e->word, text, 0);
+	errlog_add(e->fi->inst->errlog, "ftrace", word, text, 0);
 }
 
 static int ftrace_filter_take_word(struct ftrace_edit *e)
 {
+	char *word;
 	int err;
 
 	e->word[e->len] = '\0';
 	e->len = 0;
 	e->goes_on = e->quoted = false;
+	/* The word is cut where its parts end. */
+	word = strdup(e->word);
 	err = graph_or_filter_word(e);
-	if (err == -EINVAL)
-		say_why_unknown(e);
+	if (err == -EINVAL && word)
+		say_why_unknown(e, word);
+	free(word);
 	return err;
 }
 

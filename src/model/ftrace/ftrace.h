@@ -27,6 +27,7 @@
 #ifndef TRACEFUSE_MODEL_FTRACE_FTRACE_H
 #define TRACEFUSE_MODEL_FTRACE_FTRACE_H
 
+#include "elf/sites.h"
 #include "model/ftrace/hash.h"
 #include "model/model.h"
 
@@ -39,7 +40,10 @@ struct ftrace_glob;
 enum {
 	FTRACE_SITE_ENABLED	= 1u << 31,
 	FTRACE_SITE_DEMANGLED	= 1u << 26,	/* another name follows its name */
-	/* It cannot be patched: it is in no list and matches nothing, but keeps its index */
+	/*
+	 * It cannot be traced: it matches nothing and is in no list but refused_functions, and
+	 * keeps its index. FTRACE_SITE_COUNT has the reason: enum site_skip
+	 */
 	FTRACE_SITE_SKIPPED	= 1u << 25,
 	FTRACE_SITE_TOUCHED	= 1u << 20,	/* it was enabled at least once */
 	FTRACE_SITE_COUNT	= (1u << 19) - 1,	/* how many ops trace it */
@@ -71,7 +75,7 @@ struct ftrace_page {
 struct ftrace_new_site {
 	uint64_t	ip;
 	const char	*name;		/* it is copied */
-	bool		skipped;
+	enum site_skip	skip;		/* SITE_GOOD: it can be traced */
 	/* The name that patterns in quotes match; NULL: the C++ library finds it */
 	const char	*demangled;
 };
@@ -308,6 +312,10 @@ bool ftrace_site_match(const struct ftrace_page *page, const struct ftrace_site 
 int ftrace_sites_match(struct ftrace *ft, const struct ftrace_glob *function,
 		       const struct ftrace_glob *module,
 		       int (*fn)(void *arg, struct ftrace_site *site), void *arg);
+/* The same for the sites that cannot be traced. */
+int ftrace_refused_match(struct ftrace *ft, const struct ftrace_glob *function,
+			 const struct ftrace_glob *module,
+			 int (*fn)(void *arg, struct ftrace_site *site), void *arg);
 
 void ftrace_print_available(struct ftrace *ft, bool addresses, FILE *out);
 /* The same for the sites of a page that have this name. */
@@ -316,6 +324,22 @@ int ftrace_page_match(struct ftrace_page *page, const char *name,
 /* Prints the sites that have one of the flags: enabled_functions, touched_functions. */
 void ftrace_print_flagged(struct ftrace *ft, uint32_t flags, FILE *out);
 void ftrace_print_info(struct ftrace *ft, FILE *out);
+/* Prints a site as the lists have it: "name" or "name [module]". */
+void ftrace_print_site(const struct ftrace_page *page, const struct ftrace_site *site, FILE *out);
+/* Lets the server do other things, once in hundreds of the sites of a loop. */
+void ftrace_sites_step(struct ftrace *ft, uint32_t i);
+
+/* ---- refused.c ---- */
+
+/* Prints the functions that cannot be traced, and why. */
+void ftrace_print_refused(struct ftrace *ft, FILE *out);
+/*
+ * For a word of a file that no function matches which can be traced: says in error_log why those
+ * that it means cannot be traced. Nothing is said if it means none. function and module (NULL: any)
+ * are its patterns.
+ */
+void ftrace_refused_say(struct ftrace_instance *fi, const char *word, const char *function,
+			const char *module);
 
 /* ---- again.c ---- */
 

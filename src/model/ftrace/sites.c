@@ -68,7 +68,8 @@ static size_t text_size(const struct ftrace_new_site *s)
 
 static uint32_t first_flags(const struct ftrace_new_site *s)
 {
-	return (s->skipped ? FTRACE_SITE_SKIPPED : 0) | (s->demangled ? FTRACE_SITE_DEMANGLED : 0);
+	return (s->skip ? FTRACE_SITE_SKIPPED | s->skip : 0) |
+	       (s->demangled ? FTRACE_SITE_DEMANGLED : 0);
 }
 
 static struct ftrace_page *page_create(const char *module, const char *file,
@@ -342,7 +343,16 @@ static int index_names(struct ftrace_page *page)
 
 typedef int (*site_fn)(void *arg, struct ftrace_site *site);
 
-int ftrace_page_match(struct ftrace_page *page, const char *name, site_fn fn, void *arg)
+/* Which sites are meant: those that can be traced, or those that cannot. */
+enum meant { CAN_BE_TRACED = 0, REFUSED = FTRACE_SITE_SKIPPED };
+
+static bool is_meant(const struct ftrace_site *site, enum meant meant)
+{
+	return (site->flags & FTRACE_SITE_SKIPPED) == (uint32_t)meant;
+}
+
+static int page_match(struct ftrace_page *page, const char *name, enum meant meant, site_fn fn,
+		      void *arg)
 {
 	const int err = page->by_name ? 0 : index_names(page);
 	uint32_t at, mask;
@@ -355,7 +365,7 @@ int ftrace_page_match(struct ftrace_page *page, const char *name, site_fn fn, vo
 		struct ftrace_site *site = &page->sites[page->by_name[at] - 1];
 		int rc;
 
-		if (site->flags & FTRACE_SITE_SKIPPED || strcmp(ftrace_site_name(page, site), name))
+		if (!is_meant(site, meant) || strcmp(ftrace_site_name(page, site), name))
 			continue;
 		rc = fn(arg, site);
 		if (rc < 0)
@@ -363,6 +373,11 @@ int ftrace_page_match(struct ftrace_page *page, const char *name, site_fn fn, vo
 		n++;
 	}
 	return n;
+}
+
+int ftrace_page_match(struct ftrace_page *page, const char *name, site_fn fn, void *arg)
+{
+	return page_match(page, name, CAN_BE_TRACED, fn, arg);
 }
 
 static const char *demangled(struct ftrace *ft, const char *name)
@@ -384,8 +399,7 @@ bool ftrace_site_match(const struct ftrace_page *page, const struct ftrace_site 
 	return name && ftrace_glob_match(g, name);
 }
 
-/* Called once in thousands of functions. */
-static void sites_step(struct ftrace *ft, uint32_t i)
+void ftrace_sites_step(struct ftrace *ft, uint32_t i)
 {
 	enum { OFTEN = 256 };
 
@@ -393,7 +407,8 @@ static void sites_step(struct ftrace *ft, uint32_t i)
 		model_step(ft->model);
 }
 
-static int match_page(struct ftrace_page *page, const struct ftrace_glob *g, site_fn fn, void *arg)
+static int match_page(struct ftrace_page *page, const struct ftrace_glob *g, enum meant meant,
+		      site_fn fn, void *arg)
 {
 	int n = 0;
 
@@ -401,8 +416,8 @@ static int match_page(struct ftrace_page *page, const struct ftrace_glob *g, sit
 		struct ftrace_site *site = &page->sites[i];
 		int rc;
 
-		sites_step(page->ft, i);
-		if (site->flags & FTRACE_SITE_SKIPPED || (g && !ftrace_site_match(page, site, g)))
+		ftrace_sites_step(page->ft, i);
+		if (!is_meant(site, meant) || (g && !ftrace_site_match(page, site, g)))
 			continue;
 		rc = fn(arg, site);
 		if (rc < 0)
@@ -427,8 +442,8 @@ static bool module_matches(const struct ftrace_glob *g, const struct ftrace_page
 	return g->not != (file && ftrace_glob_match(g, file));
 }
 
-int ftrace_sites_match(struct ftrace *ft, const struct ftrace_glob *function,
-		       const struct ftrace_glob *module, site_fn fn, void *arg)
+static int sites_match(struct ftrace *ft, const struct ftrace_glob *function,
+		       const struct ftrace_glob *module, enum meant meant, site_fn fn, void *arg)
 {
 	const bool whole =
 		function->type == FTRACE_GLOB_FULL && function->len && !function->demangled;
@@ -439,8 +454,8 @@ int ftrace_sites_match(struct ftrace *ft, const struct ftrace_glob *function,
 	list_each(page, &ft->pages, node) {
 		if (!module_matches(module, page))
 			continue;
-		rc = whole ? ftrace_page_match(page, function->text, fn, arg) :
-			match_page(page, all ? NULL : function, fn, arg);
+		rc = whole ? page_match(page, function->text, meant, fn, arg) :
+			match_page(page, all ? NULL : function, meant, fn, arg);
 		if (rc < 0)
 			return rc;
 		n += rc;
@@ -448,9 +463,21 @@ int ftrace_sites_match(struct ftrace *ft, const struct ftrace_glob *function,
 	return n;
 }
 
+int ftrace_sites_match(struct ftrace *ft, const struct ftrace_glob *function,
+		       const struct ftrace_glob *module, site_fn fn, void *arg)
+{
+	return sites_match(ft, function, module, CAN_BE_TRACED, fn, arg);
+}
+
+int ftrace_refused_match(struct ftrace *ft, const struct ftrace_glob *function,
+			 const struct ftrace_glob *module, site_fn fn, void *arg)
+{
+	return sites_match(ft, function, module, REFUSED, fn, arg);
+}
+
 /* ---- Listing ---- */
 
-static void print_site(const struct ftrace_page *page, const struct ftrace_site *site, FILE *out)
+void ftrace_print_site(const struct ftrace_page *page, const struct ftrace_site *site, FILE *out)
 {
 	fputs(ftrace_site_name(page, site), out);
 	if (page->module)
@@ -464,12 +491,12 @@ void ftrace_print_available(struct ftrace *ft, bool addresses, FILE *out)
 	(void)ftrace_need_sites(ft);
 	list_each(page, &ft->pages, node)
 		for (uint32_t i = 0; i < page->nr; i++) {
-			sites_step(ft, i);
+			ftrace_sites_step(ft, i);
 			if (page->sites[i].flags & FTRACE_SITE_SKIPPED)
 				continue;
 			if (addresses)
 				fprintf(out, "%" PRIx64 " ", page->sites[i].ip);
-			print_site(page, &page->sites[i], out);
+			ftrace_print_site(page, &page->sites[i], out);
 			fputc('\n', out);
 		}
 }
@@ -497,10 +524,10 @@ void ftrace_print_flagged(struct ftrace *ft, uint32_t flags, FILE *out)
 	(void)ftrace_need_sites(ft);
 	list_each(page, &ft->pages, node)
 		for (uint32_t i = 0; i < page->nr; i++) {
-			sites_step(ft, i);
+			ftrace_sites_step(ft, i);
 			if (!(page->sites[i].flags & flags))
 				continue;
-			print_site(page, &page->sites[i], out);
+			ftrace_print_site(page, &page->sites[i], out);
 			print_state(ft, &page->sites[i], out);
 		}
 }

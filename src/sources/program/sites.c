@@ -45,7 +45,7 @@ static void program_sites_describe(const struct program_dso *d, const struct elf
 
 		list[i].ip = program_dso_base(d) + f->v[i].at - d->load;
 		list[i].name = y ? f->symbols.names + y->name : "?";
-		list[i].skipped = !y || f->v[i].skip != SITE_GOOD;
+		list[i].skip = y || f->v[i].skip ? (enum site_skip)f->v[i].skip : SITE_UNKNOWN;
 		if (f->v[i].skip != SITE_GOOD)
 			out->skipped[f->v[i].skip % SITE_NR_SKIPS]++;
 	}
@@ -475,7 +475,7 @@ bool program_sites_tick(struct programs *p)
 static bool is_own_reason(int k)
 {
 	return k != SITE_SHORT && k != SITE_UNKNOWN && k != SITE_NOT_CODE && k != SITE_UNMOVED &&
-	       (k < SITE_RELOCATED || k > SITE_NO_FDE);
+	       (k < SITE_RELOCATED || k > SITE_FIRST);
 }
 
 /* "; NUMBER REASON" for each */
@@ -517,6 +517,21 @@ void program_sites_ended(struct programs *p, const struct attach_answer *a)
 	free(text);
 }
 
+/* Each program has a start, which nobody misses. */
+static void print_sites(const struct dso_sites *d, const char *name, FILE *out)
+{
+	const uint32_t nr = d->nr - d->skipped[SITE_FIRST];
+
+	if (!nr)
+		return;
+	fprintf(out, "sites %" PRIu32 " %s", nr, name);
+	for (int k = 0; k < SITE_NR_SKIPS; k++)
+		if (d->skipped[k] && k != SITE_FIRST)
+			fprintf(out, "; %" PRIu32 " %s", d->skipped[k],
+				site_skip_text((enum site_skip)k));
+	fputc('\n', out);
+}
+
 void program_sites_print(struct programs *p, FILE *out)
 {
 	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS; i++) {
@@ -526,14 +541,8 @@ void program_sites_print(struct programs *p, FILE *out)
 
 		if (d->why && program_dso_copy(p, i, &dso))
 			fprintf(out, "sites-none %s: %s\n", program_dso_name(&dso, name), d->why);
-		if (!d->nr || !program_dso_copy(p, i, &dso))
-			continue;
-		fprintf(out, "sites %" PRIu32 " %s", d->nr, program_dso_name(&dso, name));
-		for (int k = 0; k < SITE_NR_SKIPS; k++)
-			if (d->skipped[k])
-				fprintf(out, "; %" PRIu32 " %s", d->skipped[k],
-					site_skip_text((enum site_skip)k));
-		fputc('\n', out);
+		if (d->nr && program_dso_copy(p, i, &dso))
+			print_sites(d, program_dso_name(&dso, name), out);
 	}
 	attach_settle_left(p->model->session);
 	attach_answers(p->model->session, print_answer, out);

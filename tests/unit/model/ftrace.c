@@ -7,8 +7,10 @@
 #include "fixture.h"
 #include "ftrace_edit.h"
 #include "model/demangle/demangle.h"
+#include "model/errlog.h"
 #include "model/ftrace/ftrace.h"
 #include "model/ftrace/glob.h"
+#include "model/symbols.h"
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
@@ -27,10 +29,10 @@ static void load(struct fixture *f, const char *text)
 static void sites_are_listed_by_dso_and_address(void **state)
 {
 	static const struct ftrace_new_site sites[] = {
-		{ 0x520, "late", false, NULL },
-		{ 0x500, "early", false, NULL },
-		{ 0x510, "never", true, NULL },
-		{ 0x500, "twice", false, NULL },
+		{ 0x520, "late", SITE_GOOD, NULL },
+		{ 0x500, "early", SITE_GOOD, NULL },
+		{ 0x510, "never", SITE_ENTERED, NULL },
+		{ 0x500, "twice", SITE_GOOD, NULL },
 	};
 	struct fixture *f = *state;
 	struct ftrace *ft = ftrace_of(f->model);
@@ -48,8 +50,8 @@ static void sites_are_listed_by_dso_and_address(void **state)
 
 static void a_function_that_cannot_be_patched_is_chosen_by_nothing(void **state)
 {
-	static const struct ftrace_new_site sites[] = { { 0x10, "never", true, NULL },
-						       { 0x20, "other", false, NULL } };
+	static const struct ftrace_new_site sites[] = { { 0x10, "never", SITE_ENTERED, NULL },
+						       { 0x20, "other", SITE_GOOD, NULL } };
 	struct fixture *f = *state;
 	struct ftrace_page *page;
 
@@ -57,8 +59,102 @@ static void a_function_that_cannot_be_patched_is_chosen_by_nothing(void **state)
 	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "never\n"), -EINVAL);
 	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "n*\n"), -EINVAL);
 	assert_int_equal(ftrace_ops_enable(&ftrace_of_instance(f->top)->function), 0);
-	assert_int_equal(page->sites[0].flags & FTRACE_SITE_COUNT, 0);
+	assert_int_equal(page->sites[0].flags & FTRACE_SITE_ENABLED, 0);
 	assert_int_equal(page->sites[1].flags & FTRACE_SITE_COUNT, 1);
+}
+
+static const struct ftrace_new_site refused_sites[] = {
+	{ 0x10, "begins", SITE_AGAIN, NULL }, { 0x20, "enters", SITE_ENTERED, NULL },
+	{ 0x30, "enters_too", SITE_ENTERED, NULL }, { 0x40, "good", SITE_GOOD, NULL },
+};
+
+static void refused_functions_are_listed_with_reasons(void **state)
+{
+	struct fixture *f = *state;
+	struct ftrace *ft = ftrace_of(f->model);
+
+	assert_int_equal(ftrace_sites_add(f->model, "libx", refused_sites, 4, NULL), 0);
+	load(f, functions);
+	assert_prints(ftrace_print_refused(ft, out),
+		      "begins [libx]: with jumps to the own start\n"
+		      "enters [libx]: with jumps that may lead into the first five bytes\n"
+		      "enters_too [libx]: with jumps that may lead into the first five bytes\n");
+}
+
+/* The last entry of error_log, without its time, after a word is refused. */
+static void word_says(struct fixture *f, const char *word, const char *expected)
+{
+	char *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	errlog_clear(f->top->errlog);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, word), -EINVAL);
+	errlog_print(f->top->errlog, out);
+	fclose(out);
+	assert_string_equal(*text ? strchr(text, ']') + 2 : "", expected);
+	free(text);
+}
+
+static void a_refused_word_has_its_reason(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(ftrace_sites_add(f->model, "libx", refused_sites, 4, NULL), 0);
+	word_says(f, "begins:traceoff\n",
+		  "ftrace: error: This function cannot be traced: with jumps to the own start\n"
+		  "  Command: begins:traceoff\n"
+		  "           ^\n");
+	word_says(f, "enters*:mod:libx\n",
+		  "ftrace: error: None of these 2 functions can be traced (refused_functions): "
+		  "enters: with jumps that may lead into the first five bytes\n"
+		  "  Command: enters*:mod:libx\n"
+		  "           ^\n");
+	word_says(f, "nobody\n", "");
+	word_says(f, "!begins\n", "");
+	word_says(f, "good:no_command\n", "");
+}
+
+/* What has no site is known by its symbol, if that is loaded. */
+static void a_symbol_without_a_site_says_so(void **state)
+{
+	static const struct ftrace_new_site site = { LAYOUT_DSO_BASE + 0x100, "own", SITE_GOOD,
+						     NULL };
+	const uint64_t other = LAYOUT_DSO_BASE + (1ull << LAYOUT_DSO_SHIFT);
+	struct fixture *f = *state;
+
+	assert_int_equal(ftrace_sites_add(f->model, NULL, &site, 1, NULL), 0);
+	symbols_add(f->model->symbols, LAYOUT_DSO_BASE + 0x200, 't', "own.cold", NULL);
+	symbols_add(f->model->symbols, LAYOUT_DSO_BASE + 0x300, 'd', "own_data", NULL);
+	symbols_add(f->model->symbols, other + 0x10, 'T', "far", "libfar.so");
+	word_says(f, "own.cold\n",
+		  "ftrace: error: This function cannot be traced: the compiler has left no place "
+		  "in it, or it is a part of another function\n"
+		  "  Command: own.cold\n"
+		  "           ^\n");
+	word_says(f, "far\n",
+		  "ftrace: error: The functions of this library are not traced so far: "
+		  "far:mod:libfar.so asks for them\n"
+		  "  Command: far\n"
+		  "           ^\n");
+	word_says(f, "own_data\n", "");
+}
+
+/* A choice that waited for a library says it when the library comes. */
+static void a_refused_choice_that_waited_has_its_reason(void **state)
+{
+	struct fixture *f = *state;
+	char *text;
+	size_t size;
+	FILE *out;
+
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "begins:mod:libx\n"), 0);
+	assert_int_equal(ftrace_sites_add(f->model, "libx", refused_sites, 4, NULL), 0);
+	out = open_memstream(&text, &size);
+	errlog_print(f->top->errlog, out);
+	fclose(out);
+	assert_non_null(strstr(text, "with jumps to the own start\n  Command: begins:mod:libx\n"));
+	free(text);
 }
 
 static void count_step(void *arg)
@@ -213,8 +309,8 @@ static void modules_choose_and_are_waited_for(void **state)
 
 static void a_program_has_no_brackets_but_a_name(void **state)
 {
-	static const struct ftrace_new_site sites[] = { { 0x9000, "own", false, NULL },
-						       { 0x9010, "other", false, NULL } };
+	static const struct ftrace_new_site sites[] = { { 0x9000, "own", SITE_GOOD, NULL },
+						       { 0x9010, "other", SITE_GOOD, NULL } };
 	struct fixture *f = *state;
 
 	load(f, functions);
@@ -243,7 +339,7 @@ static void who_only_waits_traces_nothing(void **state)
 
 static void a_dso_that_goes_leaves_the_sets(void **state)
 {
-	static const struct ftrace_new_site sites[] = { { 0x9000, "gone", false, NULL } };
+	static const struct ftrace_new_site sites[] = { { 0x9000, "gone", SITE_GOOD, NULL } };
 	struct fixture *f = *state;
 	struct ftrace_page *page;
 
@@ -258,14 +354,14 @@ static void a_dso_that_goes_leaves_the_sets(void **state)
 static void a_dso_built_anew_is_chosen_by_name(void **state)
 {
 	static const struct ftrace_new_site old[] = {
-		{ 0x9000, "kept", false, NULL },
-		{ 0x9010, "gone", false, NULL },
-		{ 0x9020, "other", false, NULL },
+		{ 0x9000, "kept", SITE_GOOD, NULL },
+		{ 0x9010, "gone", SITE_GOOD, NULL },
+		{ 0x9020, "other", SITE_GOOD, NULL },
 	};
 	static const struct ftrace_new_site new[] = {
-		{ 0xa000, "added", false, NULL },
-		{ 0xa010, "kept", false, NULL },
-		{ 0xa020, "other", false, NULL },
+		{ 0xa000, "added", SITE_GOOD, NULL },
+		{ 0xa010, "kept", SITE_GOOD, NULL },
+		{ 0xa020, "other", SITE_GOOD, NULL },
 	};
 	struct fixture *f = *state;
 	struct ftrace *ft = ftrace_of(f->model);
@@ -303,9 +399,9 @@ static void a_dso_built_anew_is_chosen_by_name(void **state)
 static void names_of_cplusplus_stand_in_quotes(void **state)
 {
 	static const struct ftrace_new_site sites[] = {
-		{ 0x10, "_ZN2ns1fEi", false, "ns::f(int)" },
-		{ 0x20, "_ZN2ns1gEv", false, "ns::g() const" },
-		{ 0x30, "plain", false, NULL },
+		{ 0x10, "_ZN2ns1fEi", SITE_GOOD, "ns::f(int)" },
+		{ 0x20, "_ZN2ns1gEv", SITE_GOOD, "ns::g() const" },
+		{ 0x30, "plain", SITE_GOOD, NULL },
 	};
 	struct fixture *f = *state;
 
@@ -339,9 +435,9 @@ static void names_of_cplusplus_stand_in_quotes(void **state)
 static void the_cplusplus_library_names_the_rest(void **state)
 {
 	static const struct ftrace_new_site sites[] = {
-		{ 0x10, "_ZN2ns1hEPKc", false, NULL },
-		{ 0x20, "_Znothing", false, NULL },
-		{ 0x30, "plain", false, NULL },
+		{ 0x10, "_ZN2ns1hEPKc", SITE_GOOD, NULL },
+		{ 0x20, "_Znothing", SITE_GOOD, NULL },
+		{ 0x30, "plain", SITE_GOOD, NULL },
 	};
 	struct fixture *f = *state;
 	struct demangler *d = demangler_create();
@@ -580,6 +676,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(sites_are_listed_by_dso_and_address),
 		TEST(a_function_that_cannot_be_patched_is_chosen_by_nothing),
+		TEST(refused_functions_are_listed_with_reasons),
+		TEST(a_refused_word_has_its_reason),
+		TEST(a_symbol_without_a_site_says_so),
+		TEST(a_refused_choice_that_waited_has_its_reason),
 		TEST(long_lists_tell_progress),
 		TEST(one_word_a_write_and_words_in_pieces),
 		TEST(only_a_name_that_nobody_knows_asks_programs),
