@@ -27,7 +27,8 @@ const char *site_skip_text(enum site_skip why)
 		[SITE_NO_FDE] = "without an entry in .eh_frame",
 		[SITE_BUSY] = "threads may be inside their first bytes, and could not be led on",
 		[SITE_FAR] = "without memory near enough for the moved code",
-		[SITE_FIRST] = "not called: a program, a thread or the return of a handler begins there",
+		[SITE_FIRST] =
+			"not called: a program, a thread or the return of a handler begins there",
 	};
 
 	return why < SITE_NR_SKIPS ? texts[why] : "";

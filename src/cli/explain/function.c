@@ -112,6 +112,23 @@ static void print_return_probe(const struct explained *x)
 	fputc('\n', x->e->out);
 }
 
+/* No line for a probe that would be refused. */
+static void print_probes(const struct explained *x)
+{
+	const uint64_t at = x->function.address;
+	char why[160];
+
+	if (list_refuses(x->path, at, false, why, sizeof(why))) {
+		explain_say(x->e, "probe", "none: %s", why);
+		return;
+	}
+	print_entry_probe(x);
+	if (list_refuses(x->path, at, true, why, sizeof(why)))
+		explain_say(x->e, "return", "none: %s", why);
+	else
+		print_return_probe(x);
+}
+
 /* ---- What cannot be fetched ---- */
 
 static void say_why(const struct explained *x, const char *name, const struct prototype_value *v)
@@ -262,8 +279,7 @@ static void explain_symbol(struct explained *x)
 	print_label(x, "probed");
 	list_print_function(x->path, x->function.address, x->e->out);
 	fputc('\n', x->e->out);
-	print_entry_probe(x);
-	print_return_probe(x);
+	print_probes(x);
 	if (!err)
 		say_unfetched(x);
 }

@@ -73,7 +73,7 @@ static void refused_text(struct ftrace *ft, const struct ftrace_site *first, int
 		 nr, page ? ftrace_site_name(page, first) : "", reason(first));
 }
 
-static bool is_function(char type)
+static bool is_code_symbol(char type)
 {
 	return strchr("tTwWi", type) != NULL;
 }
@@ -84,7 +84,7 @@ static bool nameless_text(struct ftrace *ft, const char *name, char text[TEXT])
 	struct symbol_seen y;
 	uint64_t dso;
 
-	if (!symbols_find_loaded(ft->model->symbols, name, &y) || !is_function(y.type) ||
+	if (!symbols_find_loaded(ft->model->symbols, name, &y) || !is_code_symbol(y.type) ||
 	    y.addr < LAYOUT_DSO_BASE)
 		return false;
 	dso = y.addr - (y.addr - LAYOUT_DSO_BASE) % (1ull << LAYOUT_DSO_SHIFT);

@@ -518,7 +518,7 @@ void program_sites_ended(struct programs *p, const struct attach_answer *a)
 }
 
 /* Each program has a start, which nobody misses. */
-static void print_sites(const struct dso_sites *d, const char *name, FILE *out)
+static void dso_sites_print(const struct dso_sites *d, const char *name, FILE *out)
 {
 	const uint32_t nr = d->nr - d->skipped[SITE_FIRST];
 
@@ -542,7 +542,7 @@ void program_sites_print(struct programs *p, FILE *out)
 		if (d->why && program_dso_copy(p, i, &dso))
 			fprintf(out, "sites-none %s: %s\n", program_dso_name(&dso, name), d->why);
 		if (d->nr && program_dso_copy(p, i, &dso))
-			print_sites(d, program_dso_name(&dso, name), out);
+			dso_sites_print(d, program_dso_name(&dso, name), out);
 	}
 	attach_settle_left(p->model->session);
 	attach_answers(p->model->session, print_answer, out);
