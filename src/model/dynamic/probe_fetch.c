@@ -122,6 +122,11 @@ static int parse_argument(struct parser *p, const char *text)
 	if (!probe_is_at_function(p->probe))
 		return probe_fetch_wrong(p, -EINVAL, 0,
 					 "$arg* can be used only on function entry or exit");
+	/* The kernel keeps the registers of the entry for the return; in a program nobody does. */
+	if ((p->probe->flags & PROBE_RETURN) && p->log->model->of_programs)
+		return probe_fetch_wrong(p, -EINVAL, 0,
+					 "At the return of a program's function $argN is gone: "
+					 "take it at the entry");
 	s->op = p->probe->flags & PROBE_RETURN ? PROBE_ENTRY_ARGUMENT : PROBE_ARGUMENT;
 	s->value = number - 1;
 	return 0;

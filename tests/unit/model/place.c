@@ -338,6 +338,20 @@ static void an_argument_beyond_the_entry_has_no_register(void **state)
 	}
 }
 
+/* A recording of a kernel has it, because the kernel keeps it. */
+static void a_program_keeps_no_argument_for_the_return(void **state)
+{
+	static const struct wrong wrong = {
+		"r:n second a=$arg1", -EINVAL,
+		"At the return of a program's function $argN is gone: take it at the entry", 13,
+	};
+	struct fixture *f = *state;
+
+	f->model->of_programs = true;
+	assert_wrong(f, &wrong);
+	add(f, "p:n second a=$arg1");
+}
+
 static void a_probe_that_is_never_hit_is_told(void **state)
 {
 	struct fixture *f = *state;
@@ -459,6 +473,7 @@ int main(void)
 		TEST(events_are_listed_newest_first_also_if_an_old_one_gets_a_place),
 		TEST(a_function_of_a_file_can_be_named),
 		TEST(an_argument_beyond_the_entry_has_no_register),
+		TEST(a_program_keeps_no_argument_for_the_return),
 		TEST(a_probe_that_is_never_hit_is_told),
 		TEST(the_profile_counts_hits_while_it_is_enabled),
 		TEST(a_recorded_event_becomes_the_probes_own),
