@@ -6,6 +6,7 @@ DIRECTORY has probe_calls and probe_many. Prints lines NAME<tab>VALUE: what a hi
 a call, in ns; the same of the kernel's own uprobes, where tracefs lets us make one; how long
 writes take that define and enable 10,000 probes in a program that runs, in ms.
 """
+import contextlib
 import os
 import re
 import shutil
@@ -69,24 +70,44 @@ def write(path, text):
         os.close(fd)
 
 
+def forget(group):
+    """An instance goes only when its events are off, a probe only when nothing uses it."""
+    instance = f'{TRACEFS}/instances/{group}'
+    for step in (lambda: write(f'{instance}/events/{group}/enable', '0'),
+                 lambda: os.rmdir(instance),
+                 lambda: write(f'{TRACEFS}/uprobe_events', f'-:{group}/probed\n')):
+        with contextlib.suppress(OSError):
+            step()
+
+
+def forget_dead():
+    """What runs that were killed have left in the kernel."""
+    try:
+        with open(f'{TRACEFS}/uprobe_events', encoding='utf-8') as f:
+            groups = re.findall(r':(tracefuse_bench_(\d+))/probed ', f.read())
+    except OSError:
+        return
+    for group, pid in groups:
+        if not os.path.exists(f'/proc/{pid}'):
+            forget(group)
+
+
 def kernel(plain):
     """The kernel's own probe at the same place, into its ring, in an instance of its own."""
     group = f'tracefuse_bench_{os.getpid()}'
     at = offsets(PROGRAM)['probed']
-    events, switch = f'{TRACEFS}/uprobe_events', f'{TRACEFS}/events/{group}/enable'
+    instance = f'{TRACEFS}/instances/{group}'
+    forget_dead()
     try:
-        write(events, f'p:{group}/probed {PROGRAM}:{at:#x} n=%di:s64\n')
-    except OSError:
-        return
-    try:
-        write(switch, '1')
+        write(f'{TRACEFS}/uprobe_events', f'p:{group}/probed {PROGRAM}:{at:#x} n=%di:s64\n')
+        os.mkdir(instance)
+        write(f'{instance}/events/{group}/enable', '1')
         best = min(measure([], ['few'])['call'] for _ in range(ROUNDS))
         print(f"a probe, the kernel's own uprobe, into its ring\t{best - plain:.1f}")
     except OSError:
         pass
     finally:
-        write(switch, '0')
-        write(events, f'-:{group}/probed\n')
+        forget(group)
 
 
 def server_time(pid):

@@ -400,6 +400,7 @@ static enum untraced untraced_reason(int err)
 	case -ETIMEDOUT:
 		return UNTRACED_LATE;
 	case -ECONNREFUSED:
+	case -ECONNRESET:	/* it was killed before it answered */
 		return UNTRACED_SERVER;
 	default:
 		return UNTRACED_OTHER;
