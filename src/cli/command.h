@@ -45,6 +45,12 @@ extern const struct command command_doctor;
 extern const struct command command_reset;
 extern const struct command command_web;
 
+/*
+ * `tracefuse replay` with these arguments, for a command whose own lines are the setup: where one
+ * of them is refused, no record is read. An exit status.
+ */
+int replay_for(const struct command *cmd, int argc, char **argv);
+
 /* Prints "tracefuse NAME: TEXT" and a hint at --help. Returns COMMAND_USAGE. */
 int command_usage(const struct command *cmd, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -401,7 +401,7 @@ static int run_other(struct answer *a)
 			results_print_by(answer_print, a);
 		status = a->program
 			 ? run_with_flight((int)argv.nr - 1, (char **)argv.v, a->flight)
-			 : command_replay.run((int)argv.nr - 1, (char **)argv.v);
+			 : replay_for(a->command, (int)argv.nr - 1, (char **)argv.v);
 	}
 	close(fd);
 	free(argv.v);

@@ -50,6 +50,7 @@ struct replay {
 	/* The command's arguments. */
 	struct asked	asked;
 	bool		partial, quiet;
+	const struct command *strict_for;	/* see replay_for(); NULL: replay itself */
 	uint64_t	memory;		/* --memory; 0: the default */
 	const char	*functions;	/* NULL: the recording has none */
 	struct words	files, buffers;
@@ -333,6 +334,9 @@ static int run_script(struct replay *r, const char *file)
 	/* Commands that failed have printed errors, and the script has continued. */
 	if (ret == -ENOEXEC)
 		return COMMAND_FAILED;
+	if (ret > 0 && r->strict_for)
+		return message_error("%s: the recording was not read: a line was refused",
+				     r->strict_for->name);
 	return ret < 0 ? message_error("%s: %s", file, input_error(-ret)) : COMMAND_DONE;
 }
 
@@ -514,26 +518,39 @@ static int replay(struct replay *r)
 	return status ? status : replay_serve(r);
 }
 
-static int replay_run(int argc, char **argv)
+static int replay_run_with(struct replay *r, int argc, char **argv)
 {
-	struct replay r = { .alone = PTHREAD_MUTEX_INITIALIZER };
 	int status, ret;
 
 	output_signals_ignore();
-	status = replay_parse_arguments(&r, argc, argv);
+	status = replay_parse_arguments(r, argc, argv);
 	if (status) {
-		free_words(&r);
+		free_words(r);
 		return status;
 	}
 	/* Before anything is made, because the server is a process of its own. */
-	ret = serves(&r) ? server_background(-1) : 0;
+	ret = serves(r) ? server_background(-1) : 0;
 	if (ret) {
-		free_words(&r);
+		free_words(r);
 		return message_error("cannot start a server: %s", strerror(-ret));
 	}
-	status = replay(&r);
-	replay_destroy(&r);
+	status = replay(r);
+	replay_destroy(r);
 	return status;
+}
+
+static int replay_run(int argc, char **argv)
+{
+	struct replay r = { .alone = PTHREAD_MUTEX_INITIALIZER };
+
+	return replay_run_with(&r, argc, argv);
+}
+
+int replay_for(const struct command *cmd, int argc, char **argv)
+{
+	struct replay r = { .alone = PTHREAD_MUTEX_INITIALIZER, .strict_for = cmd };
+
+	return replay_run_with(&r, argc, argv);
 }
 
 const struct command command_replay = {
