@@ -79,7 +79,7 @@ static int ask(struct access *a, struct wire_request *rq, const void *body, int 
 		ret = send_all(s->fd, body, rq->size);
 	if (!ret)
 		ret = receive_all(s->fd, answer, sizeof(*answer));
-	if (!ret && answer->size > WIRE_MAX)
+	if (!ret && answer->size > WIRE_TEXT_MAX)
 		ret = -EPROTO;
 	return ret ? torn(a, ret) : 0;
 }

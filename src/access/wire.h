@@ -17,7 +17,8 @@
 
 #include <stdint.h>
 
-enum { WIRE_MAX = 1 << 20 };		/* bytes behind a header */
+/* Bytes behind a header; of an answer that is a text, as a long directory is (WIRE_TEXT_MAX). */
+enum { WIRE_MAX = 1 << 20, WIRE_TEXT_MAX = 16 << 20 };
 
 enum wire_op {
 	WIRE_OPEN = 1,		/* flags; path             -> handle */

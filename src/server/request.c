@@ -247,8 +247,10 @@ static void answer_text(struct server *srv, struct client *c, const struct wire_
 		print_info(srv, out);
 	if (out && fclose(out))
 		ret = -ENOMEM;
+	if (size > WIRE_TEXT_MAX)
+		ret = -EMSGSIZE;
 	client_answer(c, ret, text,
-		      (ret < 0 && rq->op != WIRE_KERNEL) || size > WIRE_MAX ? 0 : size);
+		      (ret < 0 && rq->op != WIRE_KERNEL) || size > WIRE_TEXT_MAX ? 0 : size);
 	free(text);
 }
 

@@ -4,6 +4,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -20,6 +21,8 @@
 #include <cmocka.h>
 
 #include "server/server.h"
+#include "access/access.h"
+#include "access/socket.h"
 #include "access/wire.h"
 #include "model/model.h"
 #include "layout/attach_wire.h"
@@ -271,6 +274,43 @@ static void half_requests_are_bounded(void **state)
 	assert_true(serves());
 }
 
+/* Defines events with names of 63 bytes: a directory whose list is longer than a request. */
+enum { LONG_NAMES = 16250, PER_WRITE = 250, LONG_LINE = 80 };
+
+static void define_long_names(struct access *a)
+{
+	char *text = malloc(PER_WRITE * LONG_LINE);
+	const char *step;
+
+	for (unsigned int i = 0; i < LONG_NAMES; i += PER_WRITE) {
+		size_t len = 0;
+
+		for (unsigned int j = i; j < i + PER_WRITE; j++)
+			len += (size_t)sprintf(text + len, "e%062u u64 a\n", j);
+		assert_int_equal(access_write_all(a, "synthetic_events", O_APPEND, text, len,
+						  &step), 0);
+	}
+	free(text);
+}
+
+static int count_name(void *arg, const char *name, bool is_dir)
+{
+	*(unsigned int *)arg += is_dir && *name == 'e' && strlen(name) == 63;
+	return 0;
+}
+
+static void long_directories_are_whole(void **state)
+{
+	struct access *a;
+	unsigned int nr = 0;
+
+	assert_int_equal(access_connect_at(session_dir(w.session), &a), 0);
+	define_long_names(a);
+	assert_int_equal(a->ops->list(a, "events/synthetic", count_name, &nr), 0);
+	assert_int_equal(nr, LONG_NAMES);
+	access_close(a);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -281,6 +321,7 @@ int main(void)
 		TEST(idle_connections_starve_nobody),
 		TEST(unread_answers_are_few),
 		TEST(half_requests_are_bounded),
+		TEST(long_directories_are_whole),
 	};
 	int failed;
 
