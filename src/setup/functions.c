@@ -75,6 +75,8 @@ static void explain_word(const struct known *k, char *word, bool quoted, FILE *e
 	char *names = quoted ? source_names(k) : strdup(k->functions);
 	char near[512] = "";
 
+	if (quoted)
+		demangle_shorten(word);
 	if (names && !has_match(word, names, quoted ? "\n" : " \n")) {
 		char *called = demangle_find_called(k->functions, word);
 

@@ -14,7 +14,8 @@
 enum { NAMED = 3 };	/* of several */
 
 struct called {
-	const char	*path, *name;
+	const char	*path;
+	char		*name;
 	struct demangler *demangler;
 	struct elf_symbols symbols;
 };
@@ -58,9 +59,12 @@ static const char *next_called(struct called *c, size_t *i)
 /* False: the file has no symbols that can be read. */
 static bool called_open(struct called *c, const char *path, const char *name)
 {
-	*c = (struct called){ .path = path, .name = name };
-	if (elf_symbols_read(path, NULL, &c->symbols))
+	*c = (struct called){ .path = path, .name = strdup(name) };
+	if (!c->name || elf_symbols_read(path, NULL, &c->symbols)) {
+		free(c->name);
 		return false;
+	}
+	demangle_shorten(c->name);
 	c->demangler = demangler_create();
 	return true;
 }
@@ -69,6 +73,7 @@ static void called_close(struct called *c)
 {
 	demangler_destroy(c->demangler);
 	elf_symbols_free(&c->symbols);
+	free(c->name);
 }
 
 int symbol_find(const char *path, const char *name, char **symbol)

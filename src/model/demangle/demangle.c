@@ -50,6 +50,49 @@ void demangler_destroy(struct demangler *d)
 	free(d);
 }
 
+/* ---- std::string ---- */
+
+static const char string_name[] = "std::string";
+
+/* How many bytes of the text are a library's own name of std::string. 0: it does not begin so. */
+static size_t string_length(const char *s)
+{
+	static const char *const names[] = {
+		"std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >",
+		"std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char>>",
+		"std::__1::basic_string<char, std::__1::char_traits<char>, "
+		"std::__1::allocator<char> >",
+		"std::__1::basic_string<char, std::__1::char_traits<char>, "
+		"std::__1::allocator<char>>",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strncmp(s, names[i], strlen(names[i])))
+			return strlen(names[i]);
+	return 0;
+}
+
+void demangle_shorten(char *text)
+{
+	char *to = strstr(text, "::basic_string<");
+
+	if (!to)
+		return;
+	to = text;
+	while (*text) {
+		const size_t n = string_length(text);
+
+		if (n) {
+			memcpy(to, string_name, sizeof(string_name) - 1);
+			to += sizeof(string_name) - 1;
+			text += n;
+		} else {
+			*to++ = *text++;
+		}
+	}
+	*to = '\0';
+}
+
 const char *demangle(struct demangler *d, const char *name)
 {
 	int status = 0;
@@ -65,6 +108,7 @@ const char *demangle(struct demangler *d, const char *name)
 	if (!out || status)
 		return NULL;
 	d->out = out;
+	demangle_shorten(out);
 	return out;
 }
 
@@ -133,14 +177,17 @@ static const char *demangle_next_word(const char *s)
 	return s && *s == ' ' ? s + 1 : NULL;
 }
 
-bool demangle_is_called(struct demangler *d, const char *symbol, const char *name)
+bool demangled_is_called(const char *full, const char *name)
 {
-	const char *full = demangle(d, symbol);
-
 	for (; full; full = demangle_next_word(full))
 		if (demangled_is_here(full, name))
 			return true;
 	return false;
+}
+
+bool demangle_is_called(struct demangler *d, const char *symbol, const char *name)
+{
+	return demangled_is_called(demangle(d, symbol), name);
 }
 
 char *demangle_find_called(const char *functions, const char *name)
@@ -148,6 +195,8 @@ char *demangle_find_called(const char *functions, const char *name)
 	char *word = strndup(name, strcspn(name, "*")), *symbol, *found = NULL;
 	struct demangler *d = demangler_create();
 
+	if (word)
+		demangle_shorten(word);
 	for (; word && d && *word && !found && *functions; functions += *functions == '\n') {
 		symbol = strndup(functions, strcspn(functions, " \n"));
 		if (symbol && demangle_is_called(d, symbol, word))

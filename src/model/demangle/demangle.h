@@ -15,6 +15,8 @@ struct demangler;
 /* NULL: out of memory. Without a C++ library on this machine it knows only Rust's names. */
 struct demangler *demangler_create(void);
 void demangler_destroy(struct demangler *d);
+/* The names that libraries give std::string by templates become std::string, also in a pattern. */
+void demangle_shorten(char *text);
 /*
  * "foo::bar(int)" for "_ZN3foo3barEi", "foo::bar" for "_RNvCs1_3foo3bar", valid until the next
  * call. NULL: it is no such name, or its text would be too long.
@@ -28,9 +30,11 @@ char *demangle_text(struct demangler *d, const char *text);
 /*
  * Whether a symbol's function has that name. It may leave out the types of arguments, those of
  * templates and generics, also within it, and what a template returns: "Store::put" is
- * "void Store<int>::put<long>(long)".
+ * "void Store<int>::put<long>(long)". demangle_shorten() has seen the name.
  */
 bool demangle_is_called(struct demangler *d, const char *symbol, const char *name);
+/* The same for what demangle() returns. `full` may be NULL. */
+bool demangled_is_called(const char *full, const char *name);
 /*
  * The name of the source of the first function that is called so; stars at the end of the name do
  * not count. `functions`: a line each, which a blank may end. NULL: there is none, or no memory.

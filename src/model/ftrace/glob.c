@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "model/demangle/demangle.h"
 #include "model/ftrace/glob.h"
 #include "model/text.h"
 
@@ -35,7 +36,7 @@ void ftrace_glob_parse(struct ftrace_glob *g, char *text)
 		text++;
 	g->demangled = *text == '"';
 	if (g->demangled)
-		text++;
+		demangle_shorten(++text);
 	len = strlen(text);
 	g->type = text_is_digit(*text) && !g->demangled ? FTRACE_GLOB_INDEX :
 		  glob_type_of(text, len);

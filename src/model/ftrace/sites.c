@@ -396,7 +396,8 @@ bool ftrace_site_match(const struct ftrace_page *page, const struct ftrace_site 
 		return ftrace_glob_match(g, name);
 	name = site->flags & FTRACE_SITE_DEMANGLED ? name + strlen(name) + 1
 						   : demangled(page->ft, name);
-	return name && ftrace_glob_match(g, name);
+	return name && (ftrace_glob_match(g, name) ||
+			(g->type == FTRACE_GLOB_FULL && demangled_is_called(name, g->text)));
 }
 
 void ftrace_sites_step(struct ftrace *ft, uint32_t i)
@@ -442,7 +443,7 @@ static bool module_matches(const struct ftrace_glob *g, const struct ftrace_page
 	return g->not != (file && ftrace_glob_match(g, file));
 }
 
-static int sites_match(struct ftrace *ft, const struct ftrace_glob *function,
+static int match_pages(struct ftrace *ft, const struct ftrace_glob *function,
 		       const struct ftrace_glob *module, enum meant meant, site_fn fn, void *arg)
 {
 	const bool whole =
@@ -461,6 +462,18 @@ static int sites_match(struct ftrace *ft, const struct ftrace_glob *function,
 		n += rc;
 	}
 	return n;
+}
+
+/* A pattern of no symbol may be one of names of the source. */
+static int sites_match(struct ftrace *ft, const struct ftrace_glob *function,
+		       const struct ftrace_glob *module, enum meant meant, site_fn fn, void *arg)
+{
+	struct ftrace_glob source = *function;
+	const int n = match_pages(ft, function, module, meant, fn, arg);
+
+	source.demangled = true;
+	return n || function->demangled || !function->len || function->type == FTRACE_GLOB_INDEX
+	       ? n : match_pages(ft, &source, module, meant, fn, arg);
 }
 
 int ftrace_sites_match(struct ftrace *ft, const struct ftrace_glob *function,

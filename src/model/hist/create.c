@@ -198,7 +198,8 @@ static int add_key(struct hist_data *hd, const struct hist_command_text *cmd, ch
 	if (f->flags & HIST_DEPTH)
 		hd->key_room = HIST_KEY_ROOM;
 	if (hd->key_size > hd->key_room)
-		return -EINVAL;
+		return hd->key_room == HIST_KEY_ROOM
+		       ? hist_refuse(cmd, "The keys have too many functions", text) : -EINVAL;
 	hd->n_keys++;
 	return 0;
 }

@@ -129,6 +129,8 @@ static void wrong_commands_are_refused_with_the_place(void **state)
 		{ "hist:keys=common_stacktrace.depth", -EINVAL, "Invalid field modifier", 28 },
 		{ "hist:keys=common_stacktrace.depth=0", -EINVAL, "Invalid field modifier", 34 },
 		{ "hist:keys=common_stacktrace.depth=64", -EINVAL, "Invalid field modifier", 34 },
+		{ "hist:keys=common_stacktrace.depth=63,common_stacktrace.depth=62", -EINVAL,
+		  "The keys have too many functions", 37 },
 		{ "hist:keys=s32:v=common_stacktrace.depth=9", -EINVAL, "Invalid field modifier",
 		  40 },
 		{ "hist:keys=s32:vals=u64.log2", -EINVAL, "Invalid field modifier", 19 },

@@ -325,9 +325,39 @@ static void names_that_leave_something_out(void **state)
 	assert_true(is_called("_ZN1AIiEptEv", "A::operator->"));
 }
 
+static void strings_have_their_short_name(void **state)
+{
+	/* put(std::__cxx11::basic_string<char, ...> const&), f(std::basic_string<wchar_t ...>) */
+	static const char put[] =
+		"_Z3putRKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE";
+	static const char wide[] =
+		"_Z1fNSt7__cxx1112basic_stringIwSt11char_traitsIwESaIwEEE";
+	char pattern[] = "ns::*(std::__cxx11::basic_string<char, std::char_traits<char>, "
+			 "std::allocator<char> >, std::__cxx11::basic_string<char, "
+			 "std::char_traits<char>, std::allocator<char>> const&)";
+	char libcxx[] = "f(std::__1::basic_string<char, std::__1::char_traits<char>, "
+			"std::__1::allocator<char>>)";
+	char other[] = "f(my::basic_string<char>)";
+	struct demangler *d = demangler_create();
+
+	demangle_shorten(pattern);
+	assert_string_equal(pattern, "ns::*(std::string, std::string const&)");
+	demangle_shorten(libcxx);
+	assert_string_equal(libcxx, "f(std::string)");
+	demangle_shorten(other);
+	assert_string_equal(other, "f(my::basic_string<char>)");
+	if (demangle(d, "_Z3fibi")) {
+		assert_string_equal(demangle(d, put), "put(std::string const&)");
+		assert_non_null(strstr(demangle(d, wide), "basic_string<wchar_t"));
+		assert_true(demangle_is_called(d, put, "put(std::string const&)"));
+	}
+	demangler_destroy(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(strings_have_their_short_name),
 		cmocka_unit_test(names_that_leave_something_out),
 		cmocka_unit_test(names_of_v0),
 		cmocka_unit_test(rules_of_the_grammar),

@@ -424,12 +424,35 @@ static void names_of_cplusplus_stand_in_quotes(void **state)
 	assert_int_equal(edit(f->top, FTRACE_FILE_GRAPH, true, "\"ns::g() const\""), 0);
 	assert_reads(FTRACE_FILE_GRAPH, "_ZN2ns1gEv\n");
 	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "\"plain\"\n"), -EINVAL);
-	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "\"ns::f\nplain\n"), -EINVAL);
-	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "ns::f(int)\n"), -EINVAL);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "\"ns::e\nplain\n"), -EINVAL);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "ns::f(char)\n"), -EINVAL);
 	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false,
 			      "!*:traceoff:0 !*:traceon \"a b*\":mod:x\n"),
 			 0);
 	assert_reads(FTRACE_FILE_FILTER, "\"a b*\":mod:x\n");
+}
+
+static void words_of_no_symbol_are_names_of_the_source(void **state)
+{
+	static const struct ftrace_new_site sites[] = {
+		{ 0x10, "_Z4growi", false, "grow(int)" },
+		{ 0x20, "_ZN2ns1gEv", false, "ns::g() const" },
+		{ 0x30, "group", false, NULL },
+	};
+	struct fixture *f = *state;
+
+	assert_int_equal(ftrace_sites_add(f->model, NULL, sites, 3, NULL), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "grow \"ns::g\"\n"), 0);
+	assert_reads(FTRACE_FILE_FILTER, "_Z4growi\n_ZN2ns1gEv\n");
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!grow*\n"), 0);
+	assert_reads(FTRACE_FILE_FILTER, "_ZN2ns1gEv\n");
+	/* Symbols go first. */
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "gro*\n"), 0);
+	assert_reads(FTRACE_FILE_FILTER, "group\n");
+	assert_int_equal(edit(f->top, FTRACE_FILE_GRAPH, true, "\"ns::g\""), 0);
+	assert_reads(FTRACE_FILE_GRAPH, "_ZN2ns1gEv\n");
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "ow*\n"), -EINVAL);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "gr\n"), -EINVAL);
 }
 
 static void the_cplusplus_library_names_the_rest(void **state)
@@ -691,6 +714,7 @@ int main(void)
 		TEST(a_dso_that_goes_leaves_the_sets),
 		TEST(a_dso_built_anew_is_chosen_by_name),
 		TEST(names_of_cplusplus_stand_in_quotes),
+		TEST(words_of_no_symbol_are_names_of_the_source),
 		TEST(the_cplusplus_library_names_the_rest),
 		TEST(what_is_flushed_is_in_place),
 		TEST(a_probe_keeps_what_it_has),
