@@ -777,7 +777,7 @@ static int doctor_parse(int argc, char **argv, const char **session, bool *all)
 	int opt;
 
 	optind = 0;
-	while ((opt = getopt_long(argc, argv, "+:vs:", options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, ":vs:", options, NULL)) != -1) {
 		if (opt == 'v')
 			*all = true;
 		else if (opt == 's')

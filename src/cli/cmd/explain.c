@@ -313,7 +313,7 @@ const struct command command_explain = {
 "information explain prints the prototype of FUNCTION, how it can be probed, and the\n"
 "lines for uprobe_events that fetch its arguments and its result. It says which of\n"
 "them cannot be fetched, and why. Without debug information it says which file would\n"
-"have it.\n"
+"have it. A function may also be one of the libraries that PROGRAM needs.\n"
 "\n"
 "  -s, --session NAME  the session; without it $TRACEFUSE_SESSION, else the only\n"
 "                      one there is, else none\n"

@@ -15,6 +15,7 @@
 #include "cli/client.h"
 #include "cli/list/list.h"
 #include "cli/run/check.h"
+#include "cli/run/libraries.h"
 #include "host/pager.h"
 #include "model/demangle/demangle.h"
 #include "session/session.h"
@@ -41,6 +42,14 @@ bool list_wants(const struct list *l, const char *kind, const char *name)
 	wants = !fnmatch(l->pattern, full, 0);
 	free(full);
 	return wants;
+}
+
+void list_count_line(struct list *l)
+{
+	if (l->heading && !l->summary)
+		printf("%s:\n", l->heading);
+	l->heading = NULL;
+	l->printed++;
 }
 
 /* ---- What an argument means ---- */
@@ -105,13 +114,35 @@ static int session_reach(struct list *l, const char *name)
 	return status;
 }
 
+/* A library that cannot be listed is passed over. */
+static int list_library(void *arg, const char *name, const char *path)
+{
+	struct list *l = arg;
+
+	(void)name;
+	l->heading = path;
+	list_program(l, path);
+	l->heading = NULL;
+	return 0;
+}
+
+/* What the program itself does not have may be in a library that it needs. */
+static int list_program_or_libraries(struct list *l, const char *path)
+{
+	const int status = list_program(l, path);
+
+	if (!status && l->pattern && !l->printed && !l->summary)
+		run_libraries(path, list_library, l);
+	return status;
+}
+
 static int list_what(struct list *l, const char *what)
 {
 	char path[PATH_MAX];
 
 	switch (list_kind(what, path)) {
 	case LISTED_PROGRAM:
-		return list_program(l, path);
+		return list_program_or_libraries(l, path);
 	case LISTED_SCRIPT:
 		return message_error("list: %s is a script: list its interpreter", path);
 	case LISTED_RECORDING:
@@ -122,6 +153,13 @@ static int list_what(struct list *l, const char *what)
 		break;
 	}
 	return message_error("list: there is no program, session or recording %s", what);
+}
+
+/* As names of the source are shown. */
+static const char *list_pattern(char *text)
+{
+	demangle_shorten(text);
+	return text;
 }
 
 /* One argument is a pattern if it can be nothing else. */
@@ -143,7 +181,7 @@ static int list_parse(struct list *l, int argc, char **argv, const char **sessio
 	int opt;
 
 	optind = 0;
-	while ((opt = getopt_long(argc, argv, "+:vs:", options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, ":vs:", options, NULL)) != -1) {
 		switch (opt) {
 		case 'v':
 			l->details = true;
@@ -175,7 +213,7 @@ static int list_run(int argc, char **argv)
 	if (status)
 		return status;
 	if (argc - optind == 2 || (optind < argc && (session || is_pattern(argv[optind]))))
-		l.pattern = argv[optind++];
+		l.pattern = list_pattern(argv[optind++]);
 	if (optind < argc)
 		what = argv[optind];
 	pager_begin();
@@ -197,7 +235,8 @@ const struct command command_list = {
 "Of a program or a library (a file, or a name on $PATH) it lists the functions and\n"
 "the USDT probes that its author has put in, and how each can be probed, or why not:\n"
 "see docs/probes.md. Then it lists the events that the file defines, and those that\n"
-"every program has if a PATTERN names them: 'heap:*'. The program is not run. Of a\n"
+"every program has if a PATTERN names them: 'heap:*'. If the program has nothing that\n"
+"PATTERN means, the libraries that it needs are listed. The program is not run. Of a\n"
 "session or a recording it lists the events. Each line is KIND:NAME, where KIND is\n"
 "function, usdt or event.\n"
 "\n"

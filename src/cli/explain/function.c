@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/explain/explain.h"
 #include "cli/list/list.h"
+#include "cli/run/libraries.h"
 #include "debug/prototype.h"
 #include "elf/file.h"
 #include "host/message.h"
@@ -284,7 +285,7 @@ static void explain_symbol(struct explained *x)
 		say_unfetched(x);
 }
 
-static unsigned int explain_overloads(struct explained *x, const char *name)
+static unsigned int explain_called(struct explained *x, const char *name)
 {
 	struct elf_symbols symbols;
 	struct demangler *d;
@@ -307,24 +308,69 @@ static unsigned int explain_overloads(struct explained *x, const char *name)
 	return nr;
 }
 
+static unsigned int explain_overloads(struct explained *x, const char *name)
+{
+	char *as = strdup(name);
+	unsigned int nr;
+
+	if (!as)
+		return 0;
+	demangle_shorten(as);
+	nr = explain_called(x, as);
+	free(as);
+	return nr;
+}
+
+/* In one file. 0: it has no such function; else how many, or -errno. */
+static int explain_in(struct explained *x, const char *path, const char *name)
+{
+	const int err = realpath(path, x->path) ? elf_function_find(x->path, name, &x->function)
+						: -errno;
+
+	x->symbol = name;
+	if (!err)
+		explain_symbol(x);
+	return !err ? 1 : err == -ENOENT ? (int)explain_overloads(x, name) : err;
+}
+
+struct explained_library {
+	struct explained *x;
+	const char	*function;
+};
+
+/* One that cannot be read is passed over. */
+static int explain_in_library(void *arg, const char *name, const char *path)
+{
+	const struct explained_library *l = arg;
+
+	(void)name;
+	return explain_in(l->x, path, l->function) > 0;
+}
+
+/* The function of the first library that the program needs and that has it. */
+static bool explain_in_libraries(struct explained *x, const char *path, const char *name)
+{
+	struct explained_library l = { .x = x, .function = name };
+
+	return run_libraries(path, explain_in_library, &l) > 0;
+}
+
 int explain_function(struct explain *e, const char *path, const char *name)
 {
 	struct explained *x = calloc(1, sizeof(*x));
-	int err, status = COMMAND_DONE;
+	int nr, status = COMMAND_DONE;
 
 	if (!x)
 		return message_error("out of memory");
 	x->e = e;
-	x->symbol = name;
-	err = realpath(path, x->path) ? elf_function_find(x->path, name, &x->function) : -errno;
-	if (!err)
-		explain_symbol(x);
-	else if (err != -ENOENT)
-		status = message_error("explain: %s: %s", path, err == -EINVAL ?
-				       "no ELF file of 64 bits" : strerror(-err));
-	else if (!explain_overloads(x, name))
-		status = message_error("explain: %s has no symbol of a function %s; `tracefuse "
-				       "list %s` lists its functions", path, name, path);
+	nr = explain_in(x, path, name);
+	if (nr < 0)
+		status = message_error("explain: %s: %s", path, nr == -EINVAL ?
+				       "no ELF file of 64 bits" : strerror(-nr));
+	else if (!nr && !explain_in_libraries(x, path, name))
+		status = message_error("explain: neither %s nor a library that it needs has a "
+				       "symbol of a function %s; `tracefuse list %s` lists its "
+				       "functions", path, name, path);
 	free(x);
 	return status;
 }

@@ -57,7 +57,7 @@ static int event_list(void *arg, const char *name, bool is_dir)
 	snprintf(full, sizeof(full), "%s:%s", w->system, name);
 	if (!is_dir || !list_wants(w->list, "event", full))
 		return 0;
-	w->list->printed++;
+	list_count_line(w->list);
 	if (w->list->summary)
 		return 0;
 	printf("event:%s\n", full);

@@ -28,6 +28,7 @@ struct list {
 	bool		details;	/* -v */
 	bool		summary;	/* only numbers */
 	struct demangler *names;	/* of C++ and Rust, as in the source */
+	const char	*heading;	/* stands before the next line; NULL: nothing */
 	size_t		printed;
 	size_t		events;		/* of them, of a program */
 };
@@ -39,6 +40,9 @@ void list_clean(char *text, size_t len);
  * by its name in the source, too.
  */
 bool list_wants(const struct list *l, const char *kind, const char *name);
+
+/* A line comes: it is counted, and the heading is printed. */
+void list_count_line(struct list *l);
 
 /* Each returns an exit status. path: as in messages, too. */
 int list_program(struct list *l, const char *path);

@@ -134,7 +134,7 @@ static void item_list(struct list *l, const struct listed_file *f, struct list_i
 		return;
 	list_plan(f->memory ? &f->code : NULL, item);
 	list_count(counts, item);
-	l->printed++;
+	list_count_line(l);
 	if (l->summary || (item->fn && item->fn->why == CODE_PART && !l->details))
 		return;
 	list_print(l, item);

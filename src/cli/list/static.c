@@ -177,7 +177,7 @@ static bool event_line(struct list *l, const char *system, const char *name)
 	snprintf(full, sizeof(full), "%s:%s", system, name);
 	if (!list_wants(l, "event", full))
 		return false;
-	l->printed++;
+	list_count_line(l);
 	l->events++;
 	if (!l->summary)
 		printf("event:%s\n", full);
