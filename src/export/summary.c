@@ -89,12 +89,24 @@ static void summary_call_whole(struct export_run *x, const struct export_record 
 	function_sum(x, call, exit->r->time);
 }
 
+static void summary_stack(struct export_summary *out, const struct export_record *r)
+{
+	const struct export_value stack = export_stack(r);
+	const size_t nr = stack.len / stack.width;
+
+	out->stacks++;
+	out->stacks_cut += nr && export_value_at(&stack, nr - 1) == LAYOUT_STACK_CUT;
+}
+
 static void summary_record(struct export_run *x, const struct export_record *r)
 {
 	struct summing *s = x->state;
 
-	if (r->event)
-		export_waits_record(s->waits, s->out, r);
+	if (!r->event)
+		return;
+	export_waits_record(s->waits, s->out, r);
+	if (r->event->kind == EXPORT_STACK)
+		summary_stack(s->out, r);
 }
 
 /* ---- the sums ---- */

@@ -52,6 +52,7 @@ struct export_summary {
 	unsigned int	nr_events;
 	struct summary_function functions[SUMMARY_FUNCTIONS];	/* the longest first; "": none */
 	uint64_t	self;		/* of all functions */
+	uint64_t	stacks, stacks_cut;	/* recorded; of them, those that end early */
 	/* The longest first; 0 ns: none */
 	struct summary_wait waits[SUMMARY_KINDS][SUMMARY_WAITS];
 };

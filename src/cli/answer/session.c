@@ -13,16 +13,25 @@
 #include "cli/draw/draw.h"
 #include "setup/setup.h"
 
+enum { NS_A_SECOND = 1000000000 };
+
+/* Seconds, or a time with its unit. */
 static int seconds_read(const struct answer *a, struct timespec *out)
 {
 	char *end;
-	double v = strtod(a->seconds, &end);
+	const double v = strtod(a->seconds, &end);
+	uint64_t ns = 0;
+	int status = COMMAND_DONE;
 
-	if (*end || end == a->seconds || !(v > 0) || v > 1e9)
-		return command_usage(a->command, "--for %s: a number of seconds", a->seconds);
-	out->tv_sec = (time_t)v;
-	out->tv_nsec = (long)((v - (double)out->tv_sec) * 1e9);
-	return COMMAND_DONE;
+	if (*end)
+		status = answer_time(a, "--for", a->seconds, &ns);
+	else if (end == a->seconds || !(v > 0) || v > 1e9)
+		status = command_usage(a->command, "--for %s: a number of seconds", a->seconds);
+	else
+		ns = (uint64_t)(v * NS_A_SECOND);
+	out->tv_sec = (time_t)(ns / NS_A_SECOND);
+	out->tv_nsec = (long)(ns % NS_A_SECOND);
+	return status;
 }
 
 static void pipe_mask(int how)

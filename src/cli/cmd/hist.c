@@ -173,6 +173,19 @@ static int heat_check(struct hist_asked *h)
 	return COMMAND_DONE;
 }
 
+/* A trigger with more is refused without a reason, as in the kernel. */
+static int keys_check(const struct answer *a)
+{
+	const char *keys = a->words.nr > 1 ? a->words.v[1] : "";
+	unsigned int nr = 1;
+
+	for (; *keys; keys++)
+		nr += *keys == ',';
+	return nr <= HIST_KEYS_MAX ? COMMAND_DONE
+		: command_usage(a->command, "%s: a histogram has at most %d keys", a->words.v[1],
+				HIST_KEYS_MAX);
+}
+
 static int hist_parse(struct hist_asked *h, int argc, char **argv)
 {
 	int opt, status = COMMAND_DONE;
@@ -189,7 +202,9 @@ static int hist_parse(struct hist_asked *h, int argc, char **argv)
 	if (h->answer.words.nr > 2)
 		return command_usage(&command_hist, "%s: there is no such file",
 				     h->answer.words.v[2]);
-	status = heat_check(h);
+	status = keys_check(&h->answer);
+	if (!status)
+		status = heat_check(h);
 	if (status)
 		return status;
 	return answer_event_read(&h->answer, h->answer.words.v[0], &h->event);

@@ -18,6 +18,8 @@ enum {
 	COUNT_WIDTH	= 18,	/* "    1234567  12.3%" */
 	BAR_LEAST	= 8,
 	PARTS		= 8,	/* of a character of a bar */
+	BLOCK_INDENT	= 6,	/* of a stack's functions */
+	BLOCK_LEAST	= 3,	/* functions of a stack */
 };
 
 /* ---- the terminal ---- */
@@ -93,10 +95,8 @@ static void print_label(const char *label, size_t width, bool right, FILE *out)
 		fprintf(out, "%*s", (int)(width - n), "");
 }
 
-static size_t label_width(const struct rows *rows, const struct draw_shape *shape)
+static size_t widest_label(const struct rows *rows)
 {
-	const size_t room = shape->columns > COUNT_WIDTH + BAR_LEAST + 16 ?
-			    shape->columns - COUNT_WIDTH - BAR_LEAST - 4 : 12;
 	size_t most = 4;
 
 	for (size_t i = 0; i < rows->nr; i++) {
@@ -104,6 +104,15 @@ static size_t label_width(const struct rows *rows, const struct draw_shape *shap
 
 		most = n > most ? n : most;
 	}
+	return most;
+}
+
+static size_t label_width(const struct rows *rows, const struct draw_shape *shape)
+{
+	const size_t room = shape->columns > COUNT_WIDTH + BAR_LEAST + 16 ?
+			    shape->columns - COUNT_WIDTH - BAR_LEAST - 4 : 12;
+	size_t most = widest_label(rows);
+
 	if (most > LABEL_MOST)
 		most = LABEL_MOST;
 	return most < room ? most : room;
@@ -160,15 +169,62 @@ static bool is_gap(const struct rows *rows, const struct row *a, const struct ro
 	return rows->ranges && !strcmp(a->group, b->group) && b->low > a->high + 1;
 }
 
-static void draw_row(const struct drawing *d, const struct row *r)
+static void draw_count(const struct drawing *d, const struct row *r)
 {
 	const double share = d->rows->hits ? 100.0 * (double)r->hits / (double)d->rows->hits : 0;
 
-	fputs("  ", d->out);
-	print_label(r->label, d->label, d->rows->axis, d->out);
 	fprintf(d->out, " %10llu %5.1f%% ", r->hits, share);
 	print_bar(r->hits, d->rows->most, d->bar, d->shape->utf8, d->out);
 	fputc('\n', d->out);
+}
+
+static void draw_row(const struct drawing *d, const struct row *r)
+{
+	fputs("  ", d->out);
+	print_label(r->label, d->label, d->rows->axis, d->out);
+	draw_count(d, r);
+}
+
+/* One function of a stack. Returns what follows it; NULL: nothing. */
+static const char *draw_function(const struct drawing *d, const char *label)
+{
+	const char *next = strstr(label, ROWS_CALLED);
+	char *name = next ? strndup(label, (size_t)(next - label)) : NULL;
+	const size_t room = d->shape->columns > BLOCK_INDENT + BAR_LEAST ?
+			    d->shape->columns - BLOCK_INDENT : BAR_LEAST;
+	const size_t n = width_of(name ? name : label);
+
+	fprintf(d->out, "%*s", BLOCK_INDENT, "");
+	print_label(name ? name : label, n < room ? n : room, false, d->out);
+	fputc('\n', d->out);
+	free(name);
+	return next ? next + sizeof(ROWS_CALLED) - 1 : NULL;
+}
+
+/* Beside a bar a stack has no room: its functions are below. As many as tell it from the others. */
+static void draw_block(const struct drawing *d, const struct row *r)
+{
+	const char *label = r->label;
+	unsigned int n = 0;
+
+	draw_count(d, r);
+	for (; label && (n < BLOCK_LEAST || (size_t)(label - r->label) < r->apart); n++)
+		label = draw_function(d, label);
+	for (n = 0; label; n++) {
+		label = strstr(label, ROWS_CALLED);
+		label = label ? label + sizeof(ROWS_CALLED) - 1 : NULL;
+	}
+	if (n)
+		fprintf(d->out, "%*s... and %u more\n", BLOCK_INDENT, "", n);
+}
+
+static void draw_blocks(const struct drawing *d)
+{
+	for (size_t i = 0; i < d->rows->nr; i++) {
+		if (i)
+			fputc('\n', d->out);
+		draw_block(d, &d->rows->v[i]);
+	}
 }
 
 static void draw_rows(const struct drawing *d)
@@ -231,14 +287,19 @@ static int draw_hist(const json_t *hist, const struct draw_shape *shape, FILE *o
 	struct rows rows;
 	int err = rows_read(hist, &rows);
 	struct drawing d = { .hist = hist, .shape = shape, .rows = &rows, .out = out };
+	bool blocks;
 
 	if (!err) {
 		rows_merge(&rows);
-		d.label = label_width(&rows, shape);
+		blocks = rows.stacks && widest_label(&rows) > label_width(&rows, shape);
+		d.label = blocks ? 0 : label_width(&rows, shape);
 		d.bar = shape->columns > d.label + COUNT_WIDTH + BAR_LEAST + 3 ?
 			(unsigned int)(shape->columns - d.label - COUNT_WIDTH - 3) : BAR_LEAST;
 		draw_head(hist, &rows, out);
-		draw_rows(&d);
+		if (blocks)
+			draw_blocks(&d);
+		else
+			draw_rows(&d);
 	}
 	rows_free(&rows);
 	return err;

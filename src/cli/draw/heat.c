@@ -234,9 +234,10 @@ static void heat_print_cell(const struct heat *h, unsigned long long hits, unsig
 		fputs("\033[0m", out);
 }
 
-static void heat_print_time(double ns, FILE *out)
+/* Rows below a microsecond differ in the nanoseconds. */
+static void heat_print_time(const struct heat *h, double ns, FILE *out)
 {
-	fprintf(out, "%*.6fs", TIME_WIDTH - 1, ns / 1e9);
+	fprintf(out, "%*.*fs", TIME_WIDTH - 1, h->every % 1000 ? 9 : 6, ns / 1e9);
 }
 
 static int heat_print_row(const struct heat *h, double ns, const struct heat_cell *cells,
@@ -250,7 +251,7 @@ static int heat_print_row(const struct heat *h, double ns, const struct heat_cel
 		return -ENOMEM;
 	hits = sum_columns(h, cells, nr, columns);
 	column_of(h, h->axis.low, &width);
-	heat_print_time(ns, out);
+	heat_print_time(h, ns, out);
 	fputs(" |", out);
 	for (unsigned int i = 0; i < used; i += width)
 		heat_print_cell(h, columns[i], width, out);
@@ -269,7 +270,9 @@ static void heat_print_head(struct heat *h, const json_t *hist, const char *fiel
 	rows_print_text(json_string_value(json_object_get(hist, "event")), out);
 	fputs(", ", out);
 	rows_print_text(field, out);
-	fprintf(out, ", a row each %g s\n", (double)h->every / 1e9);
+	fputs(", a row each ", out);
+	rows_print_time((double)h->every, (double)h->every, out);
+	fputc('\n', out);
 	fprintf(out, "%s is more than %llu hits, each lighter shade %s of that\n",
 		s->text[s->nr - 1], h->most / s->factor, s->factor == 2 ? "half" : "a quarter");
 	fprintf(out, "%*s%s", TIME_WIDTH + 2, "", h->axis.low_text);
@@ -415,7 +418,7 @@ int heat_print_next(struct heat *h, const json_t *hist, FILE *out)
 		return err;
 	if (h->axis.any)
 		return heat_print_row(h, heat_now() - h->start, h->cells, h->nr, out);
-	heat_print_time(heat_now() - h->start, out);
+	heat_print_time(h, heat_now() - h->start, out);
 	fputs(" | no hits yet\n", out);
 	return 0;
 }

@@ -121,7 +121,7 @@ static void print_key(const json_t *text, const char *between, FILE *out)
 
 void rows_print_key(const json_t *text, FILE *out)
 {
-	print_key(text, " < ", out);
+	print_key(text, ROWS_CALLED, out);
 }
 
 /* The texts of the keys but `axis`. NULL: no memory. */
@@ -176,7 +176,7 @@ bool rows_is_time(const char *field)
 	return n >= 2 && !strcmp(field + n - 2, "ns") && (n == 2 || field[n - 3] == '_');
 }
 
-static void rows_print_time(double low, double high, FILE *out)
+void rows_print_time(double low, double high, FILE *out)
 {
 	static const struct {
 		double		ns;
@@ -272,6 +272,14 @@ static int row_read(const json_t *entry, int axis, struct row *r)
 	return r->label && r->group ? 0 : -ENOMEM;
 }
 
+static bool has_stack(const json_t *keys)
+{
+	for (size_t i = 0; i < json_array_size(keys); i++)
+		if (json_is_array(json_object_get(json_array_get(keys, i), "text")))
+			return true;
+	return false;
+}
+
 static int compare_on_axis(const void *pa, const void *pb)
 {
 	const struct row *a = pa, *b = pb;
@@ -306,6 +314,7 @@ int rows_read(const json_t *hist, struct rows *out)
 	out->v = calloc(nr + 1, sizeof(*out->v));
 	if (!out->v)
 		return -ENOMEM;
+	out->stacks = axis < 0 && has_stack(keys);
 	if (axis >= 0) {
 		keys = json_array_get(keys, (size_t)axis);
 		out->axis = json_string_value(json_object_get(keys, "field"));
@@ -332,6 +341,26 @@ static int compare_labels(const void *pa, const void *pb)
 	return strcmp(a->label, b->label);
 }
 
+static size_t common_length(const char *a, const char *b)
+{
+	size_t n = 0;
+
+	while (a[n] && a[n] == b[n])
+		n++;
+	return n;
+}
+
+/* Sorted by their labels, neighbours have the most in common. */
+static void set_apart(struct rows *rows)
+{
+	for (size_t i = 1; i < rows->nr; i++) {
+		struct row *a = &rows->v[i - 1], *b = &rows->v[i];
+
+		b->apart = common_length(a->label, b->label) + 1;
+		a->apart = a->apart > b->apart ? a->apart : b->apart;
+	}
+}
+
 static void row_free(struct row *r)
 {
 	free(r->label);
@@ -354,6 +383,7 @@ void rows_merge(struct rows *rows)
 		}
 	}
 	rows->nr = nr;
+	set_apart(rows);
 	qsort(rows->v, nr, sizeof(*rows->v), compare_by_hits);
 	rows->most = rows->v[0].hits;
 }

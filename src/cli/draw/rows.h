@@ -13,12 +13,16 @@
 
 struct row {
 	char		*label;		/* the axis, or all keys */
+	size_t		apart;		/* that many bytes of it no other row begins with */
 	char		*group;		/* the other keys; "": there are none */
 	double		value;		/* on the axis */
 	double		low, high;	/* of a range; equal: it is none */
 	unsigned long long hits;
 	const json_t	*entry;
 };
+
+/* Stands in a label between a function and the one that called it. */
+#define ROWS_CALLED " < "
 
 struct rows {
 	struct row	*v;
@@ -27,6 +31,7 @@ struct rows {
 	const char	*modifier;	/* that key's; "": it has none */
 	size_t		axis_key;	/* which one of the keys it is */
 	bool		ranges;
+	bool		stacks;		/* labels are stacks: functions with ROWS_CALLED between */
 	unsigned long long hits, most;	/* of all rows together, and of the largest */
 };
 
@@ -41,6 +46,7 @@ int rows_read(const json_t *hist, struct rows *out);
 /*
  * Without an axis: entries with one text become one row. A key with .sym is another entry for each
  * address of a function, as in the kernel, and a symbol's name of the source may be that of two.
+ * Sets row.apart.
  */
 void rows_merge(struct rows *rows);
 void rows_free(struct rows *rows);
@@ -49,6 +55,8 @@ void rows_free(struct rows *rows);
  * the unit of time that fits.
  */
 void rows_print_range(const char *field, double low, double high, const char *text, FILE *out);
+/* Nanoseconds with the unit of time that fits; a range, if `high` is more than `low`. */
+void rows_print_time(double low, double high, FILE *out);
 /* A text of the JSON, for a terminal: control characters and bytes that are no UTF-8 are \xNN. */
 void rows_print_text(const char *text, FILE *out);
 /*

@@ -158,6 +158,14 @@ static void print_waits(const struct export_summary *s)
 	}
 }
 
+/* A run's own summary has counted those that were taken. */
+static void print_cut_stacks(const struct export_summary *s)
+{
+	if (s->stacks_cut)
+		fprintf(stderr, "  stacks: %" PRIu64 " of %" PRIu64 " end early, because a caller "
+			"is not known: stack_is_cut\n", s->stacks_cut, s->stacks);
+}
+
 void summary_print(const struct export_summary *s)
 {
 	print_systems(s);
@@ -190,6 +198,7 @@ int replay_summary(const struct replay_session *s, const struct words *files)
 	}
 	fputc('\n', stderr);
 	summary_print(&sum);
+	print_cut_stacks(&sum);
 	if (sum.sums.records)
 		summary_next_replay(&sum, files);
 	export_summary_free(&sum);

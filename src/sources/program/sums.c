@@ -111,7 +111,8 @@ void program_sums_print(struct programs *p, FILE *out)
 	if (s.cuts)
 		fprintf(out,
 			"note stacks: %" PRIu64 " that histograms counted have outer functions "
-			"beyond the %d that a key keeps; common_stacktrace.depth=%d keeps more\n",
+			"beyond the %d that a key keeps; in a trigger, "
+			"common_stacktrace.depth=%d keeps more\n",
 			s.cuts, HIST_STACK_DEPTH, HIST_DEPTH_MAX);
 	if (s.syscalls)
 		print_gates(p->model->session, out);
