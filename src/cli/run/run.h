@@ -61,6 +61,15 @@ struct run_functions {
 	bool		traced;		/* the tracer was chosen */
 };
 
+/* What a session has counted. */
+struct run_counts {
+	unsigned long long recorded, overrun, dropped;
+	unsigned long long cleared;	/* recorded, and in no buffer any more */
+	unsigned long long hits, uncounted;	/* of histograms; without room there */
+	unsigned long long processes, threads;
+	unsigned long long missed;	/* no room for their thread */
+};
+
 struct run {
 	/* The command's arguments. */
 	struct asked	asked;		/* `events` keeps those that do not exist yet */
@@ -82,6 +91,7 @@ struct run {
 	/* The session. */
 	char		name[64];
 	bool		joined;		/* it existed already */
+	struct run_counts before;	/* what it had counted then */
 	bool		lent;		/* --session USER:NAME: root has lent the kernel's events */
 	bool		made;		/* this command made it, and ends it unless it stays */
 	char		mount_dir[PATH_MAX]; /* "": none */
@@ -247,6 +257,8 @@ void run_unsaved(struct run *r);
 
 /* ---- summary.c ---- */
 
+/* Reads what a session that is joined has counted: the summary is of what comes from now on. */
+void run_summary_begin(struct run *r);
 void run_summary(struct run *r);
 /* How many records there were, the overwritten ones too. */
 unsigned long long run_summary_recorded(const struct run *r);

@@ -256,6 +256,8 @@ int run_server_open(struct run *r)
 		access_close(r->access);
 		r->access = NULL;
 	}
+	if (!status)
+		run_summary_begin(r);
 	return status;
 }
 

@@ -11,9 +11,8 @@
 struct sums {
 	struct access	*access;
 	const char	*instance;	/* "" or "instances/NAME/" */
-	unsigned long long recorded, overrun, dropped;
+	struct run_counts nr;
 	unsigned long long top_overrun;	/* of the top instance */
-	unsigned long long cleared;	/* recorded, and in no buffer any more */
 	double		needed;		/* bytes that all its records would have taken */
 };
 
@@ -43,12 +42,12 @@ static int add_cpu(void *arg, const char *name, bool is_dir)
 	snprintf(path, sizeof(path), "%sper_cpu/%s/stats", s->instance, name);
 	if (!is_dir || access_read_all(s->access, path, &text, &len))
 		return 0;
-	s->overrun += client_stat(text, "\noverrun: ");
+	s->nr.overrun += client_stat(text, "\noverrun: ");
 	if (!*s->instance)
 		add_needed(s, text);
-	s->dropped += client_stat(text, "\ndropped events: ");
-	s->recorded += client_stat(text, "entries: ") + client_stat(text, "\nread events: ") +
-		       client_stat(text, "\noverrun: ");
+	s->nr.dropped += client_stat(text, "\ndropped events: ");
+	s->nr.recorded += client_stat(text, "entries: ") + client_stat(text, "\nread events: ") +
+			  client_stat(text, "\noverrun: ");
 	free(text);
 	return 0;
 }
@@ -82,11 +81,11 @@ static void add_cleared(struct sums *s, const char *info)
 	char value[128];
 
 	if (!client_info(info, "cleared", 0, value, sizeof(value)) ||
-	    sscanf(value, "%llu %llu %llu %llu", &s->cleared, &overrun, &dropped, &read) != 4)
+	    sscanf(value, "%llu %llu %llu %llu", &s->nr.cleared, &overrun, &dropped, &read) != 4)
 		return;
-	s->overrun += overrun;
-	s->dropped += dropped;
-	s->recorded += s->cleared + overrun + read;
+	s->nr.overrun += overrun;
+	s->nr.dropped += dropped;
+	s->nr.recorded += s->nr.cleared + overrun + read;
 }
 
 static const char *plural(unsigned long long nr)
@@ -97,7 +96,7 @@ static const char *plural(unsigned long long nr)
 static void print_overrun(const struct sums *s)
 {
 	fprintf(stderr, "; %llu overwritten by newer ones (buffer_size_kb is too small",
-		s->overrun);
+		s->nr.overrun);
 	if (s->top_overrun)
 		fprintf(stderr, ": --buffer-size %.0fM has room for all",
 			s->needed / MEGA < 1 ? 1 : s->needed / MEGA + 0.5);
@@ -105,31 +104,29 @@ static void print_overrun(const struct sums *s)
 }
 
 /* `traced`: there were programs that may have taken part. */
-static void print_sums(const struct sums *s, const char *info, bool traced)
+static void print_sums(const struct sums *s, bool traced)
 {
-	unsigned long long processes = number(info, "processes"), threads = number(info, "threads");
-	unsigned long long missed = number(info, "missed"), hits = number(info, "hits");
-	unsigned long long uncounted = number(info, "dropped");
+	const struct run_counts *n = &s->nr;
 
-	fprintf(stderr, "tracefuse: %llu event%s recorded", s->recorded, plural(s->recorded));
-	if (hits)
-		fprintf(stderr, ", %llu hit%s counted by histograms", hits, plural(hits));
+	fprintf(stderr, "tracefuse: %llu event%s recorded", n->recorded, plural(n->recorded));
+	if (n->hits)
+		fprintf(stderr, ", %llu hit%s counted by histograms", n->hits, plural(n->hits));
 	if (traced)
-		fprintf(stderr, ", %llu process%s, %llu thread%s", processes,
-			processes == 1 ? "" : "es", threads, plural(threads));
-	if (s->overrun)
+		fprintf(stderr, ", %llu process%s, %llu thread%s", n->processes,
+			n->processes == 1 ? "" : "es", n->threads, plural(n->threads));
+	if (n->overrun)
 		print_overrun(s);
-	if (s->dropped)
-		fprintf(stderr, "; %llu dropped (the buffer was full)", s->dropped);
-	if (s->cleared)
+	if (n->dropped)
+		fprintf(stderr, "; %llu dropped (the buffer was full)", n->dropped);
+	if (n->cleared)
 		fprintf(stderr,
 			"; %llu cleared (a new tracer or clock, or a write to trace, empties a "
 			"buffer)",
-			s->cleared);
-	if (uncounted)
-		fprintf(stderr, "; %llu dropped by histograms (size= is too small)", uncounted);
-	if (missed)
-		fprintf(stderr, "; %llu missed (no room for their thread)", missed);
+			n->cleared);
+	if (n->uncounted)
+		fprintf(stderr, "; %llu dropped by histograms (size= is too small)", n->uncounted);
+	if (n->missed)
+		fprintf(stderr, "; %llu missed (no room for their thread)", n->missed);
 	fputc('\n', stderr);
 }
 
@@ -229,7 +226,50 @@ unsigned long long run_summary_recorded(const struct run *r)
 
 	if (r->access)
 		add_all(&s);
-	return s.recorded;
+	return s.nr.recorded;
+}
+
+/* What the session has counted since it was made. */
+static void sums_read(struct sums *s, const char *info)
+{
+	add_all(s);
+	add_cleared(s, info);
+	s->nr.hits = number(info, "hits");
+	s->nr.uncounted = number(info, "dropped");
+	s->nr.processes = number(info, "processes");
+	s->nr.threads = number(info, "threads");
+	s->nr.missed = number(info, "missed");
+}
+
+void run_summary_begin(struct run *r)
+{
+	struct sums s = { .access = r->access, .instance = "" };
+	char *info;
+
+	if (!r->joined || !r->access || access_request(r->access, WIRE_INFO, "", -1, &info) < 0)
+		return;
+	sums_read(&s, info);
+	r->before = s.nr;
+	free(info);
+}
+
+/* A count may be smaller than before: its histogram or instance was removed meanwhile. */
+static void subtract(unsigned long long *now, unsigned long long before)
+{
+	*now -= *now < before ? 0 : before;
+}
+
+static void sums_since(struct sums *s, const struct run_counts *before)
+{
+	subtract(&s->nr.recorded, before->recorded);
+	subtract(&s->nr.overrun, before->overrun);
+	subtract(&s->nr.dropped, before->dropped);
+	subtract(&s->nr.cleared, before->cleared);
+	subtract(&s->nr.hits, before->hits);
+	subtract(&s->nr.uncounted, before->uncounted);
+	subtract(&s->nr.processes, before->processes);
+	subtract(&s->nr.threads, before->threads);
+	subtract(&s->nr.missed, before->missed);
 }
 
 void run_summary(struct run *r)
@@ -239,10 +279,10 @@ void run_summary(struct run *r)
 
 	if (!r->access || access_request(r->access, WIRE_INFO, "", -1, &info) < 0)
 		return;
-	add_all(&s);
-	add_cleared(&s, info);
+	sums_read(&s, info);
+	sums_since(&s, &r->before);
 	if (!r->quiet) {
-		print_sums(&s, info, r->command == &command_run);
+		print_sums(&s, r->command == &command_run);
 		print_sentences(info, "note");
 	}
 	print_sentences(info, "lost");
@@ -251,5 +291,5 @@ void run_summary(struct run *r)
 	run_functions_summary(r, info);
 	print_waiting(r, info);
 	free(info);
-	run_next(r, s.recorded);
+	run_next(r, s.nr.recorded);
 }
