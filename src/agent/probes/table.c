@@ -157,10 +157,13 @@ static struct probe_object *object_free(void)
 static void texts_find(struct probe_object *o)
 {
 	const Elf64_Phdr *p = o->image.segments;
-	uintptr_t low = UINTPTR_MAX, high = 0;
+	uintptr_t low = UINTPTR_MAX, high = 0, head = 0;
 
 	for (unsigned int i = 0; i < o->image.nr_segments; i++) {
 		struct pages *t = &o->texts[o->nr_texts];
+
+		if (p[i].p_type == PT_LOAD && p[i].p_offset < 4096 && !head)
+			head = (o->bias + p[i].p_vaddr) & -(uintptr_t)4096;
 
 		if (p[i].p_type != PT_LOAD || !(p[i].p_flags & PF_X) || o->nr_texts == SITE_TEXTS)
 			continue;
@@ -173,6 +176,8 @@ static void texts_find(struct probe_object *o)
 	}
 	o->near.low = low;
 	o->near.high = high;
+	for (unsigned int i = 0; i < o->nr_texts; i++)
+		o->texts[i].head = head;
 }
 
 /* T1 */

@@ -86,6 +86,8 @@ bool known_is_loaded(struct known *k, const struct known_file *f)
 	if (!first || first->p_offset || !first->p_filesz)
 		return false;
 	k->start = (k->dso.bias + first->p_vaddr) & -(uintptr_t)PAGE;
+	for (unsigned int i = 0; i < k->dso.nr_texts; i++)
+		k->dso.texts[i].head = k->start;
 	return k->start < k->end && !agent_syscall(SYS_mincore, k->start, PAGE, &in_core) &&
 	       !memcmp((const void *)k->start, f->bytes,
 		       first->p_filesz < PAGE ? first->p_filesz : PAGE);

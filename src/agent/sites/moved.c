@@ -35,7 +35,7 @@
 #include "agent/syscall.h"
 
 enum {
-	PAGE = 4096, JUMP_SIZE = 5, CALL = 0xe8, SHORT = 0xeb,
+	PAGE = 4096, JUMP_SIZE = 5, CALL = 0xe8, JUMP = 0xe9, SHORT = 0xeb,
 	ALIKE = 16 << 20,	/* N4 of near.c */
 	SITE_WORD = 12,		/* where the distance to the site is */
 	CORRECTION = 16,
@@ -82,13 +82,14 @@ static uint16_t head_off(void)
 	return SHORT | (MOVED_HEAD - 2) << 8;
 }
 
-void moved_switch(const struct site_dso *d, const struct site *s, bool on)
+void moved_switch(struct site_dso *d, const struct site *s, bool on)
 {
-	uint8_t *head = moved_head(d, s);
+	const uint8_t *head = moved_head(d, s);
 	const uint16_t value = on ? head_on(head, area_of(d)->shared.enter) : head_off();
+	uint16_t *stored = patch_stored_at(d, head, sizeof(value));
 
 	/* V2 */
-	__asm__ __volatile__("movw %1, %0" : "=m"(*(uint16_t *)head) : "r"(value) : "memory");
+	__asm__ __volatile__("movw %1, %0" : "=m"(*stored) : "r"(value) : "memory");
 }
 
 /* ---- The area ---- */
@@ -240,10 +241,19 @@ int moved_map(struct site_dso *d)
 	return err;
 }
 
+static void jump_plant(struct site_dso *d, const struct site *s)
+{
+	const uint8_t *at = (const uint8_t *)(d->bias + s->at);
+	const int32_t distance = (int32_t)(moved_head(d, s) - (at + JUMP_SIZE));
+	uint8_t *stored = patch_stored_at(d, at, JUMP_SIZE);
+
+	stored[0] = JUMP;
+	memcpy(stored + 1, &distance, sizeof(distance));
+}
+
 void moved_plant(struct site_dso *d)
 {
 	for (size_t i = 0; i < d->nr; i++)
 		if (is_planted(&d->sites[i]))
-			stub_code((uint8_t *)(d->bias + d->sites[i].at), "\xe9", 1,
-				  moved_head(d, &d->sites[i]));
+			jump_plant(d, &d->sites[i]);
 }

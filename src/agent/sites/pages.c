@@ -1,23 +1,284 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pages.c - makes pages of code writable and restores their permissions
+ * pages.c - pages of code that are changed: copies of them take their places (X1, X2), or they are
+ * writable for a while (X3 of pages.h)
  *
- * A program may make its own code writable (code that changes itself), and write
- * it again later: such pages must stay writable. The kernel shows the permissions
- * of a page only in /proc. To read them takes a descriptor, whose number might be
- * one that the program is about to use. So each page is tested by an atomic
- * addition of nothing, which the kernel makes for a futex: it fails where a store
- * would fail. That takes microseconds a page, so only the pages of programs that
- * may have changed permissions are tested (patch_asks).
+ *     file in memory    | head, r-- | ... | text, r-x                     |
+ *     1 a second head   mremap(head, MREMAP_DONTUNMAP): the first one comes back from the file
+ *     2 it grows        | head      | ... | text, rw-: none is read yet   |
+ *     3 pages_at()      copies each page that is to change
+ *     4 exchange_end()  mprotect(r-x), mremap(MREMAP_FIXED): run after run of copies moves over
+ *                       its pages; the rest is unmapped
+ *
+ * E1  The second mapping needs no descriptor: the task may not open files (shed.c).
+ * E2  Step 1 is only for a page that is as in its file. Memory without a file would be empty then:
+ *     madvise(MADV_WIPEONFORK) fails for a file's. The program may have locked its memory, which
+ *     would not hold for what moves: madvise(MADV_COLD) fails for locked pages.
+ * E3  mremap() removes the old page and puts the new one there while it has locked the address
+ *     space. A thread that comes to the page meanwhile waits in its fault. The kernel checks first
+ *     what may fail. Behind that only the kernel's own memory may be missing, and then the kernel
+ *     ends processes anyway.
+ * E4  Each run of pages is a mapping of its own afterwards. A process may have 65,530 mappings. So
+ *     many runs move as one run, which has all pages in between; so do all runs of a process that
+ *     has many of them.
+ * E5  The kernel takes the old page from all processors before the new one is there. So no thread
+ *     sees half a change, also of a jump that lies on two pages. The steps of text.c happen in the
+ *     copies.
+ * E6  A debugger that writes a page between its copy and the exchange loses that write. Probes of
+ *     the kernel are on the copied page as on the old one.
+ *
+ * In place:
+ *
+ * I1  A program may make its own code writable (code that changes itself), and write it again
+ *     later: such pages must stay writable. The kernel shows the permissions of a page only in
+ *     /proc. To read them takes a descriptor, whose number might be one that the program is about
+ *     to use. So each page is tested by an atomic addition of nothing, which the kernel makes for a
+ *     futex: it fails where a store would fail. That takes microseconds a page, so only the pages
+ *     of programs that may have changed permissions are tested (patch_asks).
  */
 #include <errno.h>
 #include <linux/futex.h>
-#include <stdbool.h>
+#include <stdatomic.h>
+#include <string.h>
 #include <sys/mman.h>
 #include "agent/sites/pages.h"
+#include "agent/sites/sites.h"
+#include "agent/sites/text.h"
 #include "agent/syscall.h"
+#include "elf/image.h"
 
-enum { PAGE = 4096 };
+enum {
+	PAGE = 4096,
+	RUNS_MOST = 64,		/* E4: of one exchange */
+	RUNS_ALL = 4096,	/* E4: of a process */
+};
+
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
+#ifndef MADV_COLD
+#define MADV_COLD 20
+#endif
+
+_Atomic bool pages_may_move;
+static uint32_t nr_runs_all;
+
+static uintptr_t page_down(uintptr_t at)
+{
+	return at & -(uintptr_t)PAGE;
+}
+
+struct pages pages_of(const void *at, uintptr_t size)
+{
+	const uintptr_t low = (uintptr_t)at & -(uintptr_t)PAGE, high = (uintptr_t)at + size;
+
+	return (struct pages){ .low = low, .high = (high + PAGE - 1) & -(uintptr_t)PAGE,
+			       .prot = PROT_READ | PROT_EXEC };
+}
+
+/* ---- The second mapping ---- */
+
+static const Elf64_Phdr *segment_at(const Elf64_Phdr *p, unsigned int nr, uintptr_t bias,
+				    uintptr_t at)
+{
+	for (; nr--; p++)
+		if (p->p_type == PT_LOAD && at >= page_down(bias + p->p_vaddr) &&
+		    at < bias + p->p_vaddr + p->p_filesz)
+			return p;
+	return NULL;
+}
+
+static const Elf64_Phdr *segment_first(const Elf64_Phdr *p, unsigned int nr)
+{
+	while (nr && p->p_type != PT_LOAD)
+		p++, nr--;
+	return nr ? p : NULL;
+}
+
+/* Where the pages are in their file, which begins at `head` in memory. 0: that is not known. */
+static uintptr_t offset_of(uintptr_t head, uintptr_t low)
+{
+	unsigned int nr = 0;
+	const Elf64_Phdr *p = image_segments((const void *)head, PAGE, &nr);
+	const Elf64_Phdr *first = p ? segment_first(p, nr) : NULL, *text;
+	uintptr_t bias;
+
+	/* Sites may be on an executable page: they would be off in step 1. */
+	if (!first || page_down(first->p_offset) || first->p_flags & (PF_X | PF_W))
+		return 0;
+	bias = head - page_down(first->p_vaddr);
+	text = segment_at(p, nr, bias, low);
+	return text ? page_down(text->p_offset) + low - page_down(bias + text->p_vaddr) : 0;
+}
+
+/* E2 */
+static bool is_of_file(uintptr_t page)
+{
+	const long err = agent_syscall(SYS_madvise, page, PAGE, MADV_WIPEONFORK);
+
+	if (!err)
+		agent_syscall(SYS_madvise, page, PAGE, MADV_KEEPONFORK);
+	return err == -EINVAL && !agent_syscall(SYS_madvise, page, PAGE, MADV_COLD);
+}
+
+static long head_again(uintptr_t head)
+{
+	const long at = agent_syscall(SYS_mremap, head, PAGE, PAGE,
+				      MREMAP_MAYMOVE | MREMAP_DONTUNMAP, 0);
+
+	if (is_error(at) || !memcmp((const void *)at, (const void *)head, PAGE))
+		return at;
+	/* It was not as in its file. */
+	agent_syscall(SYS_mremap, at, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, head);
+	return -EINVAL;
+}
+
+/* `size` bytes of the file from that offset on. */
+static long file_again(uintptr_t head, uintptr_t offset, size_t size)
+{
+	const long at = head_again(head);
+	long all;
+
+	if (is_error(at))
+		return at;
+	all = agent_syscall(SYS_mremap, at, PAGE, offset + size, MREMAP_MAYMOVE);
+	if (is_error(all)) {
+		agent_syscall(SYS_munmap, at, PAGE);
+		return all;
+	}
+	agent_syscall(SYS_munmap, all, offset);
+	if (!agent_syscall(SYS_mprotect, all + (long)offset, size, PROT_READ | PROT_WRITE))
+		return all + (long)offset;
+	agent_syscall(SYS_munmap, all + (long)offset, size);
+	return -EACCES;
+}
+
+static long memory_again(size_t size)
+{
+	return agent_syscall(SYS_mmap, 0, size, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+static long copies_map(const struct pages *p)
+{
+	const size_t size = p->high - p->low;
+	uintptr_t offset;
+
+	if (p->head == PAGES_OWN)
+		return memory_again(size);
+	offset = p->head ? offset_of(p->head, p->low) : 0;
+	if (!offset || !is_of_file(p->head) || !is_of_file(p->low))
+		return -EINVAL;
+	return file_again(p->head, offset, size);
+}
+
+static int exchange_begin(struct pages_open *o)
+{
+	const size_t size = (o->pages.high - o->pages.low) / PAGE;
+	long copies, taken;
+
+	/* Relaxed: see pages.h. */
+	if (o->pages.prot & PROT_WRITE ||
+	    !atomic_load_explicit(&pages_may_move, memory_order_relaxed))
+		return -EPERM;
+	taken = memory_again(size);
+	if (is_error(taken))
+		return (int)taken;
+	copies = copies_map(&o->pages);
+	if (is_error(copies)) {
+		agent_syscall(SYS_munmap, taken, size);
+		return (int)copies;
+	}
+	o->taken = (uint8_t *)taken;
+	o->copies = (uint8_t *)copies;
+	return 0;
+}
+
+/* ---- The exchange ---- */
+
+void *pages_at(struct pages_open *o, const void *at, uintptr_t size)
+{
+	const uintptr_t from = (uintptr_t)at - o->pages.low;
+
+	if (!o->copies)
+		return (void *)(uintptr_t)at;
+	for (uintptr_t i = from / PAGE; i <= (from + size - 1) / PAGE; i++) {
+		if (!o->taken[i])
+			memcpy(o->copies + i * PAGE, (const void *)(o->pages.low + i * PAGE), PAGE);
+		o->taken[i] = 1;
+	}
+	return o->copies + from;
+}
+
+/* The end of the run of pages that are taken, or not, as page i. */
+static size_t run_end(const struct pages_open *o, size_t i, size_t nr)
+{
+	const uint8_t is = o->taken[i];
+
+	while (i < nr && o->taken[i] == is)
+		i++;
+	return i;
+}
+
+static uint32_t runs_count(const struct pages_open *o, size_t nr)
+{
+	uint32_t runs = 0;
+
+	for (size_t i = 0; i < nr; i = run_end(o, i, nr))
+		runs += o->taken[i];
+	return runs;
+}
+
+/* E4 */
+static void runs_join(struct pages_open *o, size_t nr)
+{
+	const uint32_t runs = runs_count(o, nr);
+
+	if (runs <= RUNS_MOST && nr_runs_all + runs <= RUNS_ALL)
+		nr_runs_all += runs;
+	else
+		pages_at(o, (const void *)o->pages.low, nr * PAGE);
+}
+
+static int run_move(const struct pages_open *o, size_t i, size_t end)
+{
+	const long at = agent_syscall(SYS_mremap, o->copies + i * PAGE, (end - i) * PAGE,
+				      (end - i) * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+				      o->pages.low + i * PAGE);
+
+	return is_error(at) ? (int)at : 0;
+}
+
+/* A moved run is not unmapped: the program may have mapped something there by then. */
+static int runs_move(const struct pages_open *o, size_t nr, int err)
+{
+	size_t end;
+
+	for (size_t i = 0; i < nr; i = end) {
+		end = run_end(o, i, nr);
+		if (!err && o->taken[i])
+			err = run_move(o, i, end);
+		if (err || !o->taken[i])
+			agent_syscall(SYS_munmap, o->copies + i * PAGE, (end - i) * PAGE);
+	}
+	return err;
+}
+
+static int exchange_end(struct pages_open *o)
+{
+	const size_t nr = (o->pages.high - o->pages.low) / PAGE;
+	int err;
+
+	runs_join(o, nr);
+	err = (int)agent_syscall(SYS_mprotect, o->copies, nr * PAGE, o->pages.prot);
+	err = runs_move(o, nr, err);
+	text_serialize();
+	agent_syscall(SYS_munmap, o->taken, nr);
+	o->copies = NULL;
+	return err;
+}
+
+/* ---- In place ---- */
 
 static bool is_writable(uintptr_t page)
 {
@@ -41,7 +302,8 @@ static bool keep(struct pages_kept *k, uintptr_t page)
 	return true;
 }
 
-int pages_look(const struct pages *p, struct pages_kept *k)
+/* 0, -E2BIG */
+static int pages_look(const struct pages *p, struct pages_kept *k)
 {
 	k->nr = 0;
 	for (uintptr_t page = p->low; page < p->high && !(p->prot & PROT_WRITE); page += PAGE)
@@ -50,40 +312,71 @@ int pages_look(const struct pages *p, struct pages_kept *k)
 	return 0;
 }
 
-struct pages pages_of(const void *at, uintptr_t size)
-{
-	const uintptr_t low = (uintptr_t)at & -(uintptr_t)PAGE, high = (uintptr_t)at + size;
-
-	return (struct pages){ low, (high + PAGE - 1) & -(uintptr_t)PAGE, PROT_READ | PROT_EXEC };
-}
-
-int pages_open(const struct pages *p, const struct pages_kept *kept)
-{
-	long err = agent_syscall(SYS_mprotect, p->low, p->high - p->low,
-				 p->prot | PROT_READ | PROT_WRITE);
-
-	/*
-	 * mprotect() changes one mapping after the other: those before the one that failed are
-	 * writable now.
-	 */
-	if (err)
-		pages_close(p, kept);
-	return (int)err;
-}
-
 static void close_to(const struct pages *p, uintptr_t low, uintptr_t high)
 {
 	if (low < high)
 		agent_syscall(SYS_mprotect, low, high - low, p->prot);
 }
 
-void pages_close(const struct pages *p, const struct pages_kept *kept)
+static void pages_restore(struct pages_open *o)
 {
-	uintptr_t at = p->low;
+	uintptr_t at = o->pages.low;
 
-	for (unsigned int i = 0; i < kept->nr; i++) {
-		close_to(p, at, kept->runs[i].low);
-		at = kept->runs[i].high;
+	for (unsigned int i = 0; i < o->kept.nr; i++) {
+		close_to(&o->pages, at, o->kept.runs[i].low);
+		at = o->kept.runs[i].high;
 	}
-	close_to(p, at, p->high);
+	close_to(&o->pages, at, o->pages.high);
+	o->in_place = false;
+}
+
+static int pages_open(struct pages_open *o)
+{
+	const struct pages *p = &o->pages;
+	long err;
+
+	/*
+	 * Stored first: a child that is forked now has pages that are writable, and knows their old
+	 * permissions.
+	 */
+	o->in_place = true;
+	atomic_signal_fence(memory_order_seq_cst);
+	err = agent_syscall(SYS_mprotect, p->low, p->high - p->low,
+			    p->prot | PROT_READ | PROT_WRITE);
+	/*
+	 * mprotect() changes one mapping after the other: those before the one that failed are
+	 * writable now.
+	 */
+	if (err)
+		pages_restore(o);
+	return (int)err;
+}
+
+/* ---- Either ---- */
+
+int pages_begin(struct pages_open *o, const struct pages *p, bool in_place)
+{
+	int err = 0;
+
+	o->copies = NULL;
+	o->pages = *p;
+	/* Relaxed: code made writable just now counts as made so a moment later. */
+	if (!o->in_place) {
+		o->kept.nr = 0;
+		if (atomic_load_explicit(&patch_asks, memory_order_relaxed))
+			err = pages_look(p, &o->kept);
+	}
+	if (err)
+		return err;
+	if (!in_place && !o->in_place && !o->kept.nr && !exchange_begin(o))
+		return 0;
+	return pages_open(o);
+}
+
+int pages_end(struct pages_open *o)
+{
+	if (o->copies)
+		return exchange_end(o);
+	pages_restore(o);
+	return 0;
 }

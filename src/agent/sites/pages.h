@@ -1,24 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pages.h - makes pages of code writable for a while, and then gives them their old permissions
- * (pages.c)
+ * pages.h - changes bytes of code that threads may be running (pages.c)
  *
- *     pages_look(&code, &kept), pages_open(&code, &kept) -> bytes are stored -> pages_close(&code,
- *     &kept)
+ *     pages_begin() -> bytes are stored where pages_at() says -> pages_end()
+ *
+ *     text         [ old ][ old ][ old ]        threads execute these all the time
+ *     copies              [ new ]               writable, never executed there
+ *     pages_end()  [ old ][ new ][ old ]        the copy has become the page, and executable
+ *
+ * X1  No page is writable and executable at once. Threads execute the old page until the new one
+ *     stands in its place. A thread that comes to it in between waits in the kernel.
+ * X2  The copies are pages of a second private mapping of the same file. So the text is still a
+ *     mapping of its file, at the same offset, for everything that reads /proc/PID/maps.
+ * X3  If the copies cannot be had, the pages themselves become writable for a while, and stay
+ *     executable: the right to execute might be refused later. That happens with kernels before
+ *     5.13, with files whose first page is executable, and with memory that the program has locked.
  *
  * Included by the C files of src/agent.
  */
 #ifndef TRACEFUSE_AGENT_SITES_PAGES_H
 #define TRACEFUSE_AGENT_SITES_PAGES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { PAGES_KEPT = 16 };
+
+/* pages.head of memory that is the agent's own */
+enum { PAGES_OWN = 1 };
 
 /* Whole pages, and the permissions that their file gives them (PROT_READ ...). */
 struct pages {
 	uintptr_t	low, high;
 	int		prot;
+	/* Where the first page of their file is in memory; or PAGES_OWN; 0: not known (X3). */
+	uintptr_t	head;
 };
 
 /* Pages among them that the program itself has made writable, by ascending addresses. */
@@ -29,15 +45,33 @@ struct pages_kept {
 	} runs[PAGES_KEPT];
 };
 
+/* Pages that are being changed. */
+struct pages_open {
+	struct pages	pages;
+	struct pages_kept kept;
+	/* They are writable now (X3). In a child of fork(): its parent made them so. */
+	bool		in_place;
+	/* The copy of pages.low; NULL: there are none. taken: a byte a page, 1: it is copied. */
+	uint8_t		*copies;
+	uint8_t		*taken;
+};
+
+/*
+ * No sandbox ends the process for mremap() and madvise(). False at first: pages are changed in
+ * place then. Relaxed accesses: no other data depends on it.
+ */
+extern _Atomic bool pages_may_move;
+
 /* The pages that `size` bytes of code lie on. */
 struct pages pages_of(const void *at, uintptr_t size);
-/* Finds the pages that are writable now. 0, -E2BIG */
-int pages_look(const struct pages *p, struct pages_kept *kept);
+/* in_place: without copies. 0, or -errno: then they are as before. */
+int pages_begin(struct pages_open *o, const struct pages *p, bool in_place);
+/* Where the bytes at `at` are to be stored: it has what is there now. at: in these pages */
+void *pages_at(struct pages_open *o, const void *at, uintptr_t size);
 /*
- * 0, or -errno: then they are as before. They stay executable all the time: the right to execute
- * might be refused later.
+ * Stored bytes are in force. 0, or -errno: there were copies, and some pages are as before. Then
+ * the same stores have to be made in place. In place nothing fails.
  */
-int pages_open(const struct pages *p, const struct pages_kept *kept);
-void pages_close(const struct pages *p, const struct pages_kept *kept);
+int pages_end(struct pages_open *o);
 
 #endif

@@ -123,50 +123,37 @@ static bool patch_has_sites(const struct site_dso *d, const struct pages *p)
 	return p->high > first && p->low < (uintptr_t)address(d, &d->sites[d->nr - 1]) + MOST;
 }
 
-static void texts_close(struct site_dso *d, unsigned int nr)
-{
-	for (unsigned int i = 0; i < nr; i++)
-		if (patch_has_sites(d, &d->texts[i]))
-			pages_close(&d->texts[i], &d->kept[i]);
-	d->is_open = false;
-}
-
-static int texts_look(struct site_dso *d)
+/* -EAGAIN: some pages are as before. The same has to be stored in place (pages_end()). */
+static int texts_close(struct site_dso *d, unsigned int nr)
 {
 	int err = 0;
 
-	for (unsigned int i = 0; !err && i < d->nr_texts; i++) {
-		d->kept[i].nr = 0;
-			/* Relaxed: code made writable just now counts as made so a moment later. */
-		if (atomic_load_explicit(&patch_asks, memory_order_relaxed) &&
-		    patch_has_sites(d, &d->texts[i]))
-			err = pages_look(&d->texts[i], &d->kept[i]);
-	}
+	for (unsigned int i = 0; i < nr; i++)
+		if (patch_has_sites(d, &d->texts[i]) && pages_end(&d->open[i]))
+			err = -EAGAIN;
 	return err;
 }
 
-static int texts_open(struct site_dso *d)
+static int texts_open(struct site_dso *d, bool in_place)
 {
 	int err = 0;
 
 	texts_default(d);
-	if (!d->is_open)
-		err = texts_look(d);
-	if (err)
-		return err;
-	/*
-	 * Stored first: a child that is forked during the loop has texts that are open, and knows
-	 * their old permissions.
-	 */
-	d->is_open = true;
-	atomic_signal_fence(memory_order_seq_cst);
 	for (unsigned int i = 0; !err && i < d->nr_texts; i++) {
 		if (patch_has_sites(d, &d->texts[i]))
-			err = pages_open(&d->texts[i], &d->kept[i]);
+			err = pages_begin(&d->open[i], &d->texts[i], in_place);
 		if (err)
 			texts_close(d, i);
 	}
 	return err;
+}
+
+void *patch_stored_at(struct site_dso *d, const void *at, size_t size)
+{
+	for (unsigned int i = 0; i < d->nr_texts; i++)
+		if ((uintptr_t)at >= d->texts[i].low && (uintptr_t)at < d->texts[i].high)
+			return pages_at(&d->open[i], at, size);
+	return (void *)(uintptr_t)at;
 }
 
 static void store_byte(unsigned char *at, unsigned char value)
@@ -383,10 +370,11 @@ static void step(struct site_dso *d, int nr)
 
 	for (size_t i = 0; i < d->nr; i++) {
 		const struct site *s = &d->sites[i];
-		unsigned char *at = address(d, s);
+		unsigned char *at;
 
 		if (s->skip)
 			continue;
+		at = patch_stored_at(d, address(d, s), s->len);
 		form_of(d, s, form);
 		if (site_is_sled(s)) {
 			for (int k = 1; nr == 0 && k < SITE; k++)
@@ -414,7 +402,8 @@ static void write_all(struct site_dso *d)
 		if (d->sites[i].skip)
 			continue;
 		form_of(d, &d->sites[i], form);
-		memcpy(address(d, &d->sites[i]), form, d->sites[i].len);
+		memcpy(patch_stored_at(d, address(d, &d->sites[i]), d->sites[i].len), form,
+		       d->sites[i].len);
 	}
 }
 
@@ -427,24 +416,51 @@ static bool is_code(const struct site_dso *d)
 	return d->nr > 0;
 }
 
-/* Afterwards the stubs are what is switched. */
-static int moved_prepare(struct site_dso *d)
+static int moved_store(struct site_dso *d, bool in_place)
 {
-	int err = texts_open(d) ? -EACCES : 0;
+	const int err = texts_open(d, in_place);
 
 	if (err)
 		return err;
-	err = moved_map(d);
-	if (!err)
-		moved_plant(d);
-	texts_close(d, d->nr_texts);
+	moved_plant(d);
+	return texts_close(d, d->nr_texts);
+}
+
+/* Afterwards the stubs are what is switched. */
+static int moved_prepare(struct site_dso *d)
+{
+	int err = moved_map(d);
+
 	if (err)
 		return err;
+	err = moved_store(d, false);
+	/* Then jumps may lead to the stubs already: these stay, whatever comes of it. */
+	if (err == -EAGAIN)
+		err = moved_store(d, true);
+	else if (err)
+		patch_forget(d);
+	if (err)
+		return -EACCES;
 	d->moved = true;
 	d->texts[0] = pages_of(d->mirror, d->mirror_size);
+	d->texts[0].head = PAGES_OWN;
+	d->open[0] = (struct pages_open){ .in_place = false };
 	d->nr_texts = 1;
 	d->prepared = true;
 	return 0;
+}
+
+static int sites_store(struct site_dso *d, bool alone, bool in_place)
+{
+	const int err = texts_open(d, in_place);
+
+	if (err)
+		return err;
+	if (alone)
+		write_all(d);
+	for (int i = 0; !alone && i < 3; i++)
+		step(d, i);
+	return texts_close(d, d->nr_texts);
 }
 
 int patch_prepare(struct site_dso *d, bool alone)
@@ -462,50 +478,64 @@ int patch_prepare(struct site_dso *d, bool alone)
 	err = mirror_make(d);
 	if (err)
 		return err;
-	if (texts_open(d)) {
+	err = sites_store(d, alone, false);
+	if (err == -EAGAIN)
+		err = sites_store(d, alone, true);
+	if (err) {
 		patch_forget(d);
 		return -EACCES;
 	}
-	if (alone)
-		write_all(d);
-	else
-		for (int i = 0; i < 3; i++)
-			step(d, i);
-	texts_close(d, d->nr_texts);
 	d->prepared = true;
 	return 0;
 }
 
 /* ---- Switching ---- */
 
-long patch_switch(struct site_dso *d, bool (*wants)(void *arg, size_t index), void *arg)
+static void site_switch(struct site_dso *d, const struct site *s, bool on)
+{
+	if (d->moved)
+		moved_switch(d, s, on);
+	else
+		store_byte(patch_stored_at(d, address(d, s), 1), on ? JUMP : off_byte(d, s));
+}
+
+/* -EAGAIN: pages could not be exchanged. */
+static long switch_all(struct site_dso *d, bool (*wants)(void *arg, size_t index), void *arg,
+		       bool in_place)
 {
 	bool writable = false;
 	long nr = 0;
 
-	if (d->late)
-		return moved_late_switch(d, wants, arg);
 	for (size_t i = 0; d->prepared && i < d->nr; i++) {
 		struct site *s = &d->sites[i];
 		bool on = !s->skip && wants(arg, i);
 
 		if (on == s->on)
 			continue;
-		if (!writable && texts_open(d))
+		if (!writable && texts_open(d, in_place))
 			return -EACCES;
 		writable = true;
-		if (d->moved)
-			moved_switch(d, s, on);
-		else
-			store_byte(address(d, s), on ? JUMP : off_byte(d, s));
+		site_switch(d, s, on);
 		s->on = on;
 		nr++;
 	}
 	if (!writable)
 		return 0;
 	text_serialize();
-	texts_close(d, d->nr_texts);
-	return nr;
+	if (!texts_close(d, d->nr_texts))
+		return nr;
+	patch_look(d);
+	return -EAGAIN;
+}
+
+long patch_switch(struct site_dso *d, bool (*wants)(void *arg, size_t index), void *arg)
+{
+	long nr;
+
+	if (d->late)
+		return moved_late_switch(d, wants, arg);
+	nr = switch_all(d, wants, arg, false);
+	return nr == -EAGAIN ? switch_all(d, wants, arg, true) : nr;
 }
 
 static void sleds_off(struct site_dso *d, uintptr_t low, uintptr_t high)
@@ -524,7 +554,8 @@ static void sleds_off(struct site_dso *d, uintptr_t low, uintptr_t high)
 
 void patch_release(struct site_dso *d)
 {
-	if (!d->prepared || !d->sleds || texts_open(d))
+	/* In place: the program itself is about to have these pages writable. */
+	if (!d->prepared || !d->sleds || texts_open(d, true))
 		return;
 	sleds_off(d, 0, UINTPTR_MAX);
 	text_serialize();

@@ -491,6 +491,8 @@ void sites_fail(int err)
 
 void sites_forbidden(void)
 {
+	/* Relaxed: see pages.h. */
+	atomic_store_explicit(&pages_may_move, false, memory_order_relaxed);
 	sites_note_failure(-EPERM);
 }
 
@@ -539,8 +541,8 @@ static void forked(void)
 }
 
 /*
- * The kernel may refuse memory that is both written and executed also without a sandbox
- * (PR_SET_MDWE, SELinux).
+ * The kernel may refuse to execute memory that was written also without a sandbox (PR_SET_MDWE,
+ * SELinux).
  */
 static bool memory_permitted(void)
 {
@@ -550,7 +552,7 @@ static bool memory_permitted(void)
 
 	if (is_error(at))
 		return false;
-	may = !agent_syscall(SYS_mprotect, at, 4096, PROT_READ | PROT_WRITE | PROT_EXEC);
+	may = !agent_syscall(SYS_mprotect, at, 4096, PROT_READ | PROT_EXEC);
 	agent_syscall(SYS_munmap, at, 4096);
 	return may;
 }
@@ -697,6 +699,8 @@ void sites_start(void)
 		tell_forks();
 		sites_lock();
 		sites.may_patch = task_permitted(true) && patch_live();
+		/* Relaxed: see pages.h. */
+		atomic_store_explicit(&pages_may_move, sites.may_patch, memory_order_relaxed);
 		sites.calls_come = static_is_called();
 		watch_start(alone);
 		/* Else HELLO has no answer yet. */

@@ -73,16 +73,14 @@ struct site_dso {
 	unsigned int	nr_texts;
 	/* Its segments with code. None: the text from the first site to the last. */
 	struct pages	texts[SITE_TEXTS];
-	/* The texts are writable now. In a child of fork(): its parent made them so. */
-	bool		is_open;
-	struct pages_kept kept[SITE_TEXTS];
+	struct pages_open open[SITE_TEXTS];
 	/* Its sites are moved code that was prepared beside running threads. Stored last. */
 	struct late_area *late;
 	bool		leads;		/* guard_leads(), when it was judged */
 };
 
 /*
- * The program may have made code writable by itself: pages_look() tests pages. Set at the start,
+ * The program may have made code writable by itself: pages_begin() tests pages. Set at the start,
  * and again for good by agent_code_written().
  */
 extern _Atomic bool patch_asks;

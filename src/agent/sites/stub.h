@@ -64,10 +64,12 @@ size_t moved_stub_make(const struct stub_shared *shared, uintptr_t at, const uin
 
 /* The head of the site's stub, which is switched: its first two bytes. */
 uint8_t *moved_head(const struct site_dso *d, const struct site *s);
-/* Makes the stubs and plants the jumps to them. The texts are writable. 0, or -errno */
+/* Makes the stubs; plants the jumps to them, in texts that are open. 0, or -errno */
 int moved_map(struct site_dso *d);
 void moved_plant(struct site_dso *d);
-void moved_switch(const struct site_dso *d, const struct site *s, bool on);
+/* patch.c: where bytes of texts that are open are to be stored. */
+void *patch_stored_at(struct site_dso *d, const void *at, size_t size);
+void moved_switch(struct site_dso *d, const struct site *s, bool on);
 bool moved_is_on(const struct site_dso *d, const struct site *s);
 
 #endif

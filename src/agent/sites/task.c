@@ -396,8 +396,11 @@ static void try_calls(bool patch)
 	agent_syscall(SYS_chdir, "/");
 	if (task_make(nothing) < 0 ||
 	    (patch && (!patch_live() ||
-		       agent_syscall(SYS_mprotect, at, 4096, PROT_READ | PROT_WRITE | PROT_EXEC))))
+		       agent_syscall(SYS_mprotect, at, 4096, PROT_READ | PROT_EXEC))))
 		agent_syscall(SYS_exit_group, 1);
+	/* If they are refused, pages are changed in place: X3 of pages.h. */
+	agent_syscall(SYS_madvise, at, 4096, MADV_KEEPONFORK);
+	agent_syscall(SYS_mremap, at, 4096, 4096, MREMAP_MAYMOVE);
 	agent_syscall(SYS_munmap, at, 4096);
 	if (task_shed(&fd))
 		agent_syscall(SYS_exit_group, 1);

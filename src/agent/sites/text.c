@@ -14,7 +14,8 @@
  * T3  A jump that crosses a block is stored in steps. Meanwhile its first two bytes are a jump to
  *     itself (TEXT_SPIN). If these are in two words of eight bytes, or the second one is an inner
  *     start, the first byte traps (TEXT_TRAP).
- * T4  Memory is writable and executable at once only while this runs: threads run there (pages.c).
+ * T4  The steps are for pages that are changed in place (X3 of pages.h). Copies take the pages'
+ *     places with all bytes at once (E5 of pages.c).
  */
 #include <linux/membarrier.h>
 #include <stdatomic.h>
@@ -152,7 +153,27 @@ static void step_off(const struct text_jump *j, unsigned int step)
 	}
 }
 
-static void store_steps(const struct text_jump *jumps, size_t nr, bool on)
+/* ---- Pages ---- */
+
+/* Segments that are being changed. */
+struct texts_open {
+	struct pages_open of[SITE_TEXTS];
+	unsigned int	nr;
+};
+
+/* The jump where its bytes are to be stored. The place inside a block is the same. */
+static struct text_jump jump_stored(struct texts_open *t, const struct text_jump *j)
+{
+	struct text_jump stored = *j;
+
+	for (unsigned int i = 0; i < t->nr; i++)
+		if ((uintptr_t)j->at >= t->of[i].pages.low &&
+		    (uintptr_t)j->at < t->of[i].pages.high)
+			stored.at = pages_at(&t->of[i], j->at, NEAR_JUMP);
+	return stored;
+}
+
+static void store_steps(struct texts_open *t, const struct text_jump *jumps, size_t nr, bool on)
 {
 	unsigned int steps = 1;
 
@@ -160,19 +181,20 @@ static void store_steps(const struct text_jump *jumps, size_t nr, bool on)
 		if (text_way(&jumps[i]) != TEXT_ONCE)
 			steps = on ? 3 : 4;
 	for (unsigned int step = 0; step < steps; step++) {
-		for (size_t i = 0; i < nr; i++)
-			(on ? step_on : step_off)(&jumps[i], step);
+		for (size_t i = 0; i < nr; i++) {
+			const struct text_jump j = jump_stored(t, &jumps[i]);
+
+			(on ? step_on : step_off)(&j, step);
+		}
 		text_serialize();
 	}
 }
 
-static void store_alone(const struct text_jump *jumps, size_t nr, bool on)
+static void store_alone(struct texts_open *t, const struct text_jump *jumps, size_t nr, bool on)
 {
 	for (size_t i = 0; i < nr; i++)
-		memcpy(jumps[i].at, on ? jumps[i].on : jumps[i].off, NEAR_JUMP);
+		memcpy(jump_stored(t, &jumps[i]).at, on ? jumps[i].on : jumps[i].off, NEAR_JUMP);
 }
-
-/* ---- Pages ---- */
 
 /* The pages of one segment that have jumps. False: it has none. */
 static bool pages_used(const struct text_jump *jumps, size_t nr, const struct pages *text,
@@ -192,33 +214,59 @@ static bool pages_used(const struct text_jump *jumps, size_t nr, const struct pa
 		return false;
 	*out = pages_of((const void *)low, high - low);
 	out->prot = text->prot;
+	out->head = text->head;
 	return true;
+}
+
+static int texts_end(struct texts_open *t)
+{
+	int err = 0;
+
+	while (t->nr) {
+		const int this_err = pages_end(&t->of[--t->nr]);
+
+		err = err ? err : this_err;
+	}
+	return err;
+}
+
+static int texts_begin(struct texts_open *t, const struct text_jump *jumps, size_t nr,
+		       const struct pages *texts, unsigned int nr_texts, bool in_place)
+{
+	struct pages used;
+	int err = 0;
+
+	t->nr = 0;
+	for (unsigned int i = 0; !err && i < nr_texts && t->nr < SITE_TEXTS; i++) {
+		if (!pages_used(jumps, nr, &texts[i], &used))
+			continue;
+		t->of[t->nr].in_place = false;
+		err = pages_begin(&t->of[t->nr], &used, in_place);
+		t->nr += !err;
+	}
+	if (err)
+		texts_end(t);
+	return err;
 }
 
 int text_switch(const struct text_jump *jumps, size_t nr, bool on, bool alone,
 		const struct pages *texts, unsigned int nr_texts)
 {
-	struct pages used[SITE_TEXTS];
-	struct pages_kept kept[SITE_TEXTS];
-	unsigned int nr_open = 0;
+	struct texts_open open;
 	int err = 0;
 
-	for (unsigned int i = 0; !err && i < nr_texts && nr_open < SITE_TEXTS; i++) {
-		if (!pages_used(jumps, nr, &texts[i], &used[nr_open]))
-			continue;
-		kept[nr_open].nr = 0;
-		/* Relaxed: as in patch.c. */
-		if (atomic_load_explicit(&patch_asks, memory_order_relaxed))
-			err = pages_look(&used[nr_open], &kept[nr_open]);
+	/* In place, if copies cannot be exchanged: those that are, are stored again. */
+	for (int in_place = 0; in_place < 2; in_place++) {
+		err = texts_begin(&open, jumps, nr, texts, nr_texts, in_place);
+		if (err)
+			return err;
+		if (alone)
+			store_alone(&open, jumps, nr, on);
+		else
+			store_steps(&open, jumps, nr, on);
+		err = texts_end(&open);
 		if (!err)
-			err = pages_open(&used[nr_open], &kept[nr_open]);
-		nr_open += !err;
+			break;
 	}
-	if (!err && alone)
-		store_alone(jumps, nr, on);
-	else if (!err)
-		store_steps(jumps, nr, on);
-	while (nr_open--)
-		pages_close(&used[nr_open], &kept[nr_open]);
 	return err;
 }

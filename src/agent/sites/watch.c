@@ -319,23 +319,35 @@ static unsigned char *ret_of(uintptr_t function)
 	return *at == RET && site_nops_length(at + 1, left, &single) == left ? at : NULL;
 }
 
-static bool jump_set(unsigned char *at, void (*to)(void), bool alone)
+static int jump_store(const unsigned char *at, int32_t distance, bool alone, bool in_place)
 {
-	int64_t distance = (int64_t)((uintptr_t)to - ((uintptr_t)at + 5));
-	const struct pages p = pages_of(at, BLOCK);
-	int32_t small = (int32_t)distance;
-	struct pages_kept kept = { .nr = 0 };
+	struct pages_open o = { .in_place = false };
+	struct pages p = pages_of(at, BLOCK);
+	unsigned char *stored;
+	int err;
 
-	/* Relaxed: as in patch.c. */
-	if (small != distance || (atomic_load_explicit(&patch_asks, memory_order_relaxed) &&
-				  pages_look(&p, &kept)) || pages_open(&p, &kept))
-		return false;
-	memcpy(at + 1, &small, 4);
+	p.head = debug->r_ldbase;
+	err = pages_begin(&o, &p, in_place);
+	if (err)
+		return err;
+	stored = pages_at(&o, at, BLOCK);
+	memcpy(stored + 1, &distance, sizeof(distance));
 	if (!alone)
 		serialize();
 	/* Relaxed: serialize(), before and behind it, orders it for threads that execute it. */
-	__atomic_store_n(at, JUMP, __ATOMIC_RELAXED);
-	pages_close(&p, &kept);
+	__atomic_store_n(stored, JUMP, __ATOMIC_RELAXED);
+	return pages_end(&o);
+}
+
+static bool jump_set(unsigned char *at, void (*to)(void), bool alone)
+{
+	int64_t distance = (int64_t)((uintptr_t)to - ((uintptr_t)at + 5));
+	int32_t small = (int32_t)distance;
+
+	/* Once more: pages_end(). */
+	if (small != distance ||
+	    (jump_store(at, small, alone, false) && jump_store(at, small, alone, true)))
+		return false;
 	/* Also: a thread that ran through the old `ret` has stored r_state before we read it. */
 	if (!alone)
 		serialize();

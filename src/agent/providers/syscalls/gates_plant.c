@@ -258,6 +258,7 @@ static bool image_of(const struct dl_phdr_info *info, struct image *im, Elf64_Ph
 			return false;
 		w->texts[w->nr_texts] = pages_of((const void *)(info->dlpi_addr + p->p_vaddr),
 						 p->p_memsz);
+		w->texts[w->nr_texts].head = info->dlpi_addr + low;
 		w->texts[w->nr_texts++].prot = PROT_READ | PROT_EXEC |
 					       (p->p_flags & PF_W ? PROT_WRITE : 0);
 	}

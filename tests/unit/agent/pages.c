@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pages.c - code whose pages are exchanged while threads run it
+ *
+ * The code is this program's own: 256 pages, and on the edge of two of them a function whose
+ * result is what was stored last.
+ */
+#include <link.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+#include <cmocka.h>
+#include "agent/sites/pages.h"
+#include "agent/sites/sites.h"
+#include "agent/syscall.h"
+
+enum { PAGE = 4096, PAGES = 256, EXCHANGES = 3000, THREADS = 2,
+       ONE = 0x11111111, TWO = 0x22222222 };
+
+/* The constant of pages_value() lies on two pages. */
+__asm__(".text\n"
+	".balign 4096\n"
+	"pages_code:\n"
+	"	.fill 4096 - 3, 1, 0xcc\n"
+	"pages_value:\n"
+	"	movl $0x11111111, %eax\n"
+	"	ret\n"
+	"	.balign 4096, 0xcc\n"
+	"	.fill 254 * 4096, 1, 0xcc\n"
+	".type pages_value, @function\n"
+	".previous\n");
+
+extern uint8_t pages_code[] __attribute__((visibility("hidden")));
+__attribute__((visibility("hidden"))) uint32_t pages_value(void);
+extern const uint8_t __ehdr_start[] __attribute__((visibility("hidden")));
+
+_Atomic bool patch_asks;
+
+bool patch_live(void)
+{
+	return !agent_syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE,
+			      0, 0);
+}
+
+static struct pages code_pages(void)
+{
+	struct pages p = pages_of(pages_code, (size_t)PAGES * PAGE);
+
+	p.head = (uintptr_t)__ehdr_start;
+	return p;
+}
+
+/* Those of E1: from 5.13 on. */
+static void need_kernel(void)
+{
+	unsigned int major, minor;
+	struct utsname u;
+
+	uname(&u);
+	if (sscanf(u.release, "%u.%u", &major, &minor) == 2 && major * 1000 + minor < 5013)
+		skip();
+}
+
+static void value_store(uint32_t value, bool copies)
+{
+	const struct pages p = code_pages();
+	struct pages_open o = { .in_place = false };
+	uint8_t *at;
+
+	assert_int_equal(pages_begin(&o, &p, !copies), 0);
+	assert_int_equal(o.copies != NULL, copies);
+	at = pages_at(&o, (const uint8_t *)pages_value + 1, sizeof(value));
+	memcpy(at, &value, sizeof(value));
+	assert_int_equal(pages_end(&o), 0);
+	assert_int_equal(pages_value(), value);
+}
+
+/* ---- Mappings ---- */
+
+struct mappings {
+	unsigned int	nr;		/* of the code */
+	unsigned int	nr_others;	/* of another file, or offset, than the first one */
+	unsigned int	nr_both;	/* anywhere: writable and executable */
+};
+
+static struct mappings mappings_read(void)
+{
+	const uintptr_t code = (uintptr_t)pages_code;
+	FILE *f = fopen("/proc/self/maps", "re");
+	char line[512], is[5], file[256], first[256] = "";
+	uintptr_t low, high, offset, delta = 0;
+	struct mappings m = { 0 };
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		*file = '\0';
+		sscanf(line, "%lx-%lx %4s %lx %*s %*s %255s", &low, &high, is, &offset, file);
+		m.nr_both += is[1] == 'w' && is[2] == 'x';
+		if (low >= code + (uintptr_t)PAGES * PAGE || high <= code)
+			continue;
+		if (!m.nr++) {
+			delta = low - offset;
+			strcpy(first, file);
+		}
+		m.nr_others += low - offset != delta || strcmp(first, file) != 0 || !*file;
+	}
+	fclose(f);
+	return m;
+}
+
+/* ---- Threads ---- */
+
+static _Atomic bool finished;
+static _Atomic unsigned int nr_wrong, nr_both, nr_looks;
+
+static void *call(void *arg)
+{
+	/* Relaxed, here and below: counts, and a flag that is seen soon. */
+	while (!atomic_load_explicit(&finished, memory_order_relaxed)) {
+		const uint32_t value = pages_value();
+
+		if (value != ONE && value != TWO)
+			atomic_fetch_add_explicit(&nr_wrong, 1, memory_order_relaxed);
+	}
+	return arg;
+}
+
+static void *look(void *arg)
+{
+	while (!atomic_load_explicit(&finished, memory_order_relaxed)) {
+		atomic_fetch_add_explicit(&nr_both, mappings_read().nr_both, memory_order_relaxed);
+		atomic_fetch_add_explicit(&nr_looks, 1, memory_order_relaxed);
+	}
+	return arg;
+}
+
+static void threads_see_the_old_bytes_or_the_new_ones(void **state)
+{
+	pthread_t threads[THREADS + 1];
+
+	need_kernel();
+	for (unsigned int i = 0; i <= THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, i ? call : look, NULL), 0);
+	for (unsigned int i = 0; i < EXCHANGES || !nr_looks; i++)
+		value_store(i & 1 ? ONE : TWO, true);
+	finished = true;
+	for (unsigned int i = 0; i <= THREADS; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(nr_wrong, 0);
+	assert_int_equal(nr_both, 0);
+}
+
+/* ---- What is left behind ---- */
+
+static void the_code_is_still_its_files(void **state)
+{
+	struct mappings m;
+
+	need_kernel();
+	value_store(TWO, true);
+	m = mappings_read();
+	assert_true(m.nr > 0);
+	assert_int_equal(m.nr_others, 0);
+	value_store(ONE, true);
+	assert_memory_equal(__ehdr_start, ELFMAG, SELFMAG);
+}
+
+/* Stores a byte on each page of a stride. */
+static void pages_store(unsigned int stride, uint8_t value)
+{
+	const struct pages p = code_pages();
+	struct pages_open o = { .in_place = false };
+
+	assert_int_equal(pages_begin(&o, &p, false), 0);
+	assert_non_null(o.copies);
+	for (unsigned int i = 2; i < PAGES; i += stride)
+		*(uint8_t *)pages_at(&o, pages_code + i * PAGE, 1) = value;
+	assert_int_equal(pages_end(&o), 0);
+	for (unsigned int i = 2; i < PAGES; i++) {
+		const uint8_t is = pages_code[i * PAGE], inside = pages_code[i * PAGE + 1];
+
+		assert_int_equal(is, (i - 2) % stride ? 0xcc : value);
+		assert_int_equal(inside, 0xcc);
+	}
+}
+
+static void many_runs_move_as_one(void **state)
+{
+	unsigned int before;
+
+	need_kernel();
+	pages_store(16, 1);
+	assert_in_range(mappings_read().nr, 16, 40);
+	pages_store(16, 0xcc);
+	pages_store(2, 1);
+	before = mappings_read().nr;
+	assert_in_range(before, 1, 3);
+	pages_store(2, 0xcc);
+	assert_int_equal(mappings_read().nr_others, 0);
+}
+
+static void own_memory_is_exchanged(void **state)
+{
+	struct pages_open o = { .in_place = false };
+	struct pages p;
+	uint8_t *own = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
+
+	memset(own, 7, (size_t)3 * PAGE);
+	mprotect(own, (size_t)3 * PAGE, PROT_READ | PROT_EXEC);
+	p = pages_of(own, (size_t)3 * PAGE);
+	p.head = PAGES_OWN;
+	assert_int_equal(pages_begin(&o, &p, false), 0);
+	assert_non_null(o.copies);
+	memset(pages_at(&o, own + PAGE - 1, 2), 9, 2);
+	assert_int_equal(own[PAGE - 1], 7);
+	assert_int_equal(pages_end(&o), 0);
+	assert_int_equal(own[PAGE - 2], 7);
+	assert_int_equal(own[PAGE - 1], 9);
+	assert_int_equal(own[PAGE], 9);
+	assert_int_equal(own[PAGE + 1], 7);
+	assert_int_equal(own[2 * PAGE], 7);
+	munmap(own, (size_t)3 * PAGE);
+}
+
+/* ---- In place ---- */
+
+static void head_write(uint8_t value)
+{
+	uint8_t *const at = (uint8_t *)(uintptr_t)__ehdr_start;
+
+	assert_int_equal(mprotect(at, PAGE, PROT_READ | PROT_WRITE), 0);
+	*(volatile uint8_t *)(at + EI_NIDENT - 1) = value;
+	assert_int_equal(mprotect(at, PAGE, PROT_READ), 0);
+}
+
+static uint8_t head_read(void)
+{
+	return *(const volatile uint8_t *)(__ehdr_start + EI_NIDENT - 1);
+}
+
+static void assert_in_place(struct pages p)
+{
+	struct pages_open o = { .in_place = false };
+
+	assert_int_equal(pages_begin(&o, &p, false), 0);
+	assert_null(o.copies);
+	assert_true(o.in_place);
+	assert_int_equal(pages_end(&o), 0);
+	assert_false(o.in_place);
+}
+
+static void a_changed_head_stays(void **state)
+{
+	head_write(5);
+	assert_in_place(code_pages());
+	assert_int_equal(head_read(), 5);
+	value_store(TWO, false);
+	head_write(0);
+	value_store(ONE, false);
+}
+
+static void locked_memory_stays_locked(void **state)
+{
+	assert_int_equal(mlock(__ehdr_start, PAGE), 0);
+	assert_in_place(code_pages());
+	munlock(__ehdr_start, PAGE);
+	assert_int_equal(mlock(pages_code, PAGE), 0);
+	assert_in_place(code_pages());
+	munlock(pages_code, PAGE);
+}
+
+static void other_memory_is_not_exchanged(void **state)
+{
+	struct pages p = code_pages();
+
+	p.head = 0;
+	assert_in_place(p);
+	/* No header is there. */
+	p.head = (uintptr_t)pages_code;
+	assert_in_place(p);
+	p = code_pages();
+	pages_may_move = false;
+	assert_in_place(p);
+	pages_may_move = true;
+	p.prot |= PROT_WRITE;
+	assert_in_place(p);
+	mprotect(pages_code, (size_t)PAGES * PAGE, PROT_READ | PROT_EXEC);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(threads_see_the_old_bytes_or_the_new_ones),
+		cmocka_unit_test(the_code_is_still_its_files),
+		cmocka_unit_test(many_runs_move_as_one),
+		cmocka_unit_test(own_memory_is_exchanged),
+		cmocka_unit_test(a_changed_head_stays),
+		cmocka_unit_test(locked_memory_stays_locked),
+		cmocka_unit_test(other_memory_is_not_exchanged),
+	};
+
+	pages_may_move = true;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
