@@ -87,12 +87,13 @@ static ssize_t here_read(struct access_file *file, char *buf, size_t size, off_t
 
 static ssize_t here_write(struct access_file *file, const char *buf, size_t size)
 {
+	struct tree_wrote wrote = { 0 };
 	ssize_t ret;
 
 	for (;;) {
 		struct here *h = here_of(file->access);
 
-		ret = tree_write(((struct here_file *)file)->tf, buf, size);
+		ret = tree_write_by(((struct here_file *)file)->tf, 0, buf, size, &wrote);
 		tree_leave(h, 0);
 		if (ret != -EINPROGRESS)
 			return ret;

@@ -147,11 +147,14 @@ static int read_text(const struct fuse_wait *r)
 }
 
 /* -EINPROGRESS as for a read */
-static int write_answer(const struct fuse_wait *w)
+static int write_answer(struct fuse_wait *w)
 {
 	/* F1 */
-	const ssize_t ret = tree_write_by(w->file->file, w->writer, w->text, w->size);
+	ssize_t ret = tree_write_by(w->file->file, w->writer, w->text, w->size, &w->wrote);
 
+	/* It was carried out, so it cannot be interrupted any more. */
+	if (ret == -EINPROGRESS && w->interrupted && w->wrote.until)
+		ret = w->wrote.n;
 	if (ret >= 0)
 		fuse_reply_write(w->req, (size_t)ret);
 	return ret < 0 ? (int)ret : 0;
@@ -168,7 +171,7 @@ static int read_pages(const struct fuse_wait *r)
 	return ret;
 }
 
-static int wait_answer(const struct fuse_wait *w)
+static int wait_answer(struct fuse_wait *w)
 {
 	if (w->text)
 		return write_answer(w);
@@ -226,7 +229,7 @@ static void fuse_on_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_
 			     off_t off, struct fuse_file_info *fi)
 {
 	/* F4 */
-	const struct fuse_wait write = { .req = req, .file = fuse_file_of(fi), .size = size,
+	struct fuse_wait write = { .req = req, .file = fuse_file_of(fi), .size = size,
 					 .text = (char *)buf, .writer = fuse_req_ctx(req)->pid };
 	const int ret = wait_answer(&write);
 

@@ -86,6 +86,7 @@ struct fuse_wait {
 	bool		interrupted;
 	char		*text;		/* of a write; NULL: a read */
 	pid_t		writer;
+	struct tree_wrote wrote;
 };
 
 extern const struct fuse_lowlevel_ops fuse_ops;

@@ -313,10 +313,11 @@ struct model {
 	unsigned int		nr_stale_events;
 	uint64_t		nr_places_made;		/* probe_place.order */
 	/*
-	 * Called at the end of a command. Returns when running programs have carried it out, or
-	 * after a limit. NULL: there are no programs
+	 * Called at the end of a command, with 0. Returns 0 when running programs have carried it
+	 * out, or after a limit. Another number: a file is read first. Then it is to be called
+	 * again, with that number, until it returns 0. NULL: there are no programs
 	 */
-	void			(*settle)(void *arg);
+	uint64_t		(*settle)(void *arg, uint64_t until);
 	/* Called between the pieces of long work: model_step(). NULL: no programs */
 	void			(*step)(void *arg);
 	/* The parameters of a program's function; NULL: not known. NULL itself: no programs */

@@ -278,11 +278,14 @@ static int request_mount(struct server *srv, struct client *c, const struct wire
 /* False: it is tried again. */
 static bool request_write(struct client *c, const struct wire_request *rq, const char *body)
 {
-	const int ret = (int)tree_write_by(c->files[rq->handle].file, c->pid, body, rq->size);
+	struct client_file *f = &c->files[rq->handle];
+	const int ret = (int)tree_write_by(f->file, c->pid, body, rq->size, &f->wrote);
 
-	if (ret != -EINPROGRESS)
-		client_answer(c, ret, NULL, 0);
-	return ret != -EINPROGRESS;
+	if (ret == -EINPROGRESS)
+		return false;
+	f->wrote = (struct tree_wrote){ 0 };
+	client_answer(c, ret, NULL, 0);
+	return true;
 }
 
 static int request_release(struct client *c, const struct wire_request *rq)

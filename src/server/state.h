@@ -24,6 +24,7 @@
 #include "access/wire.h"
 #include "model/list.h"
 #include "layout/layout.h"
+#include "tracefs/tree.h"
 
 struct live;
 struct tree_file;
@@ -87,6 +88,7 @@ struct server {
 struct client_file {
 	struct tree_file *file;		/* NULL: this handle is free */
 	int		flags;
+	struct tree_wrote wrote;	/* the write that waits */
 };
 
 struct client {

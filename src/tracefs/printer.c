@@ -2,7 +2,7 @@
 /*
  * printer.c - see printer.h
  *
- *   T1  The printer closes all descriptors but its pipe: a socket, a lock or a mount of the server
+ *   T1  The printer closes all descriptors but its pipe and its input: a socket, a lock or a mount of the server
  *       must not outlive the server in it. It ends with the server's thread, and when the pipe's
  *       other end is closed.
  *   T2  The printer says in `status`, which both have mapped, how the text ended, before it closes
@@ -191,15 +191,16 @@ static int print_whole(const struct printer_text *text, struct printer_status *s
 	return err;
 }
 
-/* T1. The pipe becomes standard output. */
-static void close_others(int fd)
+/* T1. The pipe becomes standard output, and `input` standard input. 0: there is none. */
+static void close_others(int fd, int input)
 {
 	const int null = open("/dev/null", O_RDWR);
 
-	if (dup2(fd, STDOUT_FILENO) < 0)
+	if (dup2(fd, STDOUT_FILENO) < 0 || (input && dup2(input, STDIN_FILENO) < 0))
 		_exit(1);
 	if (null >= 0) {
-		dup2(null, STDIN_FILENO);
+		if (!input)
+			dup2(null, STDIN_FILENO);
 		dup2(null, STDERR_FILENO);
 	}
 	if (!syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, 0))
@@ -208,14 +209,19 @@ static void close_others(int fd)
 		close(other);
 }
 
-void printer_become(int fd, pid_t server)
+static void become(int fd, int input, pid_t server)
 {
 	signal(SIGPIPE, SIG_DFL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "tracefuse-print");
 	if (getppid() != server)
 		_exit(1);
-	close_others(fd);
+	close_others(fd, input);
+}
+
+void printer_become(int fd, pid_t server)
+{
+	become(fd, 0, server);
 }
 
 static _Noreturn void printer_run(const struct printer_text *text, struct printer_status *status,
@@ -226,7 +232,7 @@ static _Noreturn void printer_run(const struct printer_text *text, struct printe
 				 .skipping = text->after && text->after->bytes };
 	FILE *out;
 
-	printer_become(fd, server);
+	become(fd, text->input, server);
 	out = fopencookie(&o, "w", functions);
 	if (!out)
 		_exit(1);

@@ -41,6 +41,8 @@ struct printer_text {
 	/* Only what follows these lines, if the text begins with them; no header. NULL: all */
 	const struct printer_body *after;
 	off_t		start;		/* the offset of the text's first byte */
+	/* A descriptor that the printer keeps, as its standard input. 0: none */
+	int		input;
 };
 
 /* NULL: no memory, or no descriptor */

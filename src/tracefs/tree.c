@@ -304,13 +304,14 @@ static bool is_removed(const struct place *p, bool writes)
 	return writes && p->system && p->system->removed && p->kind->command;
 }
 
-/* Waits until all running programs obey what was written. */
-static void tree_settle(const struct model *m)
+/* Waits until all running programs obey what was written. Returns as model.settle. */
+static uint64_t tree_settle(const struct model *m, uint64_t until)
 {
-	if (m->settle)
-		m->settle(m->catch_up_arg);
+	const uint64_t more = m->settle ? m->settle(m->catch_up_arg, until) : 0;
+
 	if (m->kernel)
 		m->kernel->settle(m->kernel->arg);
+	return more;
 }
 
 int tree_open(struct tree *t, const char *path, int flags, struct tree_file **out)
@@ -333,7 +334,7 @@ int tree_open(struct tree *t, const char *path, int flags, struct tree_file **ou
 	if (flags & O_TRUNC || (p.kind && p.kind->open))
 		model_barrier(t->model);
 	err = p.kind && p.kind->open ? p.kind->open(f) : 0;
-	tree_settle(t->model);
+	tree_settle(t->model, 0);
 	if (err) {
 		free(f);
 		return err;
@@ -642,27 +643,32 @@ static ssize_t tree_write_text(struct tree_file *f, pid_t writer, const char *bu
 	return f->at.kind->write ? f->at.kind->write(f, buf, size) : -EINVAL;
 }
 
-ssize_t tree_write_by(struct tree_file *f, pid_t writer, const char *buf, size_t size)
+ssize_t tree_write_by(struct tree_file *f, pid_t writer, const char *buf, size_t size,
+		      struct tree_wrote *wrote)
 {
-	ssize_t n;
+	struct tree_wrote once = { .until = 0 };
+	struct tree_wrote *w = wrote ? wrote : &once;
 
-	model_barrier(f->tree->model);
-	n = tree_write_text(f, writer ? writer : gettid(), buf, size);
-	if (n != -EINPROGRESS)
-		tree_settle(f->tree->model);
-	return n;
+	if (!w->until) {
+		model_barrier(f->tree->model);
+		w->n = tree_write_text(f, writer ? writer : gettid(), buf, size);
+		if (w->n == -EINPROGRESS)
+			return w->n;
+	}
+	w->until = tree_settle(f->tree->model, w->until);
+	return w->until && wrote && !(f->flags & O_NONBLOCK) ? -EINPROGRESS : w->n;
 }
 
 ssize_t tree_write(struct tree_file *f, const char *buf, size_t size)
 {
-	return tree_write_by(f, 0, buf, size);
+	return tree_write_by(f, 0, buf, size, NULL);
 }
 
 void tree_flush(struct tree_file *f)
 {
 	if (f->at.kind && f->at.kind->flush)
 		f->at.kind->flush(f);
-	tree_settle(f->tree->model);
+	tree_settle(f->tree->model, 0);
 }
 
 int tree_release(struct tree_file *f)
@@ -675,7 +681,7 @@ int tree_release(struct tree_file *f)
 	long_text_end(f);
 	if (f->at.kind && f->at.kind->release)
 		f->at.kind->release(f);
-	tree_settle(f->tree->model);
+	tree_settle(f->tree->model, 0);
 	f->at.inst->refs--;
 	put_place(&f->at);
 	free(f->begun);

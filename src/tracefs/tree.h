@@ -65,10 +65,20 @@ ssize_t tree_read(struct tree_file *f, char *buf, size_t size, off_t off);
  * write is to be tried again. A file that was opened with O_NONBLOCK does not return it.
  */
 ssize_t tree_write(struct tree_file *f, const char *buf, size_t size);
+
+/* A write that was carried out, and waits until programs can obey it. Begin with zeros. */
+struct tree_wrote {
+	uint64_t	until;		/* model.settle; 0: it does not wait */
+	ssize_t		n;		/* what it returns then */
+};
+
 /*
  * The same for a task; 0: the calling one. An event of trace_marker has the number of its writer.
+ * -EINPROGRESS also while a file with probes is read. Then, too, the same write is to be tried
+ * again, with the same *wrote: it is carried out once. NULL: it does not wait for that.
  */
-ssize_t tree_write_by(struct tree_file *f, pid_t writer, const char *buf, size_t size);
+ssize_t tree_write_by(struct tree_file *f, pid_t writer, const char *buf, size_t size,
+		      struct tree_wrote *wrote);
 /*
  * A descriptor of the file was closed, maybe the last one. Does the part of the file's release that
  * has the same effect now as later.

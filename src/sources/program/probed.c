@@ -2,8 +2,7 @@
 /*
  * probed.c - files with probes: their identity and code, and a plan for each place
  *
- * The server plans and the program only plants: its task may open no file, and the code of a file
- * takes long to read.
+ * The server plans and the program only plants: its task may open no file.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +10,6 @@
 #include <sys/stat.h>
 
 #include "elf/probe.h"
-#include "elf/sites.h"
 #include "sources/program/probed.h"
 
 enum { PROBED_PAGE = 4096 };
@@ -181,6 +179,7 @@ void probed_close(struct probed_file *f)
 	list_del(&f->node);
 	elf_file_close(&f->file);
 	free(f->path);
+	reading_end(&f->reading);
 	free(f->memory);
 	free(f->sites);
 	places_free(&f->places);
@@ -188,36 +187,6 @@ void probed_close(struct probed_file *f)
 	lookup_free(&f->by_address);
 	free(f->blocks);
 	free(f);
-}
-
-/* ---- code ---- */
-
-static void read_sites(struct probed_file *f)
-{
-	const size_t room = sites_in_image(&f->file.image, NULL, 0);
-
-	f->sites = room ? calloc(room, sizeof(*f->sites)) : NULL;
-	f->nr_sites = f->sites ? sites_in_image(&f->file.image, f->sites, room) : 0;
-}
-
-static void read_code(struct probed_file *f)
-{
-	struct image *im = &f->file.image;
-	size_t size;
-
-	f->read = true;
-	if (!image_is_code(im))
-		return;
-	image_functions(im);
-	read_sites(f);
-	size = code_room(im);
-	f->memory = size ? calloc(1, size) : NULL;
-	if (f->memory && !code_open(&f->code, im, f->memory, size)) {
-		free(f->memory);
-		f->memory = NULL;
-	}
-	if (f->memory)
-		probe_plan_sites(&f->code, f->sites, f->nr_sites);
 }
 
 /* ---- places ---- */
@@ -231,8 +200,7 @@ static void unplan_place(struct probed_file *f, const struct probe_plan *p)
 {
 	const struct code_plan plan = { .tactic = p->tactic, .at = p->from, .len = p->len };
 
-	if (f->memory)
-		code_own(&f->code, &plan, false);
+	code_own(&f->code, &plan, false);
 }
 
 static struct probed_place *place_at(struct probed_file *f, uint64_t at)
@@ -272,13 +240,11 @@ struct probed_place *probed_plan(struct probed_file *f, uint64_t at)
 
 	if (!p)
 		return NULL;
-	if (!f->read)
-		read_code(f);
 	p->at = at;
 	p->nr_points = 1;
 	list_add_tail(&p->in_file, &f->places);
 	lookup_add(&f->by_address, &p->node, place_hash(at));
-	if (f->memory)
+	if (f->code.nr_segments)
 		probe_plan_make(&f->code, f->sites, f->nr_sites, at, false, &p->plan);
 	else
 		p->plan = (struct probe_plan){ .address = at, .why = CODE_NO_FDE };

@@ -5,7 +5,7 @@
  *     path, or a DSO of the table -> probed_file: identity, code -> probed_plan() of each place
  *
  * A file stays open while a probe names it, and a few others do for probes that are armed again.
- * Its code is read when the first probe is planned.
+ * Its code is read when the first probe is planned (scan/code.h).
  */
 #ifndef TRACEFUSE_SOURCES_PROGRAM_PROBED_H
 #define TRACEFUSE_SOURCES_PROGRAM_PROBED_H
@@ -14,6 +14,7 @@
 #include "elf/file.h"
 #include "model/lookup.h"
 #include "sources/program/programs_state.h"
+#include "sources/program/scan/reading.h"
 
 /* A place that was planned. It keeps its bytes until probed_forget(). */
 struct probed_place {
@@ -34,9 +35,11 @@ struct probed_file {
 	uint64_t	low, size;	/* first mapped address, a page's begin; mapped bytes */
 	uint8_t		id[sizeof(((struct probe_file *)0)->id)];
 	uint32_t	id_len;
-	struct code_file code;
-	void		*memory;	/* of code; NULL: not read yet, or there is no code */
+	struct reading	reading;	/* of its code */
 	bool		read;
+	/* As it was read; no segment: there is no code. */
+	struct code_file code;
+	void		*memory;	/* of code */
 	struct site	*sites;		/* the compiler's */
 	size_t		nr_sites;
 	struct list_head places;	/* struct probed_place with points */
@@ -47,6 +50,10 @@ struct probed_file {
 	size_t		nr_points;	/* that were found in it */
 	bool		needed;		/* by these, or by those that are being collected */
 	bool		has_notes;	/* of USDT: it stays open */
+	/* Points wait until its code is read: how many files were asked for up to it. 0: none */
+	uint64_t	asked;
+	bool		wanted;		/* plan_points(): such a point was met */
+	const char	*why;		/* why its code could not be read just now; NULL: it could */
 	/* points.c */
 	uint32_t	number;		/* 1 + probe_file.number; 0: none yet */
 	struct point_block *blocks;	/* POINT_BLOCKS of them; NULL: it has no points */
@@ -66,7 +73,7 @@ void probed_rename(struct probed_file *f, const char *path, const char *name);
 
 /* The place stays planned for one more point. NULL: it was not planned before. */
 struct probed_place *probed_keep(struct probed_file *f, uint64_t at);
-/* Plans a place for its first point. NULL: no memory */
+/* Plans a place for its first point, in a file that is read. NULL: no memory */
 struct probed_place *probed_plan(struct probed_file *f, uint64_t at);
 /* What was planned; is_return: for the return of the function that begins there. */
 void probed_plan_of(const struct probed_file *f, const struct probed_place *p, bool is_return,

@@ -5,6 +5,7 @@
  *     kprobe: function -> address of the session -> DSO -> file, p_vaddr
  *     uprobe: path, offset                              -> file, p_vaddr
  *     note of USDT (usdt.c)                             -> file, p_vaddr
+ *          -> its file's code is read, once     (scan/code.c)
  *          -> point with its plan (probed.c) and its code (fetch_compile.c)
  *          -> its block -> table -> site_control.probes   (points.c)
  *
@@ -14,6 +15,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,10 +24,16 @@
 #include "session/array.h"
 #include "sources/program/points.h"
 #include "sources/program/probes.h"
+#include "sources/program/scan/code.h"
+#include "sources/program/scan/scan.h"
 #include "sources/program/sites.h"
 #include "sources/program/usdt.h"
 
-enum { FILES_IDLE = 16 };
+enum {
+	FILES_IDLE	= 16,
+	READINGS	= 4,		/* files whose code is read at the same time */
+	LOOK_MS		= 10,		/* from one look at these to the next */
+};
 
 /* Commands number what they define from 1 on. */
 #define NOTES_FIRST ((uint64_t)1 << 63)
@@ -35,8 +43,10 @@ struct program_probes {
 	struct usdt	*usdt;
 	struct probed_file *dsos[LAYOUT_MAX_DSOS];
 	struct list_head points;	/* struct wanted_point */
-	struct wanted_point **fresh;	/* those that were not planned yet */
+	struct wanted_point **fresh;	/* those that were not planned yet; NULL: it is gone */
 	size_t		nr_fresh;
+	uint64_t	nr_asked;	/* probed_file.asked */
+	uint64_t	asked;		/* program_probes_asked() */
 	struct point_table table;
 	bool		failed;		/* without memory: all points are made again */
 	bool		unseen;		/* program_probes_fresh() */
@@ -220,8 +230,10 @@ static bool find_point(struct programs *p, struct wanted_point *w)
 	return true;
 }
 
-static void point_remove(struct wanted_point *w)
+static void point_remove(struct program_probes *pr, struct wanted_point *w)
 {
+	if (w->fresh)
+		pr->fresh[w->fresh - 1] = NULL;
 	point_take(w);
 	if (w->planned)
 		probed_leave(w->file, w->planned);
@@ -238,7 +250,7 @@ static void points_remove_all(struct program_probes *pr)
 	struct wanted_point *w, *next;
 
 	list_each_safe(w, next, &pr->points, node)
-		point_remove(w);
+		point_remove(pr, w);
 }
 
 /* NULL: no memory. */
@@ -258,6 +270,8 @@ static struct wanted_point *point_add(struct programs *p, const struct wanted_po
 	if (w->file)
 		w->file->nr_points++;
 	pr->fresh[pr->nr_fresh++] = w;
+	w->fresh = pr->nr_fresh;
+	w->is_new = true;
 	return w;
 }
 
@@ -270,7 +284,7 @@ static void look_at_place(void *arg, struct probe_place *place)
 
 	if (!e->plan || place->recorded) {
 		if (place->point)
-			point_remove(place->point);
+			point_remove(p->probes, place->point);
 		place->point = NULL;
 		place->refused = false;
 	} else if (!place->point && find_point(p, &like)) {
@@ -287,7 +301,7 @@ static void look_at_note(struct programs *p, struct usdt_note *n)
 
 	if (!like.event->plan) {
 		if (n->point)
-			point_remove(n->point);
+			point_remove(p->probes, n->point);
 		n->point = NULL;
 		n->refused = false;
 	} else if (!n->point) {
@@ -363,6 +377,68 @@ static int compare_fresh(const void *a, const void *b)
 	return (*x)->order < (*y)->order ? -1 : (*x)->order > (*y)->order;
 }
 
+/* ---- reading their files ---- */
+
+static unsigned int readings(const struct program_probes *pr)
+{
+	const struct probed_file *f;
+	unsigned int nr = 0;
+
+	list_each(f, &pr->files, node)
+		nr += f->reading.printer != NULL;
+	return nr;
+}
+
+static void reading_failed(struct probed_file *f, int err)
+{
+	f->why = err ? reading_why(err) : NULL;
+	f->asked = 0;
+}
+
+/* Begins to read its code, unless too many files are being read. */
+static void read_file(struct programs *p, struct probed_file *f)
+{
+	if (!f->asked)
+		f->asked = ++p->probes->nr_asked;
+	f->wanted = true;
+	if (f->reading.printer || readings(p->probes) == READINGS)
+		return;
+	if (probed_code_start(scans_printers(p->sites->scans), f))
+		reading_failed(f, probed_code_here(f));
+}
+
+/* Whether a file is read now, or cannot be. */
+static bool readings_take(struct program_probes *pr)
+{
+	struct probed_file *f;
+	bool ended = false;
+	int err;
+
+	list_each(f, &pr->files, node) {
+		err = f->reading.printer ? probed_code_take(f) : 1;
+		if (err > 0)
+			continue;
+		reading_failed(f, err);
+		ended = true;
+	}
+	return ended;
+}
+
+uint64_t program_probes_asked(const struct programs *p)
+{
+	return p->probes->asked;
+}
+
+bool program_probes_pending(const struct programs *p, uint64_t asked)
+{
+	const struct probed_file *f;
+
+	list_each(f, &p->probes->files, node)
+		if (f->asked && f->asked <= asked)
+			return true;
+	return false;
+}
+
 /* ---- planning ---- */
 
 /*
@@ -377,7 +453,7 @@ static void forget_places(struct program_probes *pr)
 	for (size_t i = 0; i < pr->nr_fresh; i++) {
 		struct wanted_point *w = pr->fresh[i];
 
-		if (!w->file)
+		if (!w->file->read)
 			continue;
 		w->planned = probed_keep(w->file, w->at);
 		all &= w->planned != NULL;
@@ -406,20 +482,73 @@ static void plan_point(struct programs *p, struct wanted_point *w)
 		compile_point(p, w);
 }
 
+/* Those that are gone, or whose file was not found, are not planned. In the order of definition. */
+static void sort_points(struct program_probes *pr)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < pr->nr_fresh; i++)
+		if (pr->fresh[i] && pr->fresh[i]->file)
+			pr->fresh[nr++] = pr->fresh[i];
+		else if (pr->fresh[i])
+			pr->fresh[i]->fresh = 0;
+	pr->nr_fresh = nr;
+	qsort(pr->fresh, nr, sizeof(struct wanted_point *), compare_fresh);
+}
+
+/* False: the point waits until its file is read. */
+static bool look_at_point(struct programs *p, struct wanted_point *w)
+{
+	if (!w->file->read && !w->file->why)
+		read_file(p, w->file);
+	if (w->file->read)
+		plan_point(p, w);
+	else if (w->file->why)
+		probes_refuse(p, w, w->file->why);
+	else if (w->is_new)
+		p->probes->asked = p->probes->nr_asked;
+	w->is_new = false;
+	return w->file->read || w->file->why;
+}
+
+/*
+ * A file that could not be read is tried again for the next probe. One whose turn has not come is
+ * forgotten, if its points are gone.
+ */
+static void readings_settle(struct program_probes *pr)
+{
+	struct probed_file *f;
+
+	list_each(f, &pr->files, node) {
+		f->why = NULL;
+		if (!f->wanted && !f->reading.printer)
+			f->asked = 0;
+		f->wanted = false;
+	}
+}
+
 static void plan_points(struct programs *p)
 {
 	struct program_probes *pr = p->probes;
+	size_t nr = 0;
 
 	if (!pr->nr_fresh)
 		return;
-	qsort(pr->fresh, pr->nr_fresh, sizeof(struct wanted_point *), compare_fresh);
+	sort_points(pr);
 	forget_places(pr);
-	for (size_t i = 0; i < pr->nr_fresh; i++)
-		if (pr->fresh[i]->file)
-			plan_point(p, pr->fresh[i]);
+	for (size_t i = 0; i < pr->nr_fresh; i++) {
+		struct wanted_point *w = pr->fresh[i];
+
+		w->fresh = look_at_point(p, w) ? 0 : nr + 1;
+		if (w->fresh)
+			pr->fresh[nr++] = w;
+	}
+	pr->nr_fresh = nr;
+	readings_settle(pr);
+	if (nr)
+		return;
 	free(pr->fresh);
 	pr->fresh = NULL;
-	pr->nr_fresh = 0;
 }
 
 /* ---- telling ---- */
@@ -468,7 +597,9 @@ bool program_probes_update(struct programs *p)
 {
 	struct model *m = p->model;
 
-	if ((!m->probes_stale && !m->nr_stale_events) || m->closing || m->held)
+	p->probes->asked = 0;
+	if (m->closing || m->held ||
+	    (!readings_take(p->probes) && !m->probes_stale && !m->nr_stale_events))
 		return false;
 	probes_collect(p);
 	plan_points(p);
@@ -584,8 +715,19 @@ static void look_whether_plants(void *arg, const struct attach_answer *a)
 	g->never |= a->peer.pid == g->pid && a->plants_never;
 }
 
-/* Whether a line of /proc/PID/maps is of a file with points. */
-static bool is_of_points(const struct program_probes *pr, const char *line)
+static bool file_has_points(const struct probed_file *f)
+{
+	return f->nr_blocks;
+}
+
+static bool file_is_unread(const struct probed_file *f)
+{
+	return f->asked;
+}
+
+/* Whether a line of /proc/PID/maps is of such a file. */
+static bool is_line_of(const struct program_probes *pr, const char *line,
+		       bool (*is)(const struct probed_file *f))
 {
 	const struct probed_file *f;
 	unsigned long inode;
@@ -593,12 +735,14 @@ static bool is_of_points(const struct program_probes *pr, const char *line)
 	if (sscanf(line, "%*s %*s %*s %*s %lu", &inode) != 1)
 		return false;
 	list_each(f, &pr->files, node)
-		if (f->nr_blocks && f->inode == inode)
+		if (is(f) && f->inode == inode)
 			return true;
 	return false;
 }
 
-static bool has_points(const struct program_probes *pr, pid_t pid)
+/* Whether a process has mapped such a file. */
+static bool has_mapped(const struct program_probes *pr, pid_t pid,
+		       bool (*is)(const struct probed_file *f))
 {
 	char path[64], line[512];
 	bool has = false;
@@ -607,10 +751,20 @@ static bool has_points(const struct program_probes *pr, pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
 	in = fopen(path, "re");
 	while (in && !has && fgets(line, sizeof(line), in))
-		has = is_of_points(pr, line);
+		has = is_line_of(pr, line, is);
 	if (in)
 		fclose(in);
 	return has;
+}
+
+static bool has_points(const struct program_probes *pr, pid_t pid)
+{
+	return has_mapped(pr, pid, file_has_points);
+}
+
+bool program_probes_unread(const struct programs *p, pid_t pid)
+{
+	return program_probes_pending(p, UINT64_MAX) && has_mapped(p->probes, pid, file_is_unread);
 }
 
 static void find_whether_plants(struct planting *g, pid_t pid)
@@ -710,10 +864,19 @@ static void look_again(void *arg, pid_t pid, unsigned int slots)
 
 void program_probes_begin(struct programs *p)
 {
+	struct pollfd fd = { .fd = program_sites_fd(p), .events = POLLIN };
+	bool changed;
+
 	attach_processes(p->model->session, look_again, p);
 	/* The table of a server that died: its memory is freed when the session is restored. */
 	p->model->probes_stale = true;
-	if (!program_probes_update(p))
+	changed = program_probes_update(p);
+	while (program_probes_pending(p, UINT64_MAX)) {
+		poll(&fd, 1, LOOK_MS);
+		attach_progress(p->model->session);
+		changed |= program_probes_update(p);
+	}
+	if (!changed)
 		publish_table(p);
 }
 

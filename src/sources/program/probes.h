@@ -4,6 +4,7 @@
  *
  *     event is armed, or no longer -> model_probes_stale()
  *     end of the command -> program_probes_update(): points of such events
+ *                             -> their files' code is read (scan/code.h); the command waits
  *                             -> table in the config region -> command raised
  *                        -> words.c waits for the answers -> program_probes_settled()
  *
@@ -26,6 +27,15 @@ void program_probes_begin(struct programs *p);
  * programs have to be told.
  */
 bool program_probes_update(struct programs *p);
+/*
+ * Points that the last update has found wait until their files are read. A number for
+ * program_probes_pending(); 0: none wait.
+ */
+uint64_t program_probes_asked(const struct programs *p);
+/* Whether a file is still to be read that was asked for up to that number. */
+bool program_probes_pending(const struct programs *p, uint64_t asked);
+/* Whether the process has mapped a file whose code is being read. */
+bool program_probes_unread(const struct programs *p, pid_t pid);
 /* Whether a running process has a file with points, and has no task that plants them. */
 bool program_probes_wait(struct programs *p);
 /* Whether there are points. */

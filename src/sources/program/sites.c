@@ -20,6 +20,7 @@
 #include "elf/sites.h"
 #include "model/errlog.h"
 #include "model/text_memory.h"
+#include "sources/program/probes.h"
 #include "sources/program/scan/scan.h"
 #include "sources/program/sites.h"
 
@@ -351,7 +352,7 @@ void program_sites_joined(struct programs *p, const struct attach_peer *peer)
 bool program_sites_wait(struct programs *p, const struct attach_peer *peer)
 {
 	p->sites->waiting[peer->process].pid = 0;
-	if (!sites_new(p))
+	if (!sites_new(p) && !program_probes_unread(p, peer->pid))
 		return false;
 	waiter_set(p, peer, ATTACH_READY, 0);
 	return true;
@@ -361,7 +362,7 @@ bool program_sites_wait_for(struct programs *p, const struct attach_peer *peer,
 			    enum attach_kind kind, uint32_t nr)
 {
 	p->sites->waiting[peer->process].pid = 0;
-	if (!dso_unread(p, nr))
+	if (!dso_unread(p, nr) && (kind != ATTACH_DSO || !program_probes_unread(p, peer->pid)))
 		return false;
 	waiter_set(p, peer, kind, nr);
 	return true;
@@ -375,9 +376,13 @@ static bool is_at_barrier(struct programs *p, const struct sites_waiter *w, unsi
 	return w->kind != ATTACH_PLACES && p->ready && p->ready(p->ready_arg, &peer);
 }
 
+/* It waits for its probes, too: its code runs when it has the answer. */
 static bool waiter_stays(struct programs *p, const struct sites_waiter *w)
 {
-	return w->pid && w->kind != ATTACH_READY && dso_unread(p, w->dso);
+	if (!w->pid)
+		return false;
+	return (w->kind != ATTACH_READY && dso_unread(p, w->dso)) ||
+	       (w->kind != ATTACH_PLACES && program_probes_unread(p, w->pid));
 }
 
 /* The DSOs are read, so the decision about the waiting programs can be made now. */
@@ -468,7 +473,8 @@ bool program_sites_tick(struct programs *p)
 	program_sites_look(p);
 	program_words_probes(p);
 	decide_waiting(p);
-	return program_words_tick(p) || scans_any(p->sites->scans);
+	return program_words_tick(p) || scans_any(p->sites->scans) ||
+	       program_probes_pending(p, UINT64_MAX);
 }
 
 /* Reasons that only the process knows, not the file. */

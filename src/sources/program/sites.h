@@ -40,7 +40,10 @@ struct dso_sites {
 /* A process that waits until files are read. */
 struct sites_waiter {
 	pid_t		pid;		/* 0: it does not wait */
-	/* What it has asked with: READY waits for all files, DSO and PLACES for one */
+	/*
+	 * What it has asked with: READY waits for all files, DSO and PLACES for one. READY and DSO
+	 * wait for probes in the process's files, too
+	 */
 	enum attach_kind kind;
 	uint32_t	dso;
 };
@@ -121,8 +124,8 @@ void program_words_set(void *programs);
 void program_words_probes(struct programs *p);
 /* Programs are to read all words again. */
 void program_words_raise(struct programs *p);
-/* model->settle: returns when programs have obeyed, or after a limit. */
-void program_words_settle(void *programs);
+/* model->settle: returns 0 when programs have obeyed, or after a limit. */
+uint64_t program_words_settle(void *programs, uint64_t until);
 /* Does not wait. True: some processes have not answered yet. */
 bool program_words_tick(struct programs *p);
 /* The session ends: programs that go on get their code back as it was. */

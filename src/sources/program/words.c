@@ -142,15 +142,14 @@ static void words_settle(struct programs *p, const struct attach_behind *b)
 	program_probes_settled(p);
 }
 
-void program_words_settle(void *arg)
+/* Waits until programs have obeyed, for a moment. */
+static void words_wait(struct programs *p)
 {
-	struct programs *p = arg;
 	struct session *s = p->model->session;
 	struct timespec pause = { .tv_nsec = FIRST_NS };
 	struct attach_behind b;
 	int64_t end;
 
-	program_words_probes(p);
 	if (!p->sites->unsettled || p->sites->waited)
 		return;
 	p->sites->waited = true;
@@ -165,6 +164,19 @@ void program_words_settle(void *arg)
 		attach_give_up(s, p->sites->command);
 	words_settle(p, &b);
 	program_probes_answered(p);
+}
+
+uint64_t program_words_settle(void *arg, uint64_t until)
+{
+	struct programs *p = arg;
+
+	program_words_probes(p);
+	if (!until)
+		until = program_probes_asked(p);
+	if (until && program_probes_pending(p, until))
+		return until;
+	words_wait(p);
+	return 0;
 }
 
 bool program_words_tick(struct programs *p)
@@ -237,7 +249,7 @@ void program_words_end(struct programs *p)
 	if (!any)
 		return;
 	program_words_raise(p);
-	program_words_settle(p);
+	words_wait(p);
 }
 
 static config_ref words_left(const struct site_set *set, uint32_t *nr)

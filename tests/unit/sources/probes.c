@@ -89,13 +89,25 @@ static const char *cat(const char *path)
 	return text;
 }
 
+/* Until it returns something else than -EINPROGRESS. */
+static ssize_t write_all(struct tree_file *f, const char *text)
+{
+	struct pollfd fd = { .fd = programs_fd(programs), .events = POLLIN };
+	struct tree_wrote wrote = { 0 };
+	ssize_t n;
+
+	while ((n = tree_write_by(f, 0, text, strlen(text), &wrote)) == -EINPROGRESS)
+		poll(&fd, 1, 10);
+	return n;
+}
+
 static int put(const char *path, const char *text)
 {
 	struct tree_file *f;
 	ssize_t n;
 
 	assert_int_equal(tree_open(tree, path, O_WRONLY | O_APPEND, &f), 0);
-	n = tree_write(f, text, strlen(text));
+	n = write_all(f, text);
 	tree_release(f);
 	return n < 0 ? (int)n : 0;
 }
@@ -528,6 +540,12 @@ static void join(void)
 	serve();
 	assert_true(recv(conn, &reply, sizeof(reply), MSG_DONTWAIT) >= (ssize_t)sizeof(reply));
 	assert_int_equal(reply.err, 0);
+	/* The code of its file may have to be read first. */
+	while (reply.barrier && recv(conn, &reply, sizeof(reply), MSG_DONTWAIT) < 0) {
+		struct pollfd fd = { .fd = programs_fd(programs), .events = POLLIN };
+
+		poll(&fd, 1, programs_tick(programs));
+	}
 }
 
 static config_ref entry_of(const char *system, const char *name)

@@ -2,16 +2,11 @@
 /*
  * scan.c - files without a compiler's sites are read in processes of their own. This process plays
  * the program, and reports a library that it never loads.
- *
- * The disk of these processes is in the test's hands: it answers, hangs, or ends who asks.
  */
-#include <dlfcn.h>
 #include <elf.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -19,8 +14,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <cmocka.h>
 
 #include "../session/temp_place.h"
@@ -29,66 +22,19 @@
 #include "plane/plane.h"
 #include "sources/program/programs.h"
 #include "tracefs/tree.h"
+#include "disk.h"
 #include "fixture.h"
 
-enum { NUMBER = 2, FUNCTIONS = 3, LATER_MS = 3600 * 1000 };
+enum { NUMBER = 2, FUNCTIONS = 3 };
 
 #define LINES										\
 	"sites_static [libplain.so]\nsites_first [libplain.so]\nsites_second [libplain.so]\n"
 
 static const char *library;
-static pid_t own;
-static bool forks_fail;
-static long later_ms;			/* what the clock shows too much */
-
-/* Shared with the processes that read. */
-static struct {
-	_Atomic int	disk;		/* enum disk */
-	_Atomic int	asked;		/* how often a process has read */
-} *shared;
-
-enum disk { DISK_ANSWERS, DISK_HANGS, DISK_KILLS };
-
-ssize_t pread(int fd, void *to, size_t size, off_t at)
-{
-	const struct timespec pause = { .tv_nsec = 1000000 };
-
-	if (shared && getpid() != own) {
-		atomic_fetch_add(&shared->asked, 1);
-		while (atomic_load(&shared->disk) == DISK_HANGS)
-			nanosleep(&pause, NULL);
-		if (atomic_load(&shared->disk) == DISK_KILLS)
-			kill(getpid(), SIGKILL);
-	}
-	return syscall(SYS_pread64, fd, to, size, at);
-}
-
-pid_t fork(void)
-{
-	pid_t (*real)(void) = (pid_t(*)(void))dlsym(RTLD_NEXT, "fork");
-
-	if (!forks_fail)
-		return real();
-	errno = EAGAIN;
-	return -1;
-}
-
-int clock_gettime(clockid_t clock, struct timespec *out)
-{
-	const int ret = (int)syscall(SYS_clock_gettime, clock, out);
-
-	if (clock == CLOCK_MONOTONIC)
-		out->tv_sec += later_ms / 1000;
-	return ret;
-}
-
 static int set_up(void **state)
 {
 	conn = -1;
-	forks_fail = false;
-	later_ms = 0;
-	atomic_store(&shared->disk, DISK_ANSWERS);
-	atomic_store(&shared->asked, 0);
+	disk_begin();
 	return fixture_make("scan", NULL);
 }
 
@@ -440,15 +386,12 @@ int main(int argc, char **argv)
 	};
 	int failed;
 
-	own = getpid();
 	library = argc > 1 ? realpath(argv[1], NULL) : NULL;
 	if (!library)
 		return 2;
 	/* What was found is not kept for the next test. */
 	setenv("XDG_CACHE_HOME", "/dev/null", 1);
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-		      -1, 0);
-	if (shared == MAP_FAILED)
+	if (!disk_make())
 		return 2;
 	if (!temp_place())
 		return temp_place_skip();

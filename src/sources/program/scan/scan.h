@@ -31,6 +31,8 @@ struct scans *scans_create(void);
 void scans_destroy(struct scans *s);
 /* Readable when scans_next() may have something. */
 int scans_fd(const struct scans *s);
+/* For other processes that read files: scans_fd() and scans_next() tend them, too. */
+struct printers *scans_printers(struct scans *s);
 /* -EBUSY: as many as there may be are under way. 0, or another -errno: there can be no process. */
 int scan_start(struct scans *s, struct programs *p, const struct program_dso *d);
 /* Does all of it at once, where there can be no process. The caller frees the sites. */

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * code.h - reads the code of a file with probes, in a process of its own
+ *
+ *     server: probed_file, open --fork--> code_open(), the compiler's sites
+ *             probed_file.code  <--pipe-- elf/packed_code.h
+ *
+ * To read the code takes some 50 ms a megabyte, once for a file. A plan takes microseconds then.
+ */
+#ifndef TRACEFUSE_SOURCES_PROGRAM_SCAN_CODE_H
+#define TRACEFUSE_SOURCES_PROGRAM_SCAN_CODE_H
+
+#include "sources/program/probed.h"
+#include "tracefs/printer.h"
+
+/* 0; -errno: there can be no process. */
+int probed_code_start(struct printers *ps, struct probed_file *f);
+/* Reads it at once, where there can be no process. 0; -errno for reading_why() */
+int probed_code_here(struct probed_file *f);
+/* 1: it is still being read; 0: f->read; -errno for reading_why(): it can be started again. */
+int probed_code_take(struct probed_file *f);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * disk.h - the disk of processes that read files for the server is in the test's hands: it answers,
+ * hangs, or ends who asks
+ */
+#ifndef TRACEFUSE_TESTS_SOURCES_DISK_H
+#define TRACEFUSE_TESTS_SOURCES_DISK_H
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LATER_MS = 3600 * 1000 };
+
+static pid_t own;			/* the process of the test */
+static bool forks_fail;
+static long later_ms;			/* what the clock shows too much */
+
+/* Shared with the processes that read. */
+static struct {
+	_Atomic int	disk;		/* enum disk */
+	_Atomic int	asked;		/* how often a process has read */
+} *shared;
+
+enum disk { DISK_ANSWERS, DISK_HANGS, DISK_KILLS };
+
+ssize_t pread(int fd, void *to, size_t size, off_t at)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+
+	if (shared && getpid() != own) {
+		atomic_fetch_add(&shared->asked, 1);
+		while (atomic_load(&shared->disk) == DISK_HANGS)
+			nanosleep(&pause, NULL);
+		if (atomic_load(&shared->disk) == DISK_KILLS)
+			kill(getpid(), SIGKILL);
+	}
+	return syscall(SYS_pread64, fd, to, size, at);
+}
+
+pid_t fork(void)
+{
+	pid_t (*real)(void) = (pid_t(*)(void))dlsym(RTLD_NEXT, "fork");
+
+	if (!forks_fail)
+		return real();
+	errno = EAGAIN;
+	return -1;
+}
+
+int clock_gettime(clockid_t clock, struct timespec *out)
+{
+	const int ret = (int)syscall(SYS_clock_gettime, clock, out);
+
+	if (clock == CLOCK_MONOTONIC)
+		out->tv_sec += later_ms / 1000;
+	return ret;
+}
+
+static bool disk_make(void)
+{
+	own = getpid();
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		      -1, 0);
+	return shared != MAP_FAILED;
+}
+
+static void disk_begin(void)
+{
+	forks_fail = false;
+	later_ms = 0;
+	atomic_store(&shared->disk, DISK_ANSWERS);
+	atomic_store(&shared->asked, 0);
+}
+
+#endif
