@@ -554,6 +554,8 @@ data_ref instance_buffer_at(const struct instance *inst, uint32_t which);
 int instance_expand(struct instance *inst);
 /* buffer_size_kb: bytes for one CPU, or for all (-1), rounded up to sub-buffers. -EBUSY, -ENOMEM */
 int instance_resize(struct instance *inst, int cpu, uint64_t bytes);
+/* Before it: prepares memory for it, piece by piece (session_data_prepare()). True: again */
+bool instance_resize_prepare(const struct instance *inst, int cpu, uint64_t bytes);
 /* Makes the small rings that the top has until it is expanded. 0, -ENOMEM */
 int instance_start_small(struct instance *inst);
 int instance_set_subbuf_size(struct instance *inst, uint32_t bytes);
@@ -565,6 +567,8 @@ void instance_clear(struct instance *inst);
 void instance_restart_time(struct instance *inst);
 /* snapshot = 1 / 0 / other. cpu -1: all CPUs. */
 int instance_snapshot_alloc(struct instance *inst);
+/* Before it, as instance_resize_prepare(). */
+bool instance_snapshot_prepare(const struct instance *inst);
 void instance_snapshot_free(struct instance *inst);
 int instance_snapshot_take(struct instance *inst, int cpu);
 /* tracing_cpumask was changed in state->cpumask. */

@@ -184,6 +184,31 @@ uint64_t heap_alloc(struct heap *h, size_t size)
 	return 0;
 }
 
+/* First fit, but that small pieces do not go back to holes that were too small for larger ones. */
+bool heap_prepare(struct heap *h, const uint64_t *sizes, size_t nr, uint64_t *budget)
+{
+	uint64_t all = 0;
+	size_t k = 0;
+
+	for (size_t i = 0; k < nr && i < h->free.nr; i++) {
+		const struct extent e = h->free.v[i];
+		uint64_t at = round_up(e.off, HEAP_PAGE);
+
+		for (; k < nr; k++) {
+			const uint64_t len = heap_size(sizes[k]);
+
+			if (at > e.off + e.len || len > e.off + e.len - at ||
+			    !leaves_room(h, at + len, all + len))
+				break;
+			if (!region_prepare(h->region, at, len, budget))
+				return false;
+			at += len;
+			all += len;
+		}
+	}
+	return k == nr;
+}
+
 /*
  * The piece has no user any more. heap_restore_done() then finds it among what was not restored:
  * programs may still run on it.

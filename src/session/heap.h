@@ -45,6 +45,11 @@ int heap_init(struct heap *h, struct region *r, uint64_t start, uint64_t end, ui
 void heap_destroy(struct heap *h);
 /* Returns 0 when memory is exhausted. Zeroed; 64-byte aligned, page aligned from 4096 bytes on. */
 uint64_t heap_alloc(struct heap *h, size_t size);
+/*
+ * Backs memory where pieces of these sizes will probably be, in this order; *budget as in
+ * region_prepare(). False: there is no room.
+ */
+bool heap_prepare(struct heap *h, const uint64_t *sizes, size_t nr, uint64_t *budget);
 /* `size` is the size that was asked for. */
 void heap_free(struct heap *h, uint64_t off, size_t size);
 /*

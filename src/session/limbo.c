@@ -26,6 +26,11 @@
 #include "session/array.h"
 #include "session/state.h"
 
+enum { UNPREPARE_MS = 1000 };
+
+/* Of memory that is backed, or given back, in one call: one or two milliseconds. */
+#define SESSION_AT_ONCE (16ull << 20)
+
 static void kind_find(struct session *s, config_ref ref)
 {
 	struct plan *plan = session_config(s, ref, sizeof(*plan));
@@ -134,10 +139,43 @@ void session_hold(struct session *s, bool on)
 	s->holds += on ? 1 : -1;
 }
 
+/* R35: a large piece takes some calls. Returns whether it is free. */
+static bool limbo_free(struct limbo_entry *e, uint64_t *budget)
+{
+	const uint64_t len = e->len < *budget ? e->len : *budget;
+
+	heap_free_extent(e->heap, e->off, len);
+	e->off += len;
+	e->len -= len;
+	*budget -= len;
+	return !e->len;
+}
+
+/* What a command that was given up has left. */
+static void unprepare(struct session *s)
+{
+	if (s->data.nr_prepared && session_now_ms() - s->prepared_at >= UNPREPARE_MS)
+		region_unprepare(&s->data, SESSION_AT_ONCE);
+}
+
+bool session_data_prepare(struct session *s, const uint64_t *sizes, size_t nr)
+{
+	uint64_t budget = SESSION_AT_ONCE, sum = 0;
+	struct session_room room;
+
+	for (size_t i = 0; i < nr; i++)
+		sum += sizes[i];
+	session_room(s, &room);
+	s->prepared_at = session_now_ms();
+	/* What is prepared already is no longer free. */
+	return (!room.total || sum < room.free + s->data.nr_prepared * REGION_CHUNK) &&
+	       heap_prepare(&s->data_heap, sizes, nr, &budget) && budget < REGION_CHUNK;
+}
+
 size_t session_reclaim(struct session *s)
 {
 	struct limbo *l = &s->limbo;
-	uint64_t oldest;
+	uint64_t oldest, budget = SESSION_AT_ONCE;
 	size_t done = 0;
 
 	/*
@@ -145,15 +183,14 @@ size_t session_reclaim(struct session *s)
 	 * regularly.
 	 */
 	ring_leases_serve(s);
+	unprepare(s);
 	attach_restore(s);
 	attach_settle(s);
 	if (!l->nr || s->holds || !limbo_barrier(s))
 		return l->nr;
 	oldest = oldest_epoch(s);
-	while (done < l->nr && l->v[done].epoch <= oldest) {
-		heap_free_extent(l->v[done].heap, l->v[done].off, l->v[done].len);
-		done++;
-	}
+	while (done < l->nr && budget && l->v[done].epoch <= oldest)
+		done += limbo_free(&l->v[done], &budget);
 	session_heaps_changed(s);
 	for (size_t i = done; i < l->nr; i++)
 		l->v[i - done] = l->v[i];

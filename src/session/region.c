@@ -26,6 +26,18 @@ static void chunk_mark(struct region *r, uint64_t chunk, bool on)
 		r->backed[chunk / 8] &= (uint8_t)~bit;
 }
 
+/* It is in use now, or it is given back. Returns whether it was prepared. */
+static bool chunk_take(struct region *r, uint64_t chunk)
+{
+	const uint8_t bit = (uint8_t)(1u << (chunk % 8));
+
+	if (!(r->prepared[chunk / 8] & bit))
+		return false;
+	r->prepared[chunk / 8] &= (uint8_t)~bit;
+	r->nr_prepared--;
+	return true;
+}
+
 /*
  * As spare_of() in agent/join/attach.c: room for each offset that the mask allows, and as much
  * again.
@@ -70,9 +82,12 @@ static int region_map(struct region *r, int fd, uint64_t size, bool spared)
 	if (base == MAP_FAILED)
 		return -errno;
 	r->backed = calloc(size / REGION_CHUNK / 8 + 1, 1);
-	err = r->backed ? guard_add(base, size, spare) : -ENOMEM;
+	r->prepared = calloc(size / REGION_CHUNK / 8 + 1, 1);
+	r->nr_prepared = 0;
+	err = r->backed && r->prepared ? guard_add(base, size, spare) : -ENOMEM;
 	if (err) {
 		free(r->backed);
+		free(r->prepared);
 		munmap(base, size + spare);
 		return err;
 	}
@@ -118,6 +133,7 @@ void region_close(struct region *r)
 	munmap(r->base, r->size + r->spare);
 	close(r->fd);
 	free(r->backed);
+	free(r->prepared);
 	memset(r, 0, sizeof(*r));
 	r->fd = -1;
 }
@@ -156,7 +172,7 @@ static int back(struct region *r, uint64_t off, uint64_t len, bool zero)
 
 	while (chunk <= last) {
 		if (chunk_backed(r, chunk)) {
-			if (zero)
+			if (!chunk_take(r, chunk) && zero)
 				zero_overlap(r, chunk, off, len);
 			chunk++;
 			continue;
@@ -187,8 +203,58 @@ void region_release(struct region *r, uint64_t off, uint64_t len)
 	if (fallocate(r->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 		      (off_t)(first * REGION_CHUNK), (off_t)((end - first) * REGION_CHUNK)))
 		return;		/* stays backed, and is zeroed when it is used again */
-	for (; first < end; first++)
+	for (; first < end; first++) {
 		chunk_mark(r, first, false);
+		chunk_take(r, first);
+	}
+}
+
+/* Backs the chunks up to `end`, of which none is backed. */
+static bool chunks_prepare(struct region *r, uint64_t chunk, uint64_t end)
+{
+	const off_t off = (off_t)(chunk * REGION_CHUNK);
+
+	while (fallocate(r->fd, 0, off, (off_t)(end * REGION_CHUNK) - off))
+		if (errno != EINTR)
+			return false;
+	r->nr_prepared += end - chunk;
+	for (; chunk < end; chunk++) {
+		chunk_mark(r, chunk, true);
+		r->prepared[chunk / 8] |= (uint8_t)(1u << (chunk % 8));
+	}
+	return true;
+}
+
+bool region_prepare(struct region *r, uint64_t off, uint64_t len, uint64_t *budget)
+{
+	uint64_t chunk = (off + REGION_CHUNK - 1) / REGION_CHUNK, end = (off + len) / REGION_CHUNK;
+
+	while (chunk < end && *budget >= REGION_CHUNK) {
+		const uint64_t most = chunk + *budget / REGION_CHUNK;
+		uint64_t stop = chunk;
+
+		while (stop < end && stop < most && !chunk_backed(r, stop))
+			stop++;
+		if (stop > chunk && !chunks_prepare(r, chunk, stop))
+			return false;
+		*budget -= (stop - chunk) * REGION_CHUNK;
+		chunk = stop > chunk ? stop : chunk + 1;
+	}
+	return true;
+}
+
+void region_unprepare(struct region *r, uint64_t budget)
+{
+	uint64_t left = budget / REGION_CHUNK;
+
+	for (uint64_t chunk = 0; r->nr_prepared && left && chunk < r->size / REGION_CHUNK; chunk++) {
+		if (!(r->prepared[chunk / 8] >> (chunk % 8) & 1))
+			continue;
+		left--;
+		region_release(r, chunk * REGION_CHUNK, REGION_CHUNK);
+		/* Where that cannot be, it stays backed, with zeros. */
+		chunk_take(r, chunk);
+	}
 }
 
 /*

@@ -21,6 +21,8 @@ struct region {
 	uint64_t	size;
 	uint64_t	spare;		/* bytes of address space behind it that no file backs */
 	uint8_t		*backed;	/* a bit for each chunk; the server's private memory */
+	uint8_t		*prepared;	/* likewise: backed, zeros, and not in use */
+	uint64_t	nr_prepared;	/* how many of them */
 	bool		full;		/* once, its tmpfs had no room */
 };
 
@@ -38,6 +40,13 @@ void region_close(struct region *r);
 int region_back(struct region *r, uint64_t off, uint64_t len);
 /* The same for memory that has contents, which stay. */
 int region_keep(struct region *r, uint64_t off, uint64_t len);
+/*
+ * Backs the chunks inside of [off, off + len), which is not in use, before region_back() needs
+ * them. *budget: at most so many bytes, less what was backed. False: there is no room.
+ */
+bool region_prepare(struct region *r, uint64_t off, uint64_t len, uint64_t *budget);
+/* Gives back what was prepared and not used since, about `budget` bytes. */
+void region_unprepare(struct region *r, uint64_t budget);
 /* [off, off + len) is not in use: gives the whole chunks inside it back to the system. */
 void region_release(struct region *r, uint64_t off, uint64_t len);
 

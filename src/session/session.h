@@ -139,6 +139,14 @@ void session_settings_changed(struct session *s);
 void session_config_retire(struct session *s, config_ref ref, size_t size);
 void session_data_retire(struct session *s, data_ref ref, size_t size);
 /*
+ * R35: backs a part of the memory that pieces of these sizes will need, so that to allocate them
+ * takes no long time. True: call it again, after others had their turn. What is not used within a
+ * second is given back. It is a help only: without room it returns false.
+ */
+bool session_data_prepare(struct session *s, const uint64_t *sizes, size_t nr);
+/* The sizes of the two large pieces of memory of a ring that holds at least `bytes`. */
+void ring_memory_for(uint64_t bytes, uint32_t subbuf_size, uint64_t sizes[2]);
+/*
  * Frees memory whose grace period is over, and gives rings to threads that ask for one
  * (ring_leases_serve()). The server calls it every few milliseconds. Returns how much is left in
  * limbo.

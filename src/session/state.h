@@ -91,6 +91,7 @@ struct session {
 	unsigned int	processes_end;	/* no index from here on has a process */
 	int		listen_fd;	/* -1: none */
 	unsigned int	holds;		/* session_hold() */
+	int64_t		prepared_at;	/* milliseconds: session_data_prepare() was called last */
 	bool		serving;	/* attach_serve() is running */
 	bool		stepping;	/* it is attach_step() that runs it */
 	int64_t		stepped;	/* milliseconds: when attach_step() last did its work */

@@ -460,6 +460,14 @@ static ssize_t write_snapshot(struct tree_file *f, const char *buf, size_t size)
 	return err ? err : (ssize_t)size;
 }
 
+static bool prepare_snapshot(struct tree_file *f, const char *buf, size_t size)
+{
+	uint64_t v;
+
+	return !text_to_u64_len(buf, size, 10, &v) && v == 1 &&
+	       instance_snapshot_prepare(f->at.inst);
+}
+
 /* ---- buffer_size_kb ---- */
 
 static int print_buffer_size(struct tree_file *f, FILE *out)
@@ -479,6 +487,14 @@ static int print_buffer_size(struct tree_file *f, FILE *out)
 			(unsigned long long)inst->model->default_buffer_bytes >> 10);
 	fputc('\n', out);
 	return 0;
+}
+
+static bool prepare_buffer_size(struct tree_file *f, const char *buf, size_t size)
+{
+	uint64_t kb;
+
+	return !text_to_u64_len(buf, size, 10, &kb) && kb &&
+	       instance_resize_prepare(f->at.inst, f->at.cpu, kb << 10);
 }
 
 static ssize_t write_buffer_size(struct tree_file *f, const char *buf, size_t size)
@@ -579,10 +595,10 @@ static ssize_t write_marker_raw(struct tree_file *f, pid_t writer, const char *b
 	{										\
 		.name = "snapshot", .mode = 0640, .print = buffer_files_print_snapshot,	\
 		.begin = begin_snapshot, .rest = print_rest, .end = end_buffer,		\
-		.write = write_snapshot							\
+		.write = write_snapshot, .prepare = prepare_snapshot			\
 	}
 #define BUFFER_SIZE { .name = "buffer_size_kb", .mode = 0640, .print = print_buffer_size, \
-		      .write = write_buffer_size }
+		      .write = write_buffer_size, .prepare = prepare_buffer_size }
 
 const struct file_kind buffer_kinds[] = {
 	BUFFER_SIZE,

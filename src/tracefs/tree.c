@@ -643,12 +643,22 @@ static ssize_t tree_write_text(struct tree_file *f, pid_t writer, const char *bu
 	return f->at.kind->write ? f->at.kind->write(f, buf, size) : -EINVAL;
 }
 
+/* Nothing of the write is taken. */
+static bool tree_prepare(struct tree_file *f, const char *buf, size_t size)
+{
+	return (f->flags & O_ACCMODE) != O_RDONLY && !(f->flags & O_NONBLOCK) &&
+	       !is_removed(&f->at, true) && f->at.kind && f->at.kind->prepare &&
+	       f->at.kind->prepare(f, buf, size);
+}
+
 ssize_t tree_write_by(struct tree_file *f, pid_t writer, const char *buf, size_t size,
 		      struct tree_wrote *wrote)
 {
 	struct tree_wrote once = { .until = 0 };
 	struct tree_wrote *w = wrote ? wrote : &once;
 
+	if (wrote && !w->until && tree_prepare(f, buf, size))
+		return -EINPROGRESS;
 	if (!w->until) {
 		model_barrier(f->tree->model);
 		w->n = tree_write_text(f, writer ? writer : gettid(), buf, size);

@@ -45,6 +45,11 @@ struct file_kind {
 	ssize_t		(*read)(struct tree_file *f, char *buf, size_t size, off_t off);
 	/* One write(2). Returns how many bytes were taken. */
 	ssize_t		(*write)(struct tree_file *f, const char *buf, size_t size);
+	/*
+	 * Before a write, if its writer can wait: does a piece of what would take long in it. True:
+	 * to be called again, after others had their turn.
+	 */
+	bool		(*prepare)(struct tree_file *f, const char *buf, size_t size);
 	/* Instead of write, if it matters which task writes. */
 	ssize_t (*write_by)(struct tree_file *f, pid_t writer, const char *buf, size_t size);
 	/* Instead of write: one whole command without its newline, 0-terminated. 0 or -errno. */

@@ -151,6 +151,18 @@ static uint64_t whole_pages(const struct instance *inst, uint64_t bytes)
 	return (pages < 2 ? 2 : pages) * payload;
 }
 
+/* What a new size of a CPU makes of all sizes; the caller frees. NULL: no memory */
+static uint64_t *sizes_with(const struct instance *inst, int cpu, uint64_t bytes)
+{
+	const uint32_t nr = inst->model->nr_cpus;
+	uint64_t *sizes = malloc(nr * sizeof(*sizes));
+
+	for (uint32_t i = 0; sizes && i < nr; i++)
+		sizes[i] = cpu < 0 || (uint32_t)cpu == i ? whole_pages(inst, bytes)
+							 : inst->buffer_bytes[i];
+	return sizes;
+}
+
 /* The rings come from the last server, and so does the command that set them. */
 static bool restores(const struct instance *inst)
 {
@@ -161,14 +173,11 @@ static bool restores(const struct instance *inst)
 static int resize(struct instance *inst, int cpu, uint64_t bytes, bool anyway)
 {
 	const uint32_t nr = inst->model->nr_cpus;
-	uint64_t *sizes = malloc(nr * sizeof(*sizes));
+	uint64_t *sizes = sizes_with(inst, cpu, bytes);
 	int err = 0;
 
 	if (!sizes)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < nr; i++)
-		sizes[i] = cpu < 0 || (uint32_t)cpu == i ? whole_pages(inst, bytes)
-							 : inst->buffer_bytes[i];
 	/* A new server takes over the rings unchanged. */
 	if (!restores(inst) && (anyway || !instance_buffer(inst, 0) ||
 				memcmp(sizes, inst->buffer_bytes, nr * sizeof(*sizes))))
@@ -193,6 +202,37 @@ int instance_resize(struct instance *inst, int cpu, uint64_t bytes)
 		inst->sized = sized;
 	}
 	return err;
+}
+
+/* R35: buffers of these sizes will be made. */
+static bool buffers_prepare(const struct instance *inst, const uint64_t *bytes, uint32_t buffers)
+{
+	const uint32_t nr = inst->model->nr_cpus, rings = nr * buffers;
+	uint64_t *sizes = calloc(rings, 2 * sizeof(*sizes));
+	bool more;
+
+	for (uint32_t i = 0; sizes && i < rings; i++)
+		ring_memory_for(bytes[i % nr], inst->subbuf_size, &sizes[2 * i]);
+	more = sizes && session_data_prepare(inst->model->session, sizes, 2ul * rings);
+	free(sizes);
+	return more;
+}
+
+bool instance_resize_prepare(const struct instance *inst, int cpu, uint64_t bytes)
+{
+	uint64_t *sizes = inst->readers || restores(inst) ? NULL : sizes_with(inst, cpu, bytes);
+	const bool changes = sizes && (!inst->sized || memcmp(sizes, inst->buffer_bytes,
+							      inst->model->nr_cpus * sizeof(*sizes)));
+	const bool more = changes && buffers_prepare(inst, sizes, instance_buffer(inst, 1) ? 2 : 1);
+
+	free(sizes);
+	return more;
+}
+
+bool instance_snapshot_prepare(const struct instance *inst)
+{
+	return !restores(inst) && inst->expanded && !instance_buffer(inst, 1) &&
+	       buffers_prepare(inst, inst->buffer_bytes, 1);
 }
 
 int instance_start_small(struct instance *inst)

@@ -62,6 +62,14 @@ static uint32_t pages_for(uint64_t bytes, uint32_t subbuf_size)
 	return n > UINT32_MAX - 1 ? UINT32_MAX : (uint32_t)n + 1;
 }
 
+void ring_memory_for(uint64_t bytes, uint32_t subbuf_size, uint64_t sizes[2])
+{
+	const uint64_t nr_pages = pages_for(bytes, subbuf_size);
+
+	sizes[0] = nr_pages * subbuf_size;
+	sizes[1] = nr_pages * sizeof(struct page_desc);
+}
+
 static void ring_free(struct session *s, config_ref ref, bool published)
 {
 	const struct ring_book *r = session_config(s, ref, sizeof(*r));

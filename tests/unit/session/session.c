@@ -13,7 +13,9 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <cmocka.h>
 #include "plane/plane.h"
 #include "session/attach/attach.h"
@@ -338,6 +340,101 @@ static void big_blocks_go_back_to_the_system(void **state)
 	snprintf(path, sizeof(path), "%s/data", session_dir(s));
 	assert_int_equal(stat(path, &st), 0);
 	assert_true(st.st_blocks * 512 < 2 << 20);
+	assert_int_equal(session_data_alloc(s, size), a);
+	assert_int_equal(*(char *)session_data(s, a + size - 1, 1), 0);
+	session_close(s);
+}
+
+static long later_ms;			/* what the clock shows too much */
+
+int clock_gettime(clockid_t clock, struct timespec *out)
+{
+	const int ret = (int)syscall(SYS_clock_gettime, clock, out);
+
+	if (clock == CLOCK_MONOTONIC)
+		out->tv_sec += later_ms / 1000;
+	return ret;
+}
+
+/* How many MB of the data region are backed, besides what the session itself needs. */
+static unsigned int backed(struct session *s)
+{
+	static blkcnt_t own;
+	char path[4200];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/data", session_dir(s));
+	assert_int_equal(stat(path, &st), 0);
+	if (!own)
+		own = st.st_blocks;
+	return (unsigned int)((st.st_blocks - own) / 2048);
+}
+
+enum { PREPARED = 40 };
+
+static void what_is_prepared_is_backed_in_pieces(void **state)
+{
+	static const uint64_t sizes[] = { 30 << 20, 10 << 20 };
+	struct session *s = made(NULL);
+	unsigned int before = backed(s), after, calls = 1;
+	data_ref a, b;
+
+	while (session_data_prepare(s, sizes, 2)) {
+		after = backed(s);
+		assert_true(after > before && after < before + PREPARED / 2);
+		before = after;
+		calls++;
+	}
+	assert_true(calls > 2);
+	assert_in_range(backed(s), PREPARED - 1, PREPARED);
+	a = session_data_alloc(s, sizes[0]);
+	b = session_data_alloc(s, sizes[1]);
+	assert_in_range(backed(s), PREPARED - 1, PREPARED + 1);
+	for (size_t i = 0; i < sizes[0]; i += 512)
+		assert_int_equal(*(char *)session_data(s, a + i, 1), 0);
+	for (size_t i = 0; i < sizes[1]; i += 512)
+		assert_int_equal(*(char *)session_data(s, b + i, 1), 0);
+	session_close(s);
+}
+
+static void what_was_prepared_for_nobody_is_given_back(void **state)
+{
+	static const uint64_t size = PREPARED << 20, wide = 1ull << 40;
+	struct session *s = made(NULL);
+	data_ref used;
+
+	backed(s);
+	assert_false(session_data_prepare(s, &wide, 1));
+	while (session_data_prepare(s, &size, 1))
+		session_reclaim(s);
+	used = session_data_alloc(s, 8 << 20);
+	memset(session_data(s, used, 8 << 20), 1, 8 << 20);
+	later_ms = 3600 * 1000;
+	for (int i = 0; i < 10; i++)
+		session_reclaim(s);
+	later_ms = 0;
+	assert_in_range(backed(s), 8, 9);
+	assert_int_equal(*(char *)session_data(s, used + (8 << 20) - 1, 1), 1);
+	session_close(s);
+}
+
+static void large_pieces_go_back_in_steps(void **state)
+{
+	const size_t size = PREPARED << 20;
+	struct session *s = made(NULL);
+	unsigned int before = backed(s), steps = 0;
+	data_ref a = session_data_alloc(s, size);
+
+	before = backed(s);
+	session_data_retire(s, a, size);
+	while (session_reclaim(s)) {
+		assert_true(backed(s) > before - PREPARED / 2);
+		before = backed(s);
+		steps++;
+	}
+	assert_true(steps > 1);
+	assert_in_range(backed(s), 0, 1);
+	/* The whole of it can be had again, and is zeros. */
 	assert_int_equal(session_data_alloc(s, size), a);
 	assert_int_equal(*(char *)session_data(s, a + size - 1, 1), 0);
 	session_close(s);
@@ -699,6 +796,9 @@ int main(void)
 		cmocka_unit_test(others_may_not_enter),
 		cmocka_unit_test(memory_is_zeroed_and_aligned),
 		cmocka_unit_test(big_blocks_go_back_to_the_system),
+		cmocka_unit_test(what_is_prepared_is_backed_in_pieces),
+		cmocka_unit_test(what_was_prepared_for_nobody_is_given_back),
+		cmocka_unit_test(large_pieces_go_back_in_steps),
 		cmocka_unit_test(running_out_is_an_error),
 		cmocka_unit_test(refs_are_checked),
 		cmocka_unit_test(a_block_freed_twice_is_given_once),

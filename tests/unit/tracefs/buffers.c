@@ -53,6 +53,37 @@ static void sizes_are_whole_pages(void **state)
 	assert_file(w, "buffer_total_size_kb", "114\n");
 }
 
+/* Writes as a client of the server does. Returns how often it was put aside. */
+static unsigned int put_aside(struct fixture *w, const char *path, const char *text)
+{
+	struct tree_wrote wrote = { 0 };
+	unsigned int times = 0;
+	struct tree_file *f;
+	ssize_t n;
+
+	assert_int_equal(tree_open(w->tree, path, O_WRONLY, &f), 0);
+	for (; (n = tree_write_by(f, 0, text, strlen(text), &wrote)) == -EINPROGRESS; times++)
+		assert_file(w, "tracing_on", "1\n");
+	assert_int_equal(n, strlen(text));
+	tree_release(f);
+	return times;
+}
+
+static void large_rings_are_made_in_steps(void **state)
+{
+	struct fixture *w = *state;
+
+	assert_int_equal(put_aside(w, "buffer_size_kb", "2000"), 0);
+	assert_int_not_equal(put_aside(w, "buffer_size_kb", "16000"), 0);
+	assert_file(w, "buffer_total_size_kb", "32002\n");
+	assert_int_equal(put_aside(w, "buffer_size_kb", "16000"), 0);
+	assert_int_not_equal(put_aside(w, "snapshot", "1"), 0);
+	assert_int_equal(put_aside(w, "snapshot", "1"), 0);
+	assert_taken(w, "snapshot", "0");
+	/* Who cannot wait gets it at once. */
+	assert_int_equal(fixture_write(w, "buffer_size_kb", "8000"), 4);
+}
+
 static void a_resize_keeps_records_and_new_sub_buffers_do_not(void **state)
 {
 	struct fixture *w = *state;
@@ -465,6 +496,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(rings_are_small_until_an_event_is_enabled),
 		TEST(sizes_are_whole_pages),
+		TEST(large_rings_are_made_in_steps),
 		TEST(a_resize_keeps_records_and_new_sub_buffers_do_not),
 		TEST(rings_keep_their_size_while_somebody_reads),
 		TEST(pause_on_trace_stops_the_rings_only),
