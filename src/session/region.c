@@ -245,9 +245,10 @@ bool region_prepare(struct region *r, uint64_t off, uint64_t len, uint64_t *budg
 
 void region_unprepare(struct region *r, uint64_t budget)
 {
+	const uint64_t end = r->size / REGION_CHUNK;
 	uint64_t left = budget / REGION_CHUNK;
 
-	for (uint64_t chunk = 0; r->nr_prepared && left && chunk < r->size / REGION_CHUNK; chunk++) {
+	for (uint64_t chunk = 0; r->nr_prepared && left && chunk < end; chunk++) {
 		if (!(r->prepared[chunk / 8] >> (chunk % 8) & 1))
 			continue;
 		left--;

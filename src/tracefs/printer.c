@@ -2,9 +2,9 @@
 /*
  * printer.c - see printer.h
  *
- *   T1  The printer closes all descriptors but its pipe and its input: a socket, a lock or a mount of the server
- *       must not outlive the server in it. It ends with the server's thread, and when the pipe's
- *       other end is closed.
+ *   T1  The printer closes all descriptors but its pipe and its input: a socket, a lock or a mount
+ *       of the server must not outlive the server in it. It ends with the server's thread, and
+ *       when the pipe's other end is closed.
  *   T2  The printer says in `status`, which both have mapped, how the text ended, before it closes
  *       the pipe.
  *   T3  The last bytes are kept, because shells read a block and go back to the end of a line.

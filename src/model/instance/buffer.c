@@ -221,8 +221,8 @@ static bool buffers_prepare(const struct instance *inst, const uint64_t *bytes, 
 bool instance_resize_prepare(const struct instance *inst, int cpu, uint64_t bytes)
 {
 	uint64_t *sizes = inst->readers || restores(inst) ? NULL : sizes_with(inst, cpu, bytes);
-	const bool changes = sizes && (!inst->sized || memcmp(sizes, inst->buffer_bytes,
-							      inst->model->nr_cpus * sizeof(*sizes)));
+	const size_t len = inst->model->nr_cpus * sizeof(*sizes);
+	const bool changes = sizes && (!inst->sized || memcmp(sizes, inst->buffer_bytes, len));
 	const bool more = changes && buffers_prepare(inst, sizes, instance_buffer(inst, 1) ? 2 : 1);
 
 	free(sizes);

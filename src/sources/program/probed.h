@@ -53,7 +53,7 @@ struct probed_file {
 	/* Points wait until its code is read: how many files were asked for up to it. 0: none */
 	uint64_t	asked;
 	bool		wanted;		/* plan_points(): such a point was met */
-	const char	*why;		/* why its code could not be read just now; NULL: it could */
+	const char	*why;		/* its code could not be read just now; NULL: it could */
 	/* points.c */
 	uint32_t	number;		/* 1 + probe_file.number; 0: none yet */
 	struct point_block *blocks;	/* POINT_BLOCKS of them; NULL: it has no points */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "elf/packed_code.h"
+#include "sources/program/scan/packed_code.h"
 #include "elf/probe.h"
 #include "model/text_memory.h"
 #include "sources/program/scan/code.h"

@@ -3,7 +3,7 @@
  * code.h - reads the code of a file with probes, in a process of its own
  *
  *     server: probed_file, open --fork--> code_open(), the compiler's sites
- *             probed_file.code  <--pipe-- elf/packed_code.h
+ *             probed_file.code  <--pipe-- packed_code.h
  *
  * To read the code takes some 50 ms a megabyte, once for a file. A plan takes microseconds then.
  */

@@ -7,8 +7,8 @@
  * Who takes them apart trusts none of them, as in packed.h: plans that are made of false ones are
  * false, but they stay inside of the bytes.
  */
-#ifndef TRACEFUSE_ELF_PACKED_CODE_H
-#define TRACEFUSE_ELF_PACKED_CODE_H
+#ifndef TRACEFUSE_SOURCES_PROGRAM_SCAN_PACKED_CODE_H
+#define TRACEFUSE_SOURCES_PROGRAM_SCAN_PACKED_CODE_H
 
 #include <stddef.h>
 #include <stdio.h>

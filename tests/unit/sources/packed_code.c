@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "elf/file.h"
-#include "elf/packed_code.h"
+#include "sources/program/scan/packed_code.h"
 #include "elf/probe.h"
 
 enum { ROUNDS = 300, BYTES_EACH = 8 };

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "elf/packed_code.h"
+#include "sources/program/scan/packed_code.h"
 
 struct packed_code_head {
 	uint64_t	nr_functions, nr_sites, nr_segments;
