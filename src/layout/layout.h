@@ -51,9 +51,10 @@ enum {
 	/*
 	 * Ids that a session gives itself begin here. A kernel gives its events the lowest free ids
 	 * and has some thousands of them. So if a tool asks the kernel for the event of such an id,
-	 * it gets an error and not another event.
+	 * it gets an error and not another event. KernelShark keeps an id in 16 bits with a sign:
+	 * from 32768 on its table has no names.
 	 */
-	LAYOUT_OWN_IDS		= 32768,
+	LAYOUT_OWN_IDS		= 16384,
 	/* Entries from here on are not of events but of groups of functions */
 	LAYOUT_GROUPS_AT	= 49152,
 	/* The entry of funcgraph_exit: one for all functions */

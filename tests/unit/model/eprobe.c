@@ -102,7 +102,7 @@ static void commands_and_how_they_read_back(void **state)
 
 static void the_format_is_the_kernels(void **state)
 {
-	static const char want[] = "name: p\nID: 32768\nformat:\n"
+	static const char want[] = "name: p\nID: 16384\nformat:\n"
 		"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
 		"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
 		"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
@@ -117,8 +117,8 @@ static void the_format_is_the_kernels(void **state)
 	struct fixture *f = *state;
 
 	add(f, "e:p test.all a=$s32 b=$s8:s8 c=$fixed:string d=+0($fixed):x16[2] e=$ip:symbol");
-	assert_string_equal(model_event_by_id(f->model, 32768)->format, want);
-	assert_string_equal(event_find_field(model_event_by_id(f->model, 32768), "d")->type,
+	assert_string_equal(model_event_by_id(f->model, 16384)->format, want);
+	assert_string_equal(event_find_field(model_event_by_id(f->model, 16384), "d")->type,
 			    "u16[2]");
 }
 

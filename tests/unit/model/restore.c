@@ -214,19 +214,19 @@ static void dynamic_events_come_back(void **state)
 	m = w->model;
 	assert_prints(dynamic_print(m, out),
 		      "s:synthetic/kept\tu64 d; char[] t\ne:g/probe s.first x=$pid:u8 y=@sym:u8\n");
-	assert_int_equal(model_find_event(m, "synthetic", "kept")->id, 32769);
-	assert_int_equal(model_find_event(m, "g", "probe")->id, 32770);
+	assert_int_equal(model_find_event(m, "synthetic", "kept")->id, 16385);
+	assert_int_equal(model_find_event(m, "g", "probe")->id, 16386);
 	assert_prints(
-		event_file_trigger_print(event_file_get(m->top, model_event_by_id(m, 32769)), out),
+		event_file_trigger_print(event_file_get(m->top, model_event_by_id(m, 16385)), out),
 		"hist:keys=d:vals=hitcount:sort=hitcount:size=2048 [active]\n");
 	base = model_find_event(m, "s", "first");
 	assert_prints(event_file_print_enable(event_file_find(m->top, base), out), "0*");
 	assert_int_equal(base->attached, 1);
 	assert_int_equal(synth_command(m, "next int y"), 0);
-	assert_int_equal(model_find_event(m, "synthetic", "next")->id, 32768);
+	assert_int_equal(model_find_event(m, "synthetic", "next")->id, 16384);
 	/* Events that the old server has removed do not come back. */
 	assert_int_equal(
-		event_file_enable(event_file_get(m->top, model_event_by_id(m, 32770)), false), 0);
+		event_file_enable(event_file_get(m->top, model_event_by_id(m, 16386)), false), 0);
 	assert_int_equal(dynamic_command(m, "-:probe"), 0);
 	new_server(w);
 	assert_prints(dynamic_print(w->model, out),
@@ -261,8 +261,8 @@ static void probes_of_places_come_back(void **state)
 		new_server(w);
 		m = w->model;
 		assert_prints(dynamic_print(m, out), want);
-		assert_int_equal(model_find_event(m, "kprobes", "k")->id, 32768);
-		assert_int_equal(model_find_event(m, "uprobes", "u")->id, 32770);
+		assert_int_equal(model_find_event(m, "kprobes", "k")->id, 16384);
+		assert_int_equal(model_find_event(m, "uprobes", "u")->id, 16386);
 		assert_true(event_file_find(m->top, model_find_event(m, "kprobes", "k"))->enabled);
 	}
 	/* What is left of an event comes back without the probe that was removed. */
@@ -277,7 +277,7 @@ static void probes_of_places_come_back(void **state)
 static void what_a_removed_place_had_comes_back(void **state)
 {
 	struct server_fixture *w = *state;
-	const unsigned int id = 32768;
+	const unsigned int id = 16384;
 
 	symbols_add(w->model->symbols, 0x1000, 't', "sym", NULL);
 	assert_int_equal(kprobe_command(w->model, "p:g/k sym"), 0);

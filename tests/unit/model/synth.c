@@ -67,7 +67,7 @@ static void fields_have_the_kernels_places(void **state)
 static void the_format_is_the_kernels(void **state)
 {
 	static const char want[] =
-		"name: x\nID: 32768\nformat:\n"
+		"name: x\nID: 16384\nformat:\n"
 		"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
 		"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
 		"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
@@ -204,10 +204,10 @@ static void the_lowest_free_id_is_given_again(void **state)
 
 	assert_int_equal(synth_command(f->model, "a int y"), 0);
 	assert_int_equal(synth_command(f->model, "b int y"), 0);
-	assert_int_equal(synth_find(f->model, "b")->event->id, 32769);
+	assert_int_equal(synth_find(f->model, "b")->event->id, 16385);
 	assert_int_equal(synth_command(f->model, "!a"), 0);
 	assert_int_equal(synth_command(f->model, "c int y"), 0);
-	assert_int_equal(synth_find(f->model, "c")->event->id, 32768);
+	assert_int_equal(synth_find(f->model, "c")->event->id, 16384);
 }
 
 static void the_newest_are_listed_first(void **state)
@@ -309,7 +309,7 @@ static void a_recorded_event_gives_way(void **state)
 	assert_int_equal(event_file_enable(event_file_get(f->top, e), false), 0);
 	assert_int_equal(synth_command(f->model, "a int y"), 0);
 	assert_null(model_event_by_id(f->model, 200));
-	assert_int_equal(synth_find(f->model, "a")->event->id, 32768);
+	assert_int_equal(synth_find(f->model, "a")->event->id, 16384);
 	/* The same definition comes from a recording again. */
 	assert_int_equal(model_add_event(f->model, "synthetic", recorded, strlen(recorded), &e), 0);
 	assert_ptr_equal(e, synth_find(f->model, "a")->event);
