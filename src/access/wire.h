@@ -36,9 +36,10 @@ enum wire_op {
 	WIRE_ADOPT,
 	WIRE_END,		/*                         -> 0; the session ends */
 	/*
-	 * "functions" or ""       -> 0; programs that attach wait at the barrier while this client
-	 * lives, and have functions even without a compiler's sites. Lines behind "functions": also
-	 * those of libraries with such file names
+	 * "functions", "events" or "" -> 0; programs that attach wait at the barrier while this
+	 * client lives, and with "functions" have these even without a compiler's sites. Lines
+	 * behind "functions": also those of libraries with such file names. "events": only those
+	 * wait that bring events which were not there when this was asked
 	 */
 	WIRE_BARRIER,
 	WIRE_WAITS,		/* when a program waits -> its number */

@@ -354,6 +354,7 @@ static void event_link(struct event *e)
 	list_add_tail(&e->node, &e->system->events);
 	lookup_add(&m->named_events, &e->named, event_hash(e->system, e->name, strlen(e->name)));
 	m->by_id[e->id] = e;
+	m->events_made++;
 	if (e->id > m->max_id)
 		m->max_id = e->id;
 }

@@ -273,6 +273,7 @@ struct model {
 	uint32_t		first_dynamic;
 	uint32_t		first_free;	/* no id from first_dynamic to here is free */
 	uint64_t		last_order;	/* that of the newest event */
+	uint64_t		events_made;	/* how many there ever were */
 	struct list_head	dynamic_events;	/* struct dynamic_event, oldest first */
 	struct lookup		dynamic_names;	/* the same, by the names of their events */
 	struct lookup		places;		/* struct probe_place (dynamic/place.h) */

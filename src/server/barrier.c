@@ -16,36 +16,47 @@
 #include <string.h>
 
 #include "server/state.h"
+#include "model/model.h"
 #include "session/attach/attach.h"
 #include "session/attach/stat.h"
 
 enum { ANCESTORS = 64 };
 
-/* The client with a barrier that is an ancestor of the process; 0: there is none. */
-static pid_t barrier_owner(struct server *srv, pid_t pid)
+/* The client with a barrier that is an ancestor of the process; NULL: there is none. */
+static struct client *barrier_owner(struct server *srv, pid_t pid)
 {
 	struct client *c;
 
 	for (int i = 0; i < ANCESTORS && pid > 1; i++) {
 		list_each(c, &srv->clients, node)
 			if (c->has_barrier && c->pid == pid)
-				return pid;
+				return c;
 		pid = process_stat(pid).parent;
 	}
-	return 0;
+	return NULL;
+}
+
+/* Whether the client wants that program to wait, which has defined its events. */
+static bool barrier_wants(const struct server *srv, struct client *c)
+{
+	const uint64_t made = srv->model->events_made;
+	const bool wants = !c->new_events || made != c->events_made;
+
+	c->events_made = made;
+	return wants;
 }
 
 bool barrier_ready(void *arg, const struct attach_peer *peer)
 {
 	struct server *srv = arg;
-	pid_t by = srv->nr_barriers && peer->process <= LAYOUT_MAX_PROCESSES
-			   ? barrier_owner(srv, peer->pid)
-			   : 0;
+	struct client *by = srv->nr_barriers && peer->process <= LAYOUT_MAX_PROCESSES
+				    ? barrier_owner(srv, peer->pid)
+				    : NULL;
 
 	server_boot_ready(srv);
-	if (!by)
+	if (!by || !barrier_wants(srv, by))
 		return false;
-	srv->barriers[peer->process] = (struct barrier){ .state = BARRIER_NEW, .by = by };
+	srv->barriers[peer->process] = (struct barrier){ .state = BARRIER_NEW, .by = by->pid };
 	return true;
 }
 
@@ -76,6 +87,8 @@ int barrier_begin(struct server *srv, struct client *c, const char *what)
 	err = functions_ask(srv, what);
 	if (err)
 		return err;
+	c->new_events = !strcmp(what, "events");
+	c->events_made = srv->model->events_made;
 	if (!c->has_barrier)
 		srv->nr_barriers++;
 	c->has_barrier = true;

@@ -105,6 +105,8 @@ struct client {
 	bool		waiting;	/* the request in `in` reads an empty pipe */
 	bool		gone;
 	bool		has_barrier;	/* programs wait for it */
+	bool		new_events;	/* only those that bring events */
+	uint64_t	events_made;	/* then: model.events_made when it was last looked at */
 	struct client_file *files;	/* by the handle */
 	uint32_t	nr_files;
 };

@@ -173,22 +173,32 @@ static bool serve_signals(struct run *r)
 	return look_at_child(r);
 }
 
-/* The time until the next look at anything, in ms; -1: no limit. */
-static int run_child_ms(const struct run *r)
+/* How often to look at what is recorded, in ms; -1: never. A run without options has no flight. */
+static int run_child_often(const struct run *r)
 {
 	const int flight = run_flight_ms(r);
 
-	return flight >= 0 ? flight : run_watch_ms(r);
+	return flight >= 0 ? flight : run_flood_ms(r);
+}
+
+/* The time until the next look at anything, in ms; -1: no limit. */
+static int run_child_ms(const struct run *r)
+{
+	const int often = run_child_often(r);
+
+	return often >= 0 ? often : run_watch_ms(r);
 }
 
 /* That time is over. */
 static void run_child_look(struct run *r, unsigned int turn)
 {
-	const int flight = run_flight_ms(r), watch = run_watch_ms(r);
+	const int often = run_child_often(r), watch = run_watch_ms(r);
 
-	if (flight >= 0)
+	if (run_flight_ms(r) >= 0)
 		run_flight_look(r);
-	if (watch >= 0 && (flight < 0 || turn % (unsigned int)(watch / flight) == 0))
+	else if (often >= 0)
+		run_flood_look(r);
+	if (watch >= 0 && (often < 0 || turn % (unsigned int)(watch / often) == 0))
 		run_watch_ask(r);
 }
 

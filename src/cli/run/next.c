@@ -73,21 +73,19 @@ static void print_recorded(const struct run *r, const struct export_summary *s,
 	summary_next_program(&n, s);
 }
 
-static bool summary_made(const struct run *r, const struct replay_session *s,
-			 unsigned long long recorded)
+static bool summary_made(const struct replay_session *s, run_recorded_fn fn, void *arg)
 {
 	const struct export_records what = { .source = s->source, .model = s->model };
 	struct export_summary sum;
 	const bool made = !export_summary_make(&what, &sum);
 
 	if (made)
-		print_recorded(r, &sum, recorded);
+		fn(arg, &sum);
 	export_summary_free(&sum);
 	return made;
 }
 
-/* False: it could not be read, and the first line of the summary has to do. */
-static bool records_read(const struct run *r, FILE *file, unsigned long long recorded)
+static bool records_read(const struct run *r, FILE *file, run_recorded_fn fn, void *arg)
 {
 	const struct save_dat what = { .file = NULL };
 	char path[64];
@@ -101,24 +99,42 @@ static bool records_read(const struct run *r, FILE *file, unsigned long long rec
 	snprintf(path, sizeof(path), "/dev/fd/%d", fileno(file));
 	if (save_dat_to(r->access, file, &what, &error))
 		return false;
-	read = !replay_session_open(&s, &params, &err) && summary_made(r, &s, recorded);
+	read = !replay_session_open(&s, &params, &err) && summary_made(&s, fn, arg);
 	replay_session_destroy(&s);
 	return read;
 }
 
+bool run_recorded(const struct run *r, run_recorded_fn fn, void *arg)
+{
+	FILE *file = tmpfile();
+	const bool read = file && records_read(r, file, fn, arg);
+
+	if (file)
+		fclose(file);
+	return read;
+}
+
+struct to_print {
+	const struct run *r;
+	unsigned long long recorded;
+};
+
+static void recorded_print(void *arg, const struct export_summary *s)
+{
+	const struct to_print *p = arg;
+
+	print_recorded(p->r, s, p->recorded);
+}
+
 void run_next(const struct run *r, unsigned long long recorded)
 {
-	FILE *file;
+	struct to_print p = { .r = r, .recorded = recorded };
 
 	if (!prints_nothing(r))
 		return;
-	if (!recorded) {
+	run_flood_print(r);
+	if (!recorded)
 		print_nothing_recorded(r);
-		return;
-	}
-	file = tmpfile();
-	if (!file || !records_read(r, file, recorded))
+	else if (!run_recorded(r, recorded_print, &p))
 		fprintf(stderr, "tracefuse: what was recorded cannot be summed up\n");
-	if (file)
-		fclose(file);
 }

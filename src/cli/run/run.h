@@ -19,6 +19,7 @@
  *   crash.c         what led to a crash: --on-crash
  *   cli/drain       the process of --drain
  *   flight.c        what led to the slowest latencies (flight.h)
+ *   flood.c         switches an event off that comes too often
  *   watch.c         the same, while the program runs
  *
  *     this process                server (own terminal session)      program
@@ -70,6 +71,8 @@ struct run_counts {
 	unsigned long long missed;	/* no room for their thread */
 };
 
+struct export_summary;
+
 struct run {
 	/* The command's arguments. */
 	struct asked	asked;		/* `events` keeps those that do not exist yet */
@@ -112,6 +115,12 @@ struct run {
 		/* Reasons that were printed: bits of enum untraced */
 		int		told;
 	} watch;
+	struct {
+		unsigned long long recorded;	/* at that time; 0: nobody has looked yet */
+		double		at;		/* in seconds */
+		struct words	events;		/* that were switched off */
+		bool		failed;		/* nobody looks any more */
+	} flood;
 	bool		plain;		/* nothing was asked for: run_next_is_plain() */
 	bool		set_up;
 	bool		refused;	/* a part of the setup was refused, which was printed */
@@ -274,6 +283,9 @@ bool run_next_is_plain(const struct run *r);
  * three commands to go on with. `recorded`: how many events were.
  */
 void run_next(const struct run *r, unsigned long long recorded);
+typedef void (*run_recorded_fn)(void *arg, const struct export_summary *s);
+/* Reads what the buffers hold, and calls fn with it. False: it could not be read. */
+bool run_recorded(const struct run *r, run_recorded_fn fn, void *arg);
 
 /* ---- losses.c ---- */
 
@@ -289,6 +301,18 @@ int run_crash_begin(struct run *r);
 /* The program has ended: saves the session's records if it crashed. An exit status. */
 int run_crash_save(struct run *r);
 void run_crash_end(struct run *r);
+
+/* ---- flood.c ---- */
+
+/* How often to call run_flood_look(), in ms; -1: never. */
+int run_flood_ms(const struct run *r);
+/* Switches an event off that comes too often. */
+void run_flood_look(struct run *r);
+/* The same, of those that another program has brought again. */
+void run_flood_switch_off(const struct run *r);
+/* Says which ones. */
+void run_flood_print(const struct run *r);
+void run_flood_free(struct run *r);
 
 /* ---- watch.c ---- */
 

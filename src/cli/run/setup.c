@@ -102,8 +102,10 @@ static void enable_events(struct run *r)
 	unsigned int left = 0;
 
 	/* If that fails, the summary has less. */
-	if (r->plain)
+	if (r->plain) {
 		event_names_enable_plain(r->access);
+		run_flood_switch_off(r);
+	}
 	for (unsigned int i = 0; i < r->asked.events.nr; i++)
 		if (!enable_event(r, r->asked.events.v[i]))
 			r->asked.events.v[left++] = r->asked.events.v[i];
@@ -219,6 +221,14 @@ static void set_up_interruptibly(struct run *r)
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
+/* Missing events and functions may come with the next program. So may further events of its own. */
+static bool waits_again(const struct run *r)
+{
+	if (r->plain)
+		return !access_request(r->barrier, WIRE_BARRIER, "events", -1, NULL);
+	return r->asked.events.nr || run_functions_wait(r);
+}
+
 void run_setup_waits(struct run *r)
 {
 	int number = access_hear(r->barrier);
@@ -245,8 +255,6 @@ void run_setup_waits(struct run *r)
 		snprintf(text, sizeof(text), "%d", number);
 		access_request(r->barrier, WIRE_GO, text, -1, NULL);
 	}
-	/* Missing events and functions may come with the next program. */
-	if (number <= 0 || (!r->asked.events.nr && !run_functions_wait(r)) ||
-	    access_ask(r->barrier, WIRE_WAITS))
+	if (number <= 0 || !waits_again(r) || access_ask(r->barrier, WIRE_WAITS))
 		run_setup_barrier_end(r);
 }

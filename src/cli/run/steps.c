@@ -60,6 +60,7 @@ static void run_release(struct run *r)
 	free(r->preload);
 	run_functions_free(r);
 	free(r->kernel_events.v);
+	run_flood_free(r);
 	asked_free(&r->asked);
 }
 
