@@ -27,7 +27,8 @@ static struct client *barrier_owner(struct server *srv, pid_t pid)
 {
 	struct client *c;
 
-	for (int i = 0; i < ANCESTORS && pid > 1; i++) {
+	/* A run may be the first process of a container. */
+	for (int i = 0; i < ANCESTORS && pid > 0; i++) {
 		list_each(c, &srv->clients, node)
 			if (c->has_barrier && c->pid == pid)
 				return c;
