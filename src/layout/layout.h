@@ -232,6 +232,8 @@ struct config_header {
 	uint64_t	snapshot_ip;
 	/* In the unit of field 22 of /proc/PID/stat: a process that began before is not new */
 	uint64_t	follow_since;
+	/* In the same unit: when the session was made */
+	uint64_t	made;
 	/* Slots from here on were never given and have no memory */
 	_Atomic uint32_t slots_high;
 	/*

@@ -105,4 +105,5 @@ void process_end(struct session *s, unsigned int index)
 		if (s->slot_process[i] == index + 1)
 			slot_finish(s, i);
 	process_remove(s, index);
+	s->may_have_orphans = true;
 }

@@ -209,6 +209,7 @@ static void header_fill(struct config_header *h, const struct session_params *p)
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
 
 	h->version = SESSION_VERSION;
+	h->made = follow_now();
 	h->nr_cpus = p->nr_cpus ? p->nr_cpus : cpus > 0 ? (uint32_t)cpus : 1;
 	h->nr_slots = p->nr_slots ? p->nr_slots : DEFAULT_SLOTS;
 	h->config_size = CONFIG_BYTES;

@@ -109,6 +109,7 @@ struct session {
 	/* follow.c: the last processes that left and may live without the session */
 	struct process_entry gone[FOLLOW_GONE];
 	unsigned int	next_gone;
+	bool		may_have_orphans;	/* follow.c: a process has ended since it looked */
 };
 
 /* place.c: where sessions lie */
@@ -173,6 +174,8 @@ void processes_restore(struct session *s);
 uint64_t process_began(struct session *s, unsigned int index);
 
 /* follow.c: new processes join the sets of pids of their creators */
+/* Now, as /proc/PID/stat has the start of a process */
+uint64_t follow_now(void);
 /* The process left, or executes another program */
 void follow_remember(struct session *s, pid_t pid, uint64_t start_time);
 /* Whether the process is attached, or was */

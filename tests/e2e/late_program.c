@@ -11,6 +11,7 @@
  *   fork	in two processes; the child is made before the file is there
  *   later	the same, but made after that
  *   worker	the same as fork, but the child first waits for a byte on its input
+ *   daemon	its child first waits for a byte on its input; the parent ends
  *   reads	it first waits for a byte on its input
  *   handler	it waits in a signal handler
  *   sandbox	it has entered a filter of system calls
@@ -149,6 +150,24 @@ static long in_two(bool first, bool worker)
 	return status ? -1 : sum();
 }
 
+/* The child says "daemon" and its number, and later its sum. */
+static long leaves(void)
+{
+	char byte;
+
+	if (fork())
+		return 0;
+	setsid();
+	printf("daemon %d\n", (int)getpid());
+	fflush(stdout);
+	if (read(0, &byte, 1) != 1)
+		_exit(2);
+	waits();
+	printf("sum %ld\n", sum());
+	fflush(stdout);
+	_exit(0);
+}
+
 static void blocks(void)
 {
 	sigset_t faults;
@@ -240,6 +259,8 @@ static long run(const char *how, const char *library)
 		return spins();
 	if (!strcmp(how, "fork") || !strcmp(how, "later") || !strcmp(how, "worker"))
 		return in_two(strcmp(how, "later"), !strcmp(how, "worker"));
+	if (!strcmp(how, "daemon"))
+		return leaves();
 	if (!strcmp(how, "reads") && read(0, &byte, 1) != 1)
 		return -1;
 	if (!strcmp(how, "sandbox"))

@@ -49,7 +49,8 @@ unsigned int attach_processes(struct session *s,
 
 /*
  * Calls fn for each child of these that has not joined and could: fork() has left the session's
- * memory to it, and it has made no hit so far. fn may be NULL. Returns whether there are any.
+ * memory to it, and it has made no hit so far. So are children whose parent has ended. fn may be
+ * NULL. Returns whether there are any.
  */
 bool attach_children(struct session *s, void (*fn)(void *arg, pid_t pid), void *arg);
 

@@ -11,7 +11,9 @@
  * A process joins at most once: not again when it executes another program or attaches to the next
  * server. Its ancestors that are not attached should have joined before it; that is done here, too.
  *
- * The same file leads to children of fork() that have not joined: the server does not know them.
+ * The same file leads to children of fork() that have not joined: the server does not know them. If
+ * the parent has ended, nothing leads to them. So all processes are looked at then, once for the
+ * processes that have ended since, and again while there are such children.
  */
 #include <dirent.h>
 #include <inttypes.h>
@@ -27,7 +29,7 @@ enum {
 	UNJOINED	= 3,	/* of children that have not joined; each takes two descriptors */
 };
 
-static uint64_t ticks_now(void)
+uint64_t follow_now(void)
 {
 	const uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
 	struct timespec t;
@@ -42,7 +44,7 @@ void session_follow(struct session *s, bool on)
 
 	/* Relaxed: a task that begins just now may miss it. */
 	if (on && !atomic_load_explicit(&h->follow, memory_order_relaxed))
-		h->follow_since = ticks_now();
+		h->follow_since = follow_now();
 	atomic_store_explicit(&h->follow, on, memory_order_relaxed);
 }
 
@@ -205,10 +207,50 @@ static void children_see(void *arg, pid_t pid, unsigned int slots)
 	children_find(arg, pid);
 }
 
+/* ---- Those whose parent has ended ---- */
+
+/*
+ * Other children are found by their parents: those of attached processes, and of children like
+ * these. The server and what it forks have the memory, too, and never join. What has left the
+ * session does not join again. To read the maps of all processes would take long, so those that are
+ * older than the session are left out first.
+ */
+static bool is_orphan(struct session *s, pid_t pid)
+{
+	const struct process_stat stat = process_stat(pid);
+
+	return stat.start_time >= s->header->made && pid != getpid() && stat.parent != getpid() &&
+	       !is_attached(s, pid) && !is_attached(s, stat.parent) &&
+	       !follow_knows(s, pid, stat.start_time) && process_maps_known(s, pid) &&
+	       !process_maps_known(s, stat.parent);
+}
+
+/* Whether there are any: then they are looked for again. */
+static bool orphans_find(struct unjoined *u)
+{
+	DIR *dir = opendir("/proc");
+	bool any = !dir;
+	struct dirent *d;
+	pid_t pid;
+
+	while (dir && !is_enough(u) && (d = readdir(dir))) {
+		pid = (pid_t)strtol(d->d_name, NULL, 10);
+		if (pid <= 0 || !is_orphan(u->session, pid))
+			continue;
+		any = true;
+		child_find(u, pid);
+	}
+	if (dir)
+		closedir(dir);
+	return any;
+}
+
 bool attach_children(struct session *s, void (*fn)(void *arg, pid_t pid), void *arg)
 {
 	struct unjoined u = { .session = s, .fn = fn, .arg = arg };
 
 	attach_processes(s, children_see, &u);
+	if (s->may_have_orphans && !is_enough(&u))
+		s->may_have_orphans = orphans_find(&u);
 	return u.any;
 }

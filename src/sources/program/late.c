@@ -130,16 +130,28 @@ bool program_late_more(void *arg)
 	       functions_wait(p, session_asked(s), NULL);
 }
 
+struct printing {
+	struct programs	*programs;
+	FILE		*out;
+	bool		functions;	/* are asked for */
+};
+
 static void child_print(void *arg, pid_t pid)
 {
-	fprintf(arg, "functions-none %d\n", (int)pid);
+	const struct printing *g = arg;
+
+	if (g->functions)
+		fprintf(g->out, "functions-none %d\n", (int)pid);
+	if (program_probes_want(g->programs, pid))
+		fprintf(g->out, "probes-none %d\n", (int)pid);
 }
 
 void program_late_print(struct programs *p, FILE *out)
 {
 	const uint32_t asked = session_asked(p->model->session);
+	struct printing g = { p, out, asked != 0 };
 
 	functions_wait(p, asked, out);
-	if (asked && p->sites->late.knocks)
-		attach_children(p->model->session, child_print, out);
+	if (p->sites->late.knocks)
+		attach_children(p->model->session, child_print, &g);
 }

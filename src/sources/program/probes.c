@@ -787,6 +787,11 @@ static void find_unplanted(void *arg, pid_t pid, unsigned int slots)
 {
 	struct planting *g = arg;
 
+bool program_probes_want(const struct programs *p, pid_t pid)
+{
+	return program_probes_any(p) && has_points(p->probes, pid);
+}
+
 	if (g->any)
 		return;
 	find_whether_plants(g, pid);

@@ -40,6 +40,8 @@ bool program_probes_unread(const struct programs *p, pid_t pid);
 bool program_probes_wait(struct programs *p);
 /* Whether there are points. */
 bool program_probes_any(const struct programs *p);
+/* Whether a process has a file in which probes are enabled. */
+bool program_probes_want(const struct programs *p, pid_t pid);
 /* Whether points were planned since the last call. */
 bool program_probes_fresh(struct programs *p);
 /* All programs have obeyed all commands up to now. */

@@ -105,7 +105,10 @@ void program_sites_ended(struct programs *p, const struct attach_answer *a);
 void program_late_knock(struct programs *p);
 /* ftrace->more: asks, and says whether processes that run may have more functions soon. */
 bool program_late_more(void *programs);
-/* Prints a line for each process that has not looked for functions that somebody asks for. */
+/*
+ * Prints a line for each process that has not looked for functions that somebody asks for, and for
+ * each child that has not joined and lacks functions or probes.
+ */
 void program_late_print(struct programs *p, FILE *out);
 
 /* ---- places.c ---- */
