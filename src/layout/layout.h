@@ -800,7 +800,8 @@ struct site_answer {
 	uint32_t	plants_never;		/* 1: it was asked to, and cannot */
 	/* site_control.asked: what it looked for last among its files */
 	uint32_t	asked;
-	uint32_t	pad;
+	/* Objects that it has loaded and knows nothing of: no probe is planted there */
+	uint32_t	nr_unseen;
 	uint32_t	nr_probes;		/* points that are planted */
 	uint32_t	nr_probes_refused;	/* points in its files that cannot be planted */
 	struct site_refused {

@@ -54,6 +54,7 @@ static struct {
 	config_ref	table;		/* T4 */
 	bool		changed;
 	uint32_t	nr_planted, nr_refused;
+	uint32_t	nr_unseen;	/* objects that are loaded and not in objects[] */
 	struct site_refused refused[PROBE_REFUSALS];
 	/* Counters that were raised: a hash table with free entries between them */
 	struct counter {
@@ -119,17 +120,16 @@ static void *arena_take(size_t size)
 
 /* ---- Objects ---- */
 
-static bool objects_map(void)
+static void objects_map(void)
 {
 	long at;
 
 	if (probes.objects)
-		return true;
+		return;
 	at = agent_syscall(SYS_mmap, 0, OBJECTS * sizeof(struct probe_object),
 			   PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
 			   0);
 	probes.objects = is_error(at) ? NULL : (struct probe_object *)at;
-	return probes.objects != NULL;
 }
 
 /* T5 */
@@ -151,6 +151,8 @@ static struct probe_object *object_free(void)
 {
 	struct probe_object *o = object_of(NULL);
 
+	if (!probes.objects)
+		return NULL;
 	return o || probes.nr_objects == OBJECTS ? o : &probes.objects[probes.nr_objects++];
 }
 
@@ -205,6 +207,13 @@ static bool is_libc(const char *path)
 	return false;
 }
 
+static bool object_describe(const struct watched *w, struct probe_object *o)
+{
+	memset(o, 0, sizeof(*o));
+	return dso_image(w->ld, w->bias, w->path, &o->image);
+}
+
+/* What has no entry is tried again each time, and counted. */
 static void object_see(const struct watched *w)
 {
 	struct probe_object *o = object_of(w->ld);
@@ -213,11 +222,10 @@ static void object_see(const struct watched *w)
 	if (o || atomic_load_explicit(&sites.moving, memory_order_relaxed))
 		return;
 	o = object_free();
-	if (!o)
+	if (!o || !object_describe(w, o)) {
+		probes.nr_unseen++;
 		return;
-	memset(o, 0, sizeof(*o));
-	if (!dso_image(w->ld, w->bias, w->path, &o->image))
-		return;
+	}
 	o->ld = w->ld;
 	o->fresh = w->fresh;
 	o->bias = o->image.bias;
@@ -741,9 +749,13 @@ void probes_obey(void)
 	if (!ref && !probes.table)
 		return;
 	sites_ask_memory();
-	if (!sites.may_patch || !objects_map())
+	if (!sites.may_patch)
 		return;
+	objects_map();
+	probes.nr_unseen = 0;
 	watch_objects(object_see);
+	if (!probes.objects)
+		return;
 	if (ref == probes.table && !probes.changed)
 		return;
 	table_obey(probe_table_at(ref));
@@ -757,6 +769,7 @@ void probes_answer(struct site_answer *a)
 	a->plants = 1;
 	a->nr_probes = probes.nr_planted;
 	a->nr_probes_refused = probes.nr_refused;
+	a->nr_unseen = probes.nr_unseen + watch_unseen();
 	memcpy(a->probe_refused, probes.refused, sizeof(a->probe_refused));
 }
 

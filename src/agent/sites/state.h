@@ -228,6 +228,8 @@ struct watched {
 
 /* For all of them. Under the lock. */
 void watch_objects(void (*see)(const struct watched *w));
+/* How many are not among them, because there was no memory. Under the lock. */
+unsigned int watch_unseen(void);
 /* The code of all of them may run from now on. Under the lock. */
 void watch_age(void);
 /* In a child of fork(). */

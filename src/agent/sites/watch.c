@@ -49,6 +49,7 @@ static struct seen {
 		uint32_t	known;		/* 1 + its index in sites.known[]; 0: no sites */
 } first_seen[SEEN_FIRST], *seen = first_seen;
 static unsigned int nr_seen, room_seen = SEEN_FIRST;
+static unsigned int nr_unseen;		/* there was no room for them when it was compared last */
 
 static struct r_debug *debug;		/* of the first name space */
 
@@ -149,8 +150,10 @@ static void seen_add(const void *ld, uint32_t list, uintptr_t bias, const char *
 	const struct known *k;
 
 	looked_at(ld, list, bias, path);
-	if (nr_seen == room_seen && !seen_room())
+	if (nr_seen == room_seen && !seen_room()) {
+		nr_unseen++;
 		return;
+	}
 		/* The words of sites that are known already change when the DSO has been added. */
 	sites.postponed |= graph_dso(path, ld, bias);
 	k = known_find(ld, bias, path, alone);
@@ -178,6 +181,11 @@ void watch_objects(void (*see)(const struct watched *w))
 		if (seen[i].ld)
 			see(&(struct watched){ seen[i].ld, seen[i].bias, seen[i].path,
 					       seen[i].fresh });
+}
+
+unsigned int watch_unseen(void)
+{
+	return nr_unseen;
 }
 
 void watch_age(void)
@@ -227,6 +235,7 @@ static void compare_all(void)
 {
 	unsigned int nr = 0;
 
+	nr_unseen = 0;
 	/* If the agent came late, the other name spaces are not looked at. */
 	for (const struct r_debug *r = debug; r && nr < (agent.late ? 1 : MAX_LISTS);
 	     r = next_list(r), nr++)

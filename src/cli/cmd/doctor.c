@@ -331,6 +331,25 @@ static void print_planted(const char *value)
 		       strstr(value, " late") ? ", which has not obeyed the last command yet" : "");
 }
 
+/* The value is "PID NUMBER". */
+static void check_unseen(struct patient *p)
+{
+	char value[64], text[160];
+	unsigned int nr;
+	int pid;
+
+	for (unsigned int i = 0; client_info(p->info, "probes-unseen", i, value, sizeof(value));
+	     i++) {
+		if (sscanf(value, "%d %u", &pid, &nr) != 2)
+			continue;
+		snprintf(text, sizeof(text),
+			 "%u programs and libraries of process %d can have no probes.", nr, pid);
+		complain(p, text,
+			 "A process has 512 that can, if their headers are in memory and there is "
+			 "memory for the list");
+	}
+}
+
 static void check_planted(struct patient *p)
 {
 	char value[256], text[CLIENT_REFUSED];
@@ -338,6 +357,7 @@ static void check_planted(struct patient *p)
 	for (unsigned int i = 0; client_info(p->info, "probes", i, value, sizeof(value)); i++)
 		if (i < p->listed)
 			print_planted(value);
+	check_unseen(p);
 	for (unsigned int i = 0; client_probe_refused(p->info, i, text); i++)
 		complain(p, text, "tracefuse list -v FILE says where a probe can be put");
 }

@@ -142,6 +142,7 @@ void process_forget_answer(struct session *s, unsigned int index)
 	/* Those of the process that had this index before. */
 	t->sites[index].plants = t->sites[index].plants_never = 0;
 	t->sites[index].nr_probes = t->sites[index].nr_probes_refused = 0;
+	t->sites[index].nr_unseen = 0;
 	t->sites[index].asked = 0;
 	/*
 	 * Relaxed: only the server stores the command, and no process has been given this index
@@ -256,6 +257,7 @@ bool process_answer(struct session *s, unsigned int index, struct attach_answer 
 		.slow = p->slow,
 		.nr_probes = a->nr_probes,
 		.nr_probes_refused = a->nr_probes_refused,
+		.nr_unseen = a->nr_unseen,
 		.plants = a->plants,
 		.plants_never = a->plants_never,
 		.asked = a->asked,

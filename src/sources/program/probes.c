@@ -671,11 +671,25 @@ static void take_answer(void *arg, const struct attach_answer *a)
 			take_refusal(arg, a->peer.pid, &a->probe_refused[i]);
 }
 
+/* Nobody knows whether a probe's file is among these objects. */
+static void unseen_note(struct programs *p, const struct attach_answer *a)
+{
+	char *text;
+
+	if (!a->nr_unseen || !program_probes_any(p) ||
+	    asprintf(&text, "%" PRIu32 " of its programs and libraries could have no probes",
+		     a->nr_unseen) < 0)
+		return;
+	program_ended_note(p, ENDED_PROBES, a->peer.pid, text);
+	free(text);
+}
+
 void program_probes_ended(struct programs *p, const struct attach_answer *a)
 {
 	struct answering g = { .programs = p, .ended = true };
 
 	take_answer(&g, a);
+	unseen_note(p, a);
 	if (a->nr_probes_refused > PROBE_REFUSALS)
 		program_ended_note(p, ENDED_PROBES, a->peer.pid,
 				   "more probes than these were not planted");
@@ -695,6 +709,12 @@ static void probes_print_answer(void *arg, const struct attach_answer *a)
 		fprintf(arg, "probes %d planted %" PRIu32 " refused %" PRIu32 "%s\n",
 			(int)a->peer.pid, a->nr_probes, a->nr_probes_refused,
 			a->slow ? " late" : "");
+}
+
+static void probes_print_unseen(void *arg, const struct attach_answer *a)
+{
+	if (a->nr_unseen)
+		fprintf(arg, "probes-unseen %d %" PRIu32 "\n", (int)a->peer.pid, a->nr_unseen);
 }
 
 /* ---- processes that have no task that could plant (agent/sites/task.c) ---- */
@@ -767,6 +787,11 @@ bool program_probes_unread(const struct programs *p, pid_t pid)
 	return program_probes_pending(p, UINT64_MAX) && has_mapped(p->probes, pid, file_is_unread);
 }
 
+bool program_probes_want(const struct programs *p, pid_t pid)
+{
+	return program_probes_any(p) && has_points(p->probes, pid);
+}
+
 static void find_whether_plants(struct planting *g, pid_t pid)
 {
 	g->pid = pid;
@@ -786,11 +811,6 @@ static void print_unplanted(void *arg, pid_t pid, unsigned int slots)
 static void find_unplanted(void *arg, pid_t pid, unsigned int slots)
 {
 	struct planting *g = arg;
-
-bool program_probes_want(const struct programs *p, pid_t pid)
-{
-	return program_probes_any(p) && has_points(p->probes, pid);
-}
 
 	if (g->any)
 		return;
@@ -835,6 +855,7 @@ void program_probes_print(struct programs *p, FILE *out)
 	if (list_empty(&pr->points))
 		return;
 	attach_answers(p->model->session, take_answer, &g);
+	attach_answers(p->model->session, probes_print_unseen, out);
 	attach_processes(p->model->session, print_unplanted, &planting);
 }
 
