@@ -3,6 +3,7 @@
  * usdt_program.c - a program with probes of its author, with notes as SystemTap's macros make them
  *
  *     N          passes the probes: usdt:twin 2N times, usdt:guarded if its semaphore is raised
+ *     same N     passes ours and theirs N times, one behind the other, with the same arguments
  *     wait       for each line of its input: says its semaphore, and passes the probes once
  */
 #include <stdio.h>
@@ -42,6 +43,27 @@ __attribute__((noinline)) static long pass(int i)
 	return more + i;
 }
 
+/*
+ * Two notes with the same arguments, so that two tracers can look at one call: a jump of the one
+ * does not reach the instruction of the other.
+ */
+#define BOTH(arguments, ...)								\
+	NOTE("0", "ours", arguments, __VA_ARGS__);					\
+	__asm__ volatile(".skip 15, 0x90");						\
+	NOTE("0", "theirs", arguments, __VA_ARGS__)
+
+__attribute__((noinline)) static long same(int i)
+{
+	volatile long in_memory[4] = { i, -i, 5l * i, 7l * i };
+	long more = i * 3l - 40;
+	short small = (short)(i * 1000);
+	unsigned char byte = (unsigned char)(i * 50);
+
+	BOTH("-4@%k0 -8@%1 -2@%w2 1@%b3 -8@$-7 -8@%4 8@%5", "r"(i), "r"(more), "r"(small),
+	     "r"(byte), "m"(in_memory[1]), "m"(in_memory[3]));
+	return more + i;
+}
+
 int main(int argc, char **argv)
 {
 	char line[16];
@@ -56,7 +78,9 @@ int main(int argc, char **argv)
 		}
 		return sum < 0;
 	}
-	for (int i = 0; argc > 1 && i < atoi(argv[1]); i++)
+	for (int i = 0; argc > 2 && i < atoi(argv[2]); i++)
+		sum += same(i);
+	for (int i = 0; argc == 2 && i < atoi(argv[1]); i++)
 		sum += pass(i);
 	printf("guarded %d\n", guarded);
 	return sum < 0;
