@@ -133,6 +133,23 @@ def show(name, times):
         print(f'{name}: {kind}\t{times[kind]:.2f}')
 
 
+def unmodified(work, setup, plain):
+    """A program without sites, beside the same one with them: both run by turns."""
+    both = {'functions_plain': {}, 'functions_sites': {}}
+    for _ in range(ROUNDS):
+        for program, best in both.items():
+            for kind, time in measure(traced(work, setup), program).items():
+                best[kind] = min(best.get(kind, time), time)
+    show('function_graph, unmodified binary', both['functions_plain'])
+    slower = both['functions_plain']['leaf'] / both['functions_sites']['leaf']
+    print(f'function_graph, unmodified binary, times as long as with sites\t{slower:.3f}')
+    if shutil.which('uftrace'):
+        # Leaves as short as this one have no room for its call.
+        patched = measure(uftrace(work), 'functions_plain')
+        if patched['recursion'] > 2 * plain['recursion']:
+            print(f'uftrace --patch, unmodified binary: recursion\t{patched["recursion"]:.2f}')
+
+
 def calls(work):
     plain, sites = measure([], 'functions_plain'), measure([], 'functions_sites')
     show('call, not instrumented', plain)
@@ -149,6 +166,7 @@ def calls(work):
         graph = times['leaf'] if name.startswith('function_graph, entry') else graph
     setup = SETUPS['function_graph, entry and exit']
     show('function_graph, return sites', measure(traced(work, setup), 'functions_returns'))
+    unmodified(work, setup, plain)
     funtrace(work, graph)
     if shutil.which('uftrace'):
         times = measure(uftrace(work), 'functions_sites')
