@@ -22,8 +22,8 @@ struct hist_asked {
 
 enum { OPT_VALUES = ANSWER_OWN, OPT_SORT, OPT_EVERY };
 
-/* Entries of a histogram by time, and the least time of a row in a session. */
-enum { HEAT_SIZE = 65536, HEAT_LEAST_MS = 50 };
+/* Entries of a histogram by time, and by stacks; the least time of a row in a session. */
+enum { HEAT_SIZE = 65536, STACKS_SIZE = 16384, HEAT_LEAST_MS = 50 };
 
 static const struct option long_options[] = {
 	ANSWER_OPTIONS,
@@ -66,6 +66,16 @@ static void print_whole_keys(const char *keys, FILE *out)
 	}
 }
 
+/* Of programs with much code there are more stacks than the 2048 that a histogram has room for. */
+static int wanted_size(const struct hist_asked *h)
+{
+	const struct words *w = &h->answer.words;
+
+	if (h->every && !h->answer.session)
+		return HEAT_SIZE;
+	return w->nr > 1 && strstr(w->v[1], "common_stacktrace") ? STACKS_SIZE : 0;
+}
+
 /* The trigger's text; the caller frees it. NULL: no memory. */
 static char *trigger_text(const struct hist_asked *h)
 {
@@ -81,8 +91,8 @@ static char *trigger_text(const struct hist_asked *h)
 	if (h->every && !a->session)
 		fprintf(out, "common_timestamp.buckets=%llu,", (unsigned long long)h->every);
 	print_whole_keys(a->words.nr > 1 ? a->words.v[1] : "common_pid.execname", out);
-	if (h->every && !a->session)
-		fprintf(out, ":size=%d", HEAT_SIZE);
+	if (wanted_size(h))
+		fprintf(out, ":size=%d", wanted_size(h));
 	if (h->values)
 		fprintf(out, ":vals=%s", h->values);
 	if (h->sort)
