@@ -41,12 +41,22 @@ static int extents_room(struct extents *e)
 	return 0;
 }
 
+/* Half of the room in front goes behind them, so that many can be inserted there. */
+static void extents_centre(struct extents *e)
+{
+	const size_t front = e->front / 2;
+
+	memmove(e->v - e->front + front, e->v, e->nr * sizeof(e->v[0]));
+	e->v -= e->front - front;
+	e->front = front;
+}
+
 /* Opens a gap at i. There is room; the shorter part moves, if it can. */
 static void extents_insert(struct extents *e, size_t i, struct extent new)
 {
-	const bool first = e->front && (i < e->nr / 2 || e->front + e->nr == e->room);
-
-	if (first) {
+	if (e->front && i >= e->nr / 2 && e->front + e->nr == e->room)
+		extents_centre(e);
+	if (e->front && i < e->nr / 2) {
 		memmove(e->v - 1, e->v, i * sizeof(e->v[0]));
 		e->v--;
 		e->front--;
@@ -164,8 +174,10 @@ uint64_t heap_alloc(struct heap *h, size_t size)
 {
 	uint64_t len = heap_size(size), align = size >= HEAP_PAGE ? HEAP_PAGE : HEAP_ALIGN;
 
-	if (size > h->end)
+	if (size > h->end) {
+		h->used_up = true;
 		return 0;
+	}
 	for (size_t i = 0; i < h->free.nr; i++) {
 		struct extent e = h->free.v[i];
 		uint64_t off = round_up(e.off, align);

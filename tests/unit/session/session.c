@@ -418,6 +418,29 @@ static void what_was_prepared_for_nobody_is_given_back(void **state)
 	session_close(s);
 }
 
+/* In the order in which they were made, as the plans of many probes are. */
+static void many_small_pieces_are_freed_and_made_again(void **state)
+{
+	enum { PIECES = 3000 };
+	static data_ref kept[PIECES], given[PIECES];
+	struct session *s = made(NULL);
+
+	for (int i = 0; i < PIECES; i++) {
+		given[i] = session_data_alloc(s, 128);
+		kept[i] = session_data_alloc(s, 64);
+		memset(session_data(s, kept[i], 64), i, 64);
+	}
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < PIECES; i++)
+			session_data_free(s, given[i], 128);
+		for (int i = 0; i < PIECES; i++)
+			assert_int_equal(session_data_alloc(s, 128), given[i]);
+	}
+	for (int i = 0; i < PIECES; i++)
+		assert_int_equal(*(uint8_t *)session_data(s, kept[i] + 63, 1), (uint8_t)i);
+	session_close(s);
+}
+
 static void large_pieces_go_back_in_steps(void **state)
 {
 	const size_t size = PREPARED << 20;
@@ -443,8 +466,13 @@ static void large_pieces_go_back_in_steps(void **state)
 static void running_out_is_an_error(void **state)
 {
 	struct session *s = made(NULL);
+	struct session_room room;
 
+	session_room(s, &room);
+	assert_false(room.used_up);
 	assert_int_equal(session_data_alloc(s, 65 << 20), 0);
+	session_room(s, &room);
+	assert_true(room.used_up);
 	assert_int_equal(session_data_alloc(s, SIZE_MAX), 0);
 	assert_int_not_equal(session_data_alloc(s, 32 << 20), 0);
 	assert_int_equal(session_data_alloc(s, 32 << 20), 0);
@@ -798,6 +826,7 @@ int main(void)
 		cmocka_unit_test(big_blocks_go_back_to_the_system),
 		cmocka_unit_test(what_is_prepared_is_backed_in_pieces),
 		cmocka_unit_test(what_was_prepared_for_nobody_is_given_back),
+		cmocka_unit_test(many_small_pieces_are_freed_and_made_again),
 		cmocka_unit_test(large_pieces_go_back_in_steps),
 		cmocka_unit_test(running_out_is_an_error),
 		cmocka_unit_test(refs_are_checked),
