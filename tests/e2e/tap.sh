@@ -21,6 +21,7 @@ golden=$here/../golden
 recording=$golden/scenarios/01-keys-basic/trace.dat
 nr=0
 work=$(mktemp -d /dev/shm/tracefuse-test-XXXXXX) || exit 1
+user_cache=${XDG_CACHE_HOME:-}
 export XDG_RUNTIME_DIR="$work" XDG_CACHE_HOME="$work/cache"
 unset TRACEFUSE_SESSION
 # Tests that have a terminal read what is printed there.
@@ -68,6 +69,13 @@ has() {
 	*"$2"*) nr=$((nr + 1)); echo "ok $nr - $1" ;;
 	*) is "$1" "...$2..." "$3" ;;
 	esac
+}
+
+# judge_built NAME - where tools/build-judges has built it, or why it is not there. It builds into
+# the user's cache, not into that of the test.
+judge_built() {
+	env -u XDG_CACHE_HOME ${user_cache:+"XDG_CACHE_HOME=$user_cache"} \
+		"$here/../../tools/build-judges" --cached "$1" 2>&1
 }
 
 status() {
