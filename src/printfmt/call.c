@@ -38,8 +38,10 @@ static bool parse_name_pair(struct print_parser *p, struct print_node *n)
 	name = token_string(p);
 	while (p->token == ')')
 		token_next(p);
-	if (!name && token_is(p, "NULL")) {
-		token_next(p);
+	/* The last pair has NULL, or ((void *)0) */
+	if (!name && (token_is(p, "NULL") || token_is(p, "void"))) {
+		while (p->token != '}' && p->token != TOKEN_END)
+			token_next(p);
 		return parser_expect(p, '}');
 	}
 	p->bytes += 2 * sizeof(struct node_name) + (name ? strlen(name) : 0);

@@ -108,8 +108,7 @@ static bool take_unknown(struct print_parser *p, struct node_type *out)
 	after++;
 	while (*after == ' ')
 		after++;
-	if (*after != '(' && *after != '_' && *after != '"' && *after != '~' &&
-	    strncmp(after, "REC", 3))
+	if ((!*after || !strchr("(_\"~0123456789", *after)) && strncmp(after, "REC", 3))
 		return false;
 	*out = (struct node_type){ .stride = 1 };
 	token_next(p);

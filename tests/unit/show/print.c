@@ -80,6 +80,9 @@ static void arithmetic(void **state)
 	expect_print(*state, "\"%d %d %d\", REC->a / 2, REC->a >> 1, 7 % 4", "-1 -1 3");
 	expect_print(*state, "\"%lu\", (unsigned long)REC->a >> 60", "15");
 	expect_print(*state, "\"%u\", (unsigned char)REC->h", "253");
+	expect_print(*state, "\"%s\", __print_flags(1, \"|\", { 1, \"A\" }, { 0, ((void *)0) } )",
+		     "A");
+	expect_print(*state, "\"%u\", (( gfp_t)0) | (( gfp_t)((((1UL))) << (6)))", "64");
 	expect_print(*state, "\"%d %d %d %d\", REC->a < 0, REC->a < 0U, !REC->c, ~0", "1 0 0 -1");
 	expect_print(*state, "\"%d %d\", 1 / 0, 5 && 0 || 2", "0 1");
 	expect_print(*state, "\"%s\", REC->b & (1UL << 40) ? \"big\" : \"small\"", "big");
