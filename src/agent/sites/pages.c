@@ -13,7 +13,8 @@
  * E1  The second mapping needs no descriptor: the task may not open files (shed.c).
  * E2  Step 1 is only for a page that is as in its file. Memory without a file would be empty then:
  *     madvise(MADV_WIPEONFORK) fails for a file's. The program may have locked its memory, which
- *     would not hold for what moves: madvise(MADV_COLD) fails for locked pages.
+ *     would not hold for what moves: madvise(MADV_COLD) fails for locked pages. It may have locked
+ *     some pages only, so each run is asked before it moves.
  * E3  mremap() removes the old page and puts the new one there while it has locked the address
  *     space. A thread that comes to the page meanwhile waits in its fault. The kernel checks first
  *     what may fail. Behind that only the kernel's own memory may be missing, and then the kernel
@@ -58,6 +59,9 @@ enum {
 #endif
 #ifndef MADV_COLD
 #define MADV_COLD 20
+#endif
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
 #endif
 
 _Atomic bool pages_may_move;
@@ -111,6 +115,12 @@ static uintptr_t offset_of(uintptr_t head, uintptr_t low)
 	return text ? page_down(text->p_offset) + low - page_down(bias + text->p_vaddr) : 0;
 }
 
+/* E2. Also: part of it is not mapped. */
+static bool is_locked(uintptr_t at, size_t size)
+{
+	return agent_syscall(SYS_madvise, at, size, MADV_COLD) < 0;
+}
+
 /* E2 */
 static bool is_of_file(uintptr_t page)
 {
@@ -118,7 +128,7 @@ static bool is_of_file(uintptr_t page)
 
 	if (!err)
 		agent_syscall(SYS_madvise, page, PAGE, MADV_KEEPONFORK);
-	return err == -EINVAL && !agent_syscall(SYS_madvise, page, PAGE, MADV_COLD);
+	return err == -EINVAL && !is_locked(page, PAGE);
 }
 
 static long head_again(uintptr_t head)
@@ -196,6 +206,22 @@ static int exchange_begin(struct pages_open *o)
 
 /* ---- The exchange ---- */
 
+/* E7. 0, -errno: it is not taken */
+static int page_take(const struct pages_open *o, size_t i)
+{
+	const uintptr_t page = o->pages.low + i * PAGE;
+	long err;
+
+	if (o->taken[i])
+		return 0;
+	err = agent_syscall(SYS_madvise, page, PAGE, MADV_POPULATE_READ);
+	if (err)
+		return (int)err;
+	memcpy(o->copies + i * PAGE, (const void *)page, PAGE);
+	o->taken[i] = 1;
+	return 0;
+}
+
 void *pages_at(struct pages_open *o, const void *at, uintptr_t size)
 {
 	const uintptr_t from = (uintptr_t)at - o->pages.low;
@@ -203,9 +229,9 @@ void *pages_at(struct pages_open *o, const void *at, uintptr_t size)
 	if (!o->copies)
 		return (void *)(uintptr_t)at;
 	for (uintptr_t i = from / PAGE; i <= (from + size - 1) / PAGE; i++) {
-		if (!o->taken[i])
-			memcpy(o->copies + i * PAGE, (const void *)(o->pages.low + i * PAGE), PAGE);
-		o->taken[i] = 1;
+		const int err = page_take(o, i);
+
+		o->err = err ? err : o->err;
 	}
 	return o->copies + from;
 }
@@ -234,18 +260,24 @@ static void runs_join(struct pages_open *o, size_t nr)
 {
 	const uint32_t runs = runs_count(o, nr);
 
-	if (runs <= RUNS_MOST && nr_runs_all + runs <= RUNS_ALL)
+	if (runs <= RUNS_MOST && nr_runs_all + runs <= RUNS_ALL) {
 		nr_runs_all += runs;
-	else
-		pages_at(o, (const void *)o->pages.low, nr * PAGE);
+		return;
+	}
+	for (size_t i = 0; i < nr; i++)
+		page_take(o, i);
 }
 
 static int run_move(const struct pages_open *o, size_t i, size_t end)
 {
-	const long at = agent_syscall(SYS_mremap, o->copies + i * PAGE, (end - i) * PAGE,
-				      (end - i) * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
-				      o->pages.low + i * PAGE);
+	const uintptr_t to = o->pages.low + i * PAGE;
+	const size_t size = (end - i) * PAGE;
+	long at;
 
+	if (is_locked(to, size))
+		return -EAGAIN;
+	at = agent_syscall(SYS_mremap, o->copies + i * PAGE, size, size,
+			   MREMAP_MAYMOVE | MREMAP_FIXED, to);
 	return is_error(at) ? (int)at : 0;
 }
 
@@ -267,10 +299,12 @@ static int runs_move(const struct pages_open *o, size_t nr, int err)
 static int exchange_end(struct pages_open *o)
 {
 	const size_t nr = (o->pages.high - o->pages.low) / PAGE;
-	int err;
+	int err = o->err;
 
-	runs_join(o, nr);
-	err = (int)agent_syscall(SYS_mprotect, o->copies, nr * PAGE, o->pages.prot);
+	if (!err)
+		runs_join(o, nr);
+	if (!err)
+		err = (int)agent_syscall(SYS_mprotect, o->copies, nr * PAGE, o->pages.prot);
 	err = runs_move(o, nr, err);
 	text_serialize();
 	agent_syscall(SYS_munmap, o->taken, nr);
@@ -359,6 +393,7 @@ int pages_begin(struct pages_open *o, const struct pages *p, bool in_place)
 	int err = 0;
 
 	o->copies = NULL;
+	o->err = 0;
 	o->pages = *p;
 	/* Relaxed: code made writable just now counts as made so a moment later. */
 	if (!o->in_place) {

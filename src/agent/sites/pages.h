@@ -14,7 +14,8 @@
  *     mapping of its file, at the same offset, for everything that reads /proc/PID/maps.
  * X3  If the copies cannot be had, the pages themselves become writable for a while, and stay
  *     executable: the right to execute might be refused later. That happens with kernels before
- *     5.13, with files whose first page is executable, and with memory that the program has locked.
+ *     5.14, with files whose first page is executable, and with memory that the program has locked.
+ *     So it is with a batch that has a page which the program may not read.
  *
  * Included by the C files of src/agent.
  */
@@ -54,6 +55,8 @@ struct pages_open {
 	/* The copy of pages.low; NULL: there are none. taken: a byte a page, 1: it is copied. */
 	uint8_t		*copies;
 	uint8_t		*taken;
+	/* A page that is to change could not be copied: pages_end() fails. */
+	int		err;
 };
 
 /*

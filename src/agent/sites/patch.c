@@ -499,7 +499,10 @@ static void site_switch(struct site_dso *d, const struct site *s, bool on)
 		store_byte(patch_stored_at(d, address(d, s), 1), on ? JUMP : off_byte(d, s));
 }
 
-/* -EAGAIN: pages could not be exchanged. */
+/*
+ * -EAGAIN: pages could not be exchanged. in_place: once more then. What was exchanged nevertheless
+ * is not known, and the program may not be able to read it: each site's byte is stored.
+ */
 static long switch_all(struct site_dso *d, bool (*wants)(void *arg, size_t index), void *arg,
 		       bool in_place)
 {
@@ -510,7 +513,7 @@ static long switch_all(struct site_dso *d, bool (*wants)(void *arg, size_t index
 		struct site *s = &d->sites[i];
 		bool on = !s->skip && wants(arg, i);
 
-		if (on == s->on)
+		if (on == s->on && (s->skip || !in_place))
 			continue;
 		if (!writable && texts_open(d, in_place))
 			return -EACCES;
@@ -522,10 +525,7 @@ static long switch_all(struct site_dso *d, bool (*wants)(void *arg, size_t index
 	if (!writable)
 		return 0;
 	text_serialize();
-	if (!texts_close(d, d->nr_texts))
-		return nr;
-	patch_look(d);
-	return -EAGAIN;
+	return texts_close(d, d->nr_texts) ? -EAGAIN : nr;
 }
 
 long patch_switch(struct site_dso *d, bool (*wants)(void *arg, size_t index), void *arg)

@@ -5,6 +5,7 @@
  * The code is this program's own: 256 pages, and on the edge of two of them a function whose
  * result is what was stored last.
  */
+#include <errno.h>
 #include <link.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
@@ -59,14 +60,18 @@ static struct pages code_pages(void)
 	return p;
 }
 
-/* Those of E1: from 5.13 on. */
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
+
+/* Those of E1 and E7: from 5.14 on. */
 static void need_kernel(void)
 {
 	unsigned int major, minor;
 	struct utsname u;
 
 	uname(&u);
-	if (sscanf(u.release, "%u.%u", &major, &minor) == 2 && major * 1000 + minor < 5013)
+	if (sscanf(u.release, "%u.%u", &major, &minor) == 2 && major * 1000 + minor < 5014)
 		skip();
 }
 
@@ -208,6 +213,61 @@ static void many_runs_move_as_one(void **state)
 	assert_int_equal(mappings_read().nr_others, 0);
 }
 
+/* A page of 0xcc, which the file has there. */
+static void hole_fill(uint8_t *at)
+{
+	assert_ptr_equal(mmap(at, PAGE, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), at);
+	memset(at, 0xcc, PAGE);
+	assert_int_equal(mprotect(at, PAGE, PROT_READ | PROT_EXEC), 0);
+}
+
+/* Pages between two others, of which the program has no use. */
+static void what_cannot_be_read_stays(void **state)
+{
+	const struct pages p = code_pages();
+	uint8_t *const inside = pages_code + 101 * PAGE;
+	struct pages_open o = { .in_place = false };
+	unsigned char resident;
+
+	need_kernel();
+	assert_int_equal(mprotect(inside, PAGE, PROT_NONE), 0);
+	assert_int_equal(munmap(inside + 2 * PAGE, PAGE), 0);
+	assert_int_equal(pages_begin(&o, &p, false), 0);
+	assert_non_null(o.copies);
+	for (unsigned int i = 2; i < PAGES; i += 2)
+		*(uint8_t *)pages_at(&o, pages_code + i * PAGE, 1) = 1;
+	assert_int_equal(pages_end(&o), 0);
+	for (unsigned int i = 2; i < PAGES; i += 2)
+		assert_int_equal(pages_code[i * PAGE], 1);
+	/* A read would end the program: it is not mapped for it. */
+	assert_int_equal(madvise(inside, PAGE, MADV_POPULATE_READ), -1);
+	assert_int_equal(mincore(inside + 2 * PAGE, PAGE, &resident), -1);
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(mprotect(inside, PAGE, PROT_READ | PROT_EXEC), 0);
+	assert_int_equal(*inside, 0xcc);
+	hole_fill(inside + 2 * PAGE);
+	pages_store(2, 0xcc);
+}
+
+/* One that is to change is changed in place, or not at all. */
+static void what_cannot_be_read_is_not_copied(void **state)
+{
+	const struct pages p = code_pages();
+	uint8_t *const at = pages_code + 101 * PAGE;
+	struct pages_open o = { .in_place = false };
+
+	need_kernel();
+	assert_int_equal(mprotect(at, PAGE, PROT_NONE), 0);
+	assert_int_equal(pages_begin(&o, &p, false), 0);
+	assert_non_null(o.copies);
+	*(uint8_t *)pages_at(&o, at - PAGE, 1) = 1;
+	pages_at(&o, at, 1);
+	assert_int_not_equal(pages_end(&o), 0);
+	assert_int_equal(at[-PAGE], 0xcc);
+	assert_int_equal(mprotect(at, PAGE, PROT_READ | PROT_EXEC), 0);
+}
+
 static void own_memory_is_exchanged(void **state)
 {
 	struct pages_open o = { .in_place = false };
@@ -279,6 +339,27 @@ static void locked_memory_stays_locked(void **state)
 	munlock(pages_code, PAGE);
 }
 
+/* Of a batch, only a page in the middle is locked: no run that has it moves. */
+static void a_locked_page_of_many_stays_locked(void **state)
+{
+	const struct pages p = code_pages();
+	uint8_t *const at = pages_code + 100 * PAGE;
+	struct pages_open o = { .in_place = false };
+
+	need_kernel();
+	assert_int_equal(mlock(at, PAGE), 0);
+	assert_int_equal(pages_begin(&o, &p, false), 0);
+	assert_non_null(o.copies);
+	*(uint8_t *)pages_at(&o, at, 1) = 1;
+	assert_int_not_equal(pages_end(&o), 0);
+	assert_int_equal(*at, 0xcc);
+	/* It is locked as before. */
+	assert_int_equal(msync(at, PAGE, MS_ASYNC | MS_INVALIDATE), -1);
+	assert_int_equal(errno, EBUSY);
+	munlock(at, PAGE);
+	value_store(ONE, true);
+}
+
 static void other_memory_is_not_exchanged(void **state)
 {
 	struct pages p = code_pages();
@@ -303,9 +384,12 @@ int main(void)
 		cmocka_unit_test(threads_see_the_old_bytes_or_the_new_ones),
 		cmocka_unit_test(the_code_is_still_its_files),
 		cmocka_unit_test(many_runs_move_as_one),
+		cmocka_unit_test(what_cannot_be_read_stays),
+		cmocka_unit_test(what_cannot_be_read_is_not_copied),
 		cmocka_unit_test(own_memory_is_exchanged),
 		cmocka_unit_test(a_changed_head_stays),
 		cmocka_unit_test(locked_memory_stays_locked),
+		cmocka_unit_test(a_locked_page_of_many_stays_locked),
 		cmocka_unit_test(other_memory_is_not_exchanged),
 	};
 
