@@ -25,8 +25,12 @@
  * E5  The kernel takes the old page from all processors before the new one is there. So no thread
  *     sees half a change, also of a jump that lies on two pages. The steps of text.c happen in the
  *     copies.
- * E6  A debugger that writes a page between its copy and the exchange loses that write. Probes of
- *     the kernel are on the copied page as on the old one.
+ * E6  A debugger may write a page after it was copied. A breakpoint that it takes back would be
+ *     there again, and end the program after the debugger has gone. It stops the task for that, and
+ *     with breakpoints that are hit all the time, that is often here. So a sum of each page is
+ *     taken before its copy, and again just before the exchange. If they differ, the batch is
+ *     stored in place. What is written in the microsecond behind that is lost. Probes of the kernel
+ *     are on the copied page as on the old one.
  *
  * In place:
  *
@@ -184,7 +188,7 @@ static long copies_map(const struct pages *p)
 
 static int exchange_begin(struct pages_open *o)
 {
-	const size_t size = (o->pages.high - o->pages.low) / PAGE;
+	const size_t size = (o->pages.high - o->pages.low) / PAGE * sizeof(o->taken[0]);
 	long copies, taken;
 
 	/* Relaxed: see pages.h. */
@@ -199,12 +203,23 @@ static int exchange_begin(struct pages_open *o)
 		agent_syscall(SYS_munmap, taken, size);
 		return (int)copies;
 	}
-	o->taken = (uint8_t *)taken;
+	o->taken = (struct page_taken *)taken;
 	o->copies = (uint8_t *)copies;
 	return 0;
 }
 
 /* ---- The exchange ---- */
+
+/* E6. Each word counts by its place, so that no change of one byte is hidden. */
+static uint64_t page_sum(uintptr_t page)
+{
+	const volatile uint64_t *const words = (const volatile uint64_t *)page;
+	uint64_t sum = 1;
+
+	for (unsigned int i = 0; i < PAGE / sizeof(words[0]); i++)
+		sum = (sum ^ words[i]) * 0x9e3779b97f4a7c15;
+	return sum;
+}
 
 /* E7. 0, -errno: it is not taken */
 static int page_take(const struct pages_open *o, size_t i)
@@ -212,13 +227,14 @@ static int page_take(const struct pages_open *o, size_t i)
 	const uintptr_t page = o->pages.low + i * PAGE;
 	long err;
 
-	if (o->taken[i])
+	if (o->taken[i].is)
 		return 0;
 	err = agent_syscall(SYS_madvise, page, PAGE, MADV_POPULATE_READ);
 	if (err)
 		return (int)err;
+	o->taken[i].sum = page_sum(page);
 	memcpy(o->copies + i * PAGE, (const void *)page, PAGE);
-	o->taken[i] = 1;
+	o->taken[i].is = true;
 	return 0;
 }
 
@@ -239,9 +255,9 @@ void *pages_at(struct pages_open *o, const void *at, uintptr_t size)
 /* The end of the run of pages that are taken, or not, as page i. */
 static size_t run_end(const struct pages_open *o, size_t i, size_t nr)
 {
-	const uint8_t is = o->taken[i];
+	const bool is = o->taken[i].is;
 
-	while (i < nr && o->taken[i] == is)
+	while (i < nr && o->taken[i].is == is)
 		i++;
 	return i;
 }
@@ -251,7 +267,7 @@ static uint32_t runs_count(const struct pages_open *o, size_t nr)
 	uint32_t runs = 0;
 
 	for (size_t i = 0; i < nr; i = run_end(o, i, nr))
-		runs += o->taken[i];
+		runs += o->taken[i].is;
 	return runs;
 }
 
@@ -268,13 +284,21 @@ static void runs_join(struct pages_open *o, size_t nr)
 		page_take(o, i);
 }
 
+/* E6 */
+static bool is_as_copied(const struct pages_open *o, size_t i, size_t end)
+{
+	while (i < end && page_sum(o->pages.low + i * PAGE) == o->taken[i].sum)
+		i++;
+	return i == end;
+}
+
 static int run_move(const struct pages_open *o, size_t i, size_t end)
 {
 	const uintptr_t to = o->pages.low + i * PAGE;
 	const size_t size = (end - i) * PAGE;
 	long at;
 
-	if (is_locked(to, size))
+	if (is_locked(to, size) || !is_as_copied(o, i, end))
 		return -EAGAIN;
 	at = agent_syscall(SYS_mremap, o->copies + i * PAGE, size, size,
 			   MREMAP_MAYMOVE | MREMAP_FIXED, to);
@@ -288,9 +312,9 @@ static int runs_move(const struct pages_open *o, size_t nr, int err)
 
 	for (size_t i = 0; i < nr; i = end) {
 		end = run_end(o, i, nr);
-		if (!err && o->taken[i])
+		if (!err && o->taken[i].is)
 			err = run_move(o, i, end);
-		if (err || !o->taken[i])
+		if (err || !o->taken[i].is)
 			agent_syscall(SYS_munmap, o->copies + i * PAGE, (end - i) * PAGE);
 	}
 	return err;
@@ -307,7 +331,7 @@ static int exchange_end(struct pages_open *o)
 		err = (int)agent_syscall(SYS_mprotect, o->copies, nr * PAGE, o->pages.prot);
 	err = runs_move(o, nr, err);
 	text_serialize();
-	agent_syscall(SYS_munmap, o->taken, nr);
+	agent_syscall(SYS_munmap, o->taken, nr * sizeof(o->taken[0]));
 	o->copies = NULL;
 	return err;
 }

@@ -15,7 +15,7 @@
  * X3  If the copies cannot be had, the pages themselves become writable for a while, and stay
  *     executable: the right to execute might be refused later. That happens with kernels before
  *     5.14, with files whose first page is executable, and with memory that the program has locked.
- *     So it is with a batch that has a page which the program may not read.
+ *     The same holds for a batch with a page that the program may not read, or that has changed.
  *
  * Included by the C files of src/agent.
  */
@@ -46,15 +46,21 @@ struct pages_kept {
 	} runs[PAGES_KEPT];
 };
 
+/* A page that is copied, and a sum of its bytes before that. */
+struct page_taken {
+	uint64_t	sum;
+	bool		is;
+};
+
 /* Pages that are being changed. */
 struct pages_open {
 	struct pages	pages;
 	struct pages_kept kept;
 	/* They are writable now (X3). In a child of fork(): its parent made them so. */
 	bool		in_place;
-	/* The copy of pages.low; NULL: there are none. taken: a byte a page, 1: it is copied. */
+	/* The copy of pages.low; NULL: there are none. taken: one a page */
 	uint8_t		*copies;
-	uint8_t		*taken;
+	struct page_taken *taken;
 	/* A page that is to change could not be copied: pages_end() fails. */
 	int		err;
 };

@@ -6,6 +6,7 @@
  * result is what was stored last.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
@@ -19,6 +20,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 #include <cmocka.h>
 #include "agent/sites/pages.h"
 #include "agent/sites/sites.h"
@@ -268,6 +270,33 @@ static void what_cannot_be_read_is_not_copied(void **state)
 	assert_int_equal(mprotect(at, PAGE, PROT_READ | PROT_EXEC), 0);
 }
 
+/* As a debugger does: /proc/self/mem writes where the program may not. */
+static void debugger_writes(const uint8_t *at, uint8_t value)
+{
+	const int fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+
+	assert_int_equal(pwrite(fd, &value, 1, (off_t)(uintptr_t)at), 1);
+	close(fd);
+}
+
+/* Between a page's copy and its exchange, a breakpoint is taken back. */
+static void what_a_debugger_writes_stays(void **state)
+{
+	const struct pages p = code_pages();
+	uint8_t *const at = pages_code + 101 * PAGE;
+	struct pages_open o = { .in_place = false };
+
+	need_kernel();
+	debugger_writes(at + 7, 0x90);
+	assert_int_equal(pages_begin(&o, &p, false), 0);
+	assert_non_null(o.copies);
+	*(uint8_t *)pages_at(&o, at, 1) = 1;
+	debugger_writes(at + 7, 0xcc);
+	assert_int_not_equal(pages_end(&o), 0);
+	assert_int_equal(at[7], 0xcc);
+	assert_int_equal(at[0], 0xcc);
+}
+
 static void own_memory_is_exchanged(void **state)
 {
 	struct pages_open o = { .in_place = false };
@@ -386,6 +415,7 @@ int main(void)
 		cmocka_unit_test(many_runs_move_as_one),
 		cmocka_unit_test(what_cannot_be_read_stays),
 		cmocka_unit_test(what_cannot_be_read_is_not_copied),
+		cmocka_unit_test(what_a_debugger_writes_stays),
 		cmocka_unit_test(own_memory_is_exchanged),
 		cmocka_unit_test(a_changed_head_stays),
 		cmocka_unit_test(locked_memory_stays_locked),
