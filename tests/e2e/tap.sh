@@ -115,6 +115,15 @@ await_end() {
 	done
 }
 
+# await_stop PID - until all its threads stand still; kill -STOP returns before
+await_stop() {
+	await_turns=0
+	while grep -qs '^State:[[:space:]]*[^T[:space:]]' "/proc/$1"/task/*/status &&
+		[ $((await_turns += 1)) -le 1200 ]; do
+		sleep 0.05
+	done
+}
+
 # first_cpu - a CPU on which this test may run
 first_cpu() {
 	sed -n 's/^Cpus_allowed_list:[^0-9]*\([0-9]*\).*/\1/p' /proc/self/status
