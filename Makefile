@@ -5,7 +5,7 @@
 #   make demo       a first look, on a recording that comes along
 #   make check      everything that is tested; ends with "N passed, N failed, N skipped"
 #   make bench      one table of measurements
-#   make stress     programs that die, fork, jump and are interrupted, ten times as often as check
+#   make stress     programs that die, fork, jump and are interrupted, 25 times as often as check
 #   make soak       a server under load for SOAK_SECONDS (600): does it keep its size?
 #   make judges     lua, sqlite, redis and zstd with all of their own tests under function tracers
 #   make servers    postgres, nginx and haproxy with all functions traced, RUNS times each (5)
