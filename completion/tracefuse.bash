@@ -2,30 +2,54 @@
 # bash completion of tracefuse
 # shellcheck shell=bash
 
-_tracefuse_sessions() {
-	tracefuse sessions 2>/dev/null | sed -n 's/^\([^ ][^:]*\):.*/\1/p'
+# Of the lines of its input those that begin with $1. A recording or a program has chosen some of
+# these names: `compgen -W` would run a $(...) in one, and so would the shell once it is in the
+# command line. Names with other characters than these are not offered.
+_tracefuse_names() {
+	local name
+	while IFS= read -r name; do
+		[[ $name == "$1"* && $name != *[![:alnum:]_./:+@,%=-]* ]] && COMPREPLY+=("$name")
+	done
 }
 
-# Names below the tracing directory that begin with $1.
+_tracefuse_sessions() {
+	_tracefuse_names "$1" < <(tracefuse sessions 2>/dev/null | sed -n 's/^\([^ ][^:]*\):.*/\1/p')
+}
+
+# Names below the tracing directory that begin with $1, of the session that the line names.
 _tracefuse_files() {
-	local dir=
+	local dir='' i session=()
 	[[ $1 == */* ]] && dir=${1%/*}/
-	tracefuse ls "${dir:-.}" 2>/dev/null | sed "s|^|$dir|"
+	for ((i = 2; i < COMP_CWORD - 1; i++)); do
+		[[ ${COMP_WORDS[i]} == @(-s|--session) ]] && session=(-s "${COMP_WORDS[i+1]}")
+	done
+	_tracefuse_names "$1" < <(tracefuse ls "${session[@]}" "${dir:-.}" 2>/dev/null |
+		while IFS= read -r name; do printf '%s\n' "$dir$name"; done)
+}
+
+# What compgen finds with these options, as names of files: bash puts a \ before what is special.
+_tracefuse_paths() {
+	local found
+	compopt -o filenames
+	mapfile -t found < <(compgen "$@")
+	COMPREPLY+=("${found[@]}")
 }
 
 _tracefuse() {
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
-	local command=${COMP_WORDS[1]} options=
+	local first=1 command options=
 
 	COMPREPLY=()
-	if ((COMP_CWORD == 1)); then
+	((COMP_CWORD > 1)) && [[ ${COMP_WORDS[1]} == --no-pager ]] && first=2
+	command=${COMP_WORDS[first]}
+	if ((COMP_CWORD == first)); then
 		mapfile -t COMPREPLY < <(compgen -W "run live replay hist latency report top syscalls heap locks mount umount dir ls cat write append paste save \
 			export web list explain shell sessions doctor reset --help --version --no-pager" -- "$word")
 		return
 	fi
 	case $before in
 	-s | --session | --end)
-		mapfile -t COMPREPLY < <(compgen -W "$(_tracefuse_sessions)" -- "$word")
+		_tracefuse_sessions "$word"
 		return ;;
 	--providers)
 		mapfile -t COMPREPLY < <(compgen -W "heap lock thread signal syscalls" -- "$word")
@@ -39,10 +63,10 @@ _tracefuse() {
 		mapfile -t COMPREPLY < <(compgen -W "csv json folded" -- "$word")
 		return ;;
 	--mount | --save)
-		mapfile -t COMPREPLY < <(compgen -d -- "$word")
+		_tracefuse_paths -d -- "$word"
 		return ;;
 	--setup | --at | --on-crash | --buffer | --functions | --event | -e | --output | -o)
-		mapfile -t COMPREPLY < <(compgen -f -- "$word")
+		_tracefuse_paths -f -- "$word"
 		return ;;
 	esac
 	case $command in
@@ -79,19 +103,20 @@ _tracefuse() {
 	case $command in
 	run | report | syscalls | heap | locks)
 		# Behind the options: a command and its own arguments.
-		mapfile -t COMPREPLY < <(compgen -c -f -- "$word") ;;
+		_tracefuse_paths -c -f -- "$word" ;;
 	export)
-		mapfile -t COMPREPLY < <(compgen -f -W "chrome perfetto folded csv json \
-			$(_tracefuse_sessions)" -- "$word") ;;
+		_tracefuse_paths -f -W "chrome perfetto folded csv json" -- "$word"
+		_tracefuse_sessions "$word" ;;
 	list | explain)
-		mapfile -t COMPREPLY < <(compgen -c -f -W "$(_tracefuse_sessions)" -- "$word") ;;
+		_tracefuse_paths -c -f -- "$word"
+		_tracefuse_sessions "$word" ;;
 	ls | cat | write | append)
 		compopt -o nospace
-		mapfile -t COMPREPLY < <(compgen -W "$(_tracefuse_files "$word")" -- "$word") ;;
+		_tracefuse_files "$word" ;;
 	mount | umount | dir | shell | doctor | reset | web)
-		mapfile -t COMPREPLY < <(compgen -W "$(_tracefuse_sessions)" -- "$word") ;;
+		_tracefuse_sessions "$word" ;;
 	*)
-		mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+		_tracefuse_paths -f -- "$word" ;;
 	esac
 }
 complete -F _tracefuse tracefuse
