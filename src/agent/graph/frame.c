@@ -302,14 +302,28 @@ void inner_set(struct agent_thread *t, struct graph_piece *piece, uintptr_t slot
 
 uint64_t tail_keep(struct graph_piece *piece, struct graph_frame *f)
 {
-	/* Relaxed: each thread takes another number. */
-	uint64_t nr = atomic_fetch_add_explicit(&piece->next_tail, 1, memory_order_relaxed);
+	/* Acquire: pairs with the release in tail_free(). Each thread takes another number. */
+	uint64_t nr = atomic_fetch_add_explicit(&piece->next_tail, 1, memory_order_acquire);
 	struct graph_tail *tail = &piece->tails[nr % TAILS];
 
 	tail->nr = nr;
 	tail->frame = *f;
 	f->tail = nr;
 	return f->state / FRAME_TAIL + 1;
+}
+
+/*
+ * The number is given again, unless a higher one is in use: that of a function that was left
+ * without a return, or of another stack in the piece. Calls end inside out, so that a frame that
+ * waits long, as main()'s, is below all that come and go meanwhile, and they do not overwrite it.
+ */
+static void tail_free(struct graph_piece *piece, uint64_t nr)
+{
+	uint64_t next = nr + 1;
+
+	/* Release: pairs with tail_keep(), whose caller overwrites the frame that was read here. */
+	atomic_compare_exchange_strong_explicit(&piece->next_tail, &next, nr, memory_order_release,
+						memory_order_relaxed);
 }
 
 struct graph_frame *tail_look(struct graph_piece *piece, const struct graph_frame *f)
@@ -323,9 +337,11 @@ struct graph_frame *tail_look(struct graph_piece *piece, const struct graph_fram
 bool tail_take(struct graph_piece *piece, struct graph_frame *f)
 {
 	const struct graph_frame *waits = tail_look(piece, f);
+	const uint64_t nr = f->tail % TAIL_GROUP;
 
-	if (waits)
-		*f = *waits;
-	return waits != NULL;
+	if (!waits)
+		return false;
+	*f = *waits;
+	tail_free(piece, nr);
+	return true;
 }
-

@@ -17,7 +17,7 @@ enum {
 	PIECE = 2 << 20,	/* bytes of stack */
 	ALIGN = 8,		/* M2 */
 	REGION = 16384,
-	TAILS = 256,
+	TAILS = 16384,		/* only the pages of those that wait at the same time are used */
 	MOST_TAILS = 50,	/* of one slot: the largest depth that the kernel has */
 };
 
@@ -123,9 +123,9 @@ void inner_set(struct agent_thread *t, struct graph_piece *piece, uintptr_t slot
 
 /* M4: stores the frame of the function that jumped here. -> how many wait then */
 uint64_t tail_keep(struct graph_piece *piece, struct graph_frame *f);
-/* The frame that waits; NULL: others have overwritten it. */
+/* The frame that waits; NULL: more than TAILS others wait, and have overwritten it. */
 struct graph_frame *tail_look(struct graph_piece *piece, const struct graph_frame *f);
-/* Makes it the slot's frame. False: others have overwritten it. */
+/* Makes it the slot's frame, and waits no longer. False: others have overwritten it. */
 bool tail_take(struct graph_piece *piece, struct graph_frame *f);
 
 static inline bool tail_is_full(const struct graph_frame *f)

@@ -31,8 +31,8 @@
  *     stack is below what it interrupted, and a coroutine is below the function
  *     that resumed it. A wrong guess prints a wrong depth and nothing else.
  * M4  A function that ends by a jump to another one (a tail call) leaves its slot
- *     to it. The first one's frame waits in the piece's tails. The second returns to
- *     graph_returned, which finds the first one.
+ *     to it. The first one's frame waits in the piece's tails, a stack of frames. The
+ *     second returns to graph_returned, which finds the first one.
  * M5  A piece is mapped at the first hook in it, with signals blocked and under
  *     the lock of the slow paths, and never unmapped. If its mirror cannot be
  *     mapped (the addresses are in use), or recursion has no end, no function is
@@ -651,6 +651,8 @@ static uintptr_t frame_end(struct agent_thread *t, struct graph_piece *piece, st
 {
 	if (f->state >= FRAME_TAIL && tail_take(piece, f))
 		return (uintptr_t)(f->state & FRAME_LATE ? graph_returned_late : graph_returned);
+	/* Those that waited have been overwritten: their returns are not recorded. */
+	t->graph.overrun += f->state / FRAME_TAIL;
 	f->id = 0;
 	inner_set(t, piece, slot, f->up);
 	return *mirror_of(slot);

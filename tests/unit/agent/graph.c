@@ -304,6 +304,37 @@ static void tail_calls_without_end_are_an_overrun(void **state)
 	assert_string_equal(shape_of(run_calls), "run_calls{outer{middle{leaf{}leaf{}}leaf{}}}");
 }
 
+/* How many entries, or exits, of a function have been recorded. */
+static int records_of(const char *name, uint16_t type)
+{
+	struct ring_record r;
+	struct ring_iter *it;
+	int nr = 0;
+
+	assert_int_equal(ring_iter_open(session, inst->buffers[0], -1, &it), 0);
+	while (ring_iter_next(it, &r) == 1) {
+		const struct entry_record *record = r.record;
+
+		nr += record->common.type == type && !strcmp(name_of(record->func), name);
+	}
+	ring_iter_close(it);
+	return nr;
+}
+
+static void a_tail_call_waits_while_many_come_and_go(void **state)
+{
+	long (*volatile run)(long nr) = (long (*)(long))address_of("tail_waits");
+	uint32_t before = agent_thread()->graph.overrun;
+	enum { MANY = 12000 };
+
+	buffer_clear(session, inst->buffers[0], -1);
+	assert_int_equal(run(MANY), 3l * MANY * (MANY - 1) + MANY);
+	assert_int_equal(records_of("tail_first", LAYOUT_GRAPH_EXIT_ID), MANY);
+	assert_int_equal(records_of("tail_waits", LAYOUT_GRAPH_ENTRY_ID), 1);
+	assert_int_equal(records_of("tail_waits", LAYOUT_GRAPH_EXIT_ID), 1);
+	assert_int_equal(agent_thread()->graph.overrun, before);
+}
+
 static bool has_return_sites;
 
 static uint32_t word_at(const char *name)
@@ -1206,6 +1237,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(calls_and_returns_are_recorded),
 		cmocka_unit_test(records_say_when_and_what),
 		cmocka_unit_test(tail_calls_end_together),
+		cmocka_unit_test(a_tail_call_waits_while_many_come_and_go),
 		cmocka_unit_test(tail_calls_without_end_are_an_overrun),
 		cmocka_unit_test(return_sites_are_used),
 		cmocka_unit_test(what_was_left_is_forgotten),

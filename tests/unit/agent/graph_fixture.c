@@ -103,6 +103,23 @@ APART long tail_loop_b(long n)
 	return n ? tail_loop_a(n - 1) : 8;
 }
 
+/* Jumps to a function, which runs while many others jump. */
+APART long tail_many(long nr)
+{
+	long sum = 0;
+
+	for (long i = 0; i < nr; i++)
+		sum += tail_first(i);
+	HERE();
+	return sum;
+}
+
+APART long tail_waits(long nr)
+{
+	HERE();
+	return tail_many(nr);
+}
+
 APART long run_tails(void)
 {
 	long n = tail_first(5);
@@ -647,6 +664,8 @@ const struct graph_function graph_functions[] = { NAMED(leaf),
 						 NAMED(tail_first),
 						 NAMED(tail_loop_a),
 						 NAMED(tail_loop_b),
+						 NAMED(tail_many),
+						 NAMED(tail_waits),
 						 NAMED(run_tails),
 						 NAMED(many),
 						 NAMED(jump_from),
