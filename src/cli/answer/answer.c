@@ -49,6 +49,19 @@ int answer_time(const struct answer *a, const char *option, const char *text, ui
 			     text);
 }
 
+int answer_seconds(const struct answer *a, const char *option, const char *text, uint64_t *out)
+{
+	char *end;
+	const double v = strtod(text, &end);
+
+	if (*end)
+		return answer_time(a, option, text, out);
+	if (end == text || !(v > 0) || v > 1e9)
+		return command_usage(a->command, "%s %s: a number of seconds", option, text);
+	*out = (uint64_t)(v * 1e9);
+	return COMMAND_DONE;
+}
+
 int answer_option(struct answer *a, int opt, char **argv)
 {
 	switch (opt) {

@@ -82,6 +82,8 @@ enum {
 int answer_begin(struct answer *a, int argc, char **argv);
 /* The argument of an option: "2ms", in ns. An exit status. */
 int answer_time(const struct answer *a, const char *option, const char *text, uint64_t *out);
+/* The same, or seconds without a unit. */
+int answer_seconds(const struct answer *a, const char *option, const char *text, uint64_t *out);
 /*
  * Handles an option; then the arguments: words, and recordings. Files are these, but before a
  * program only if they begin as a recording does. These return an exit status.

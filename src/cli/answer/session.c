@@ -15,20 +15,11 @@
 
 enum { NS_A_SECOND = 1000000000 };
 
-/* Seconds, or a time with its unit. */
-static int seconds_read(const struct answer *a, struct timespec *out)
+static int limit_read(const struct answer *a, struct timespec *out)
 {
-	char *end;
-	const double v = strtod(a->seconds, &end);
 	uint64_t ns = 0;
-	int status = COMMAND_DONE;
+	const int status = answer_seconds(a, "--for", a->seconds, &ns);
 
-	if (*end)
-		status = answer_time(a, "--for", a->seconds, &ns);
-	else if (end == a->seconds || !(v > 0) || v > 1e9)
-		status = command_usage(a->command, "--for %s: a number of seconds", a->seconds);
-	else
-		ns = (uint64_t)(v * NS_A_SECOND);
 	out->tv_sec = (time_t)(ns / NS_A_SECOND);
 	out->tv_nsec = (long)(ns % NS_A_SECOND);
 	return status;
@@ -239,7 +230,7 @@ int answer_in_session(struct answer *a)
 {
 	struct setup_params params = { .name = a->command->name };
 	struct timespec limit = { 0 };
-	int status = a->seconds ? seconds_read(a, &limit) : COMMAND_DONE;
+	int status = a->seconds ? limit_read(a, &limit) : COMMAND_DONE;
 	int refreshed = COMMAND_DONE;
 	unsigned long long before, dropped;
 	unsigned int done;

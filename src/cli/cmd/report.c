@@ -289,12 +289,12 @@ static const struct option top_options[] = {
 
 static int read_every(struct answer *a)
 {
-	char *end;
+	uint64_t ns = 0;
+	const int status = answer_seconds(a, "--every", optarg, &ns);
 
-	a->every = strtod(optarg, &end);
-	return *end || end == optarg || !(a->every >= 0.05) || a->every > 86400 ?
-	       command_usage(a->command, "--every %s: a number of seconds, from 0.05 on",
-			     optarg) : COMMAND_DONE;
+	a->every = (double)ns / 1e9;
+	return status || (a->every >= 0.05 && a->every <= 86400) ? status :
+	       command_usage(a->command, "--every %s: from 0.05 seconds to a day", optarg);
 }
 
 static int report_option(struct answer *a, struct graph_asked *g, int opt, char **argv)
@@ -413,7 +413,7 @@ const struct command command_top = {
 "follow one another.\n"
 "\n"
 "  -s, --session NAME      the session\n"
-"      --every SECONDS     from one table to the next: 2 if nothing is given\n"
+"      --every TIME        from one table to the next, 5 or 500ms: 2 if nothing is given\n"
 "      --for SECONDS       how long\n"
 "      --sort COLUMN       the order: total (default), self, calls, avg, p99, max ...\n"
 "      --lines N           only the first N functions\n"
