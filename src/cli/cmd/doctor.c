@@ -16,7 +16,10 @@
 #include "access/wire.h"
 #include "model/text.h"
 
-enum { LISTED = 8 };		/* of a longer list the first ones */
+enum {
+	LISTED = 8,			/* of a longer list the first ones */
+	LARGE_BUFFER_KB = 256 << 10,	/* of a CPU: one of four times the size may have no room */
+};
 
 struct patient {
 	struct access	*access;
@@ -720,6 +723,25 @@ static void check_replay(struct patient *p)
 	free(replay);
 }
 
+/* A CPU's buffer has lost records: is there a larger one, or is it large already? */
+static void complain_of_loss(struct patient *p, const char *cpu)
+{
+	unsigned long long kb;
+	char path[300], cure[100], *text;
+
+	snprintf(path, sizeof(path), "per_cpu/%s/buffer_size_kb", cpu);
+	text = doctor_read_text(p, path);
+	kb = text ? strtoull(text, NULL, 10) : 0;
+	free(text);
+	if (kb < LARGE_BUFFER_KB)
+		snprintf(cure, sizeof(cure), "tracefuse write buffer_size_kb %llu",
+			 kb < 4096 ? 16384 : 4 * kb);
+	else
+		snprintf(cure, sizeof(cure), "record fewer events, or save them while they come: "
+			 "tracefuse run --drain -o FILE");
+	complain(p, "Records were lost: the buffer is too small.", cure);
+}
+
 static int add_stats(void *arg, const char *name, bool is_dir)
 {
 	struct patient *p = arg;
@@ -737,8 +759,7 @@ static int add_stats(void *arg, const char *name, bool is_dir)
 	if (entries || lost)
 		printf("%s: %llu records, %llu lost\n", name, entries, lost);
 	if (lost)
-		complain(p, "Records were lost: the buffer is too small.",
-			 "tracefuse write buffer_size_kb 16384");
+		complain_of_loss(p, name);
 	free(text);
 	return 0;
 }
