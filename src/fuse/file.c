@@ -6,7 +6,9 @@
  *       error of FLUSH.
  *   F2  direct_io: with size 0 the kernel would otherwise read nothing.
  *   F3  A waiting read or write is put aside, and the loop answers it. libfuse calls
- *       wait_interrupted() with its own locks held, so that function only sets a mark.
+ *       wait_interrupted() with its own locks held, so that function only sets a mark. As on
+ *       tracefs, a signal with a handler interrupts no write, and no read but that of an empty
+ *       pipe.
  *   F4  Offsets of writes are ignored: a shell writes one command after the other to one file.
  *   F5  GNU tail -f treats a file on FUSE as remote: it reads only as many bytes as the size has
  *       grown by. The kernel asks for the size without the open file, but with the thread's number.
@@ -146,14 +148,20 @@ static int read_text(const struct fuse_wait *r)
 	return ret < 0 ? (int)ret : 0;
 }
 
+/* F3 */
+static bool wait_ends(const struct fuse_wait *w)
+{
+	return w->unmounts || (w->interrupted && task_ends(fuse_req_ctx(w->req)->pid));
+}
+
 /* -EINPROGRESS as for a read */
 static int write_answer(struct fuse_wait *w)
 {
 	/* F1 */
 	ssize_t ret = tree_write_by(w->file->file, w->writer, w->text, w->size, &w->wrote);
 
-	/* It was carried out, so it cannot be interrupted any more. */
-	if (ret == -EINPROGRESS && w->interrupted && w->wrote.until)
+	/* It was carried out, so this is no error. */
+	if (ret == -EINPROGRESS && w->wrote.until && wait_ends(w))
 		ret = w->wrote.n;
 	if (ret >= 0)
 		fuse_reply_write(w->req, (size_t)ret);
@@ -212,7 +220,7 @@ bool fuse_wait_retry(struct fuse_wait *w)
 {
 	int ret = wait_answer(w);
 
-	if ((ret == -EAGAIN || ret == -EINPROGRESS) && w->interrupted)
+	if ((ret == -EAGAIN && w->interrupted) || (ret == -EINPROGRESS && wait_ends(w)))
 		ret = -EINTR;
 	if (ret == -EINPROGRESS ||
 	    (ret == -EAGAIN && (!w->until || session_now_ms() < w->until)))

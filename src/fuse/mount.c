@@ -115,7 +115,7 @@ void mount_point_destroy(struct mount_point *m)
 	struct fuse_wait *w, *next;
 
 	list_each_safe(w, next, &m->waits, node) {
-		w->interrupted = true;
+		w->interrupted = w->unmounts = true;
 		fuse_wait_retry(w);
 	}
 	/* If a mount is removed while files are open, the kernel sends no RELEASE for them. */

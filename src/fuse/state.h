@@ -84,6 +84,7 @@ struct fuse_wait {
 	int64_t		until;
 	/* Set inside libfuse's dispatch; the loop then answers it */
 	bool		interrupted;
+	bool		unmounts;	/* its mount ends, and it with it */
 	char		*text;		/* of a write; NULL: a read */
 	pid_t		writer;
 	struct tree_wrote wrote;
@@ -103,6 +104,12 @@ static inline struct mount_point *mount_of(fuse_req_t req)
 {
 	return fuse_req_userdata(req);
 }
+
+/*
+ * signals.c: whether the task, which a signal has interrupted, is to end. False: it was for a
+ * handler, or there is none any more.
+ */
+bool task_ends(pid_t tid);
 
 /* dir.c */
 void fuse_on_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);

@@ -152,6 +152,9 @@ int heap_init(struct heap *h, struct region *r, uint64_t start, uint64_t end, ui
 	h->end = end;
 	h->high = high ? high : start;
 	h->inherited = high;
+	/* What the last server had prepared there. */
+	if (high)
+		region_release(r, high, end - high);
 	return end > h->high ? extents_add(&h->free, h->high, end - h->high) : 0;
 }
 

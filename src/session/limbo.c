@@ -76,6 +76,7 @@ int limbo_add(struct session *s, struct heap *heap, uint64_t off, uint64_t len)
 	 */
 	epoch = atomic_fetch_add_explicit(&s->header->epoch, 1, memory_order_seq_cst) + 1;
 	l->v[l->nr++] = (struct limbo_entry){ heap, off, len, epoch };
+	l->more = true;
 	return 0;
 }
 
@@ -167,9 +168,11 @@ bool session_data_prepare(struct session *s, const uint64_t *sizes, size_t nr)
 		sum += sizes[i];
 	session_room(s, &room);
 	s->prepared_at = session_now_ms();
-	/* What is prepared already is no longer free. */
-	return (!room.total || sum < room.free + s->data.nr_prepared * REGION_CHUNK) &&
-	       heap_prepare(&s->data_heap, sizes, nr, &budget) && budget < REGION_CHUNK;
+	/* What is prepared already is no longer free. What is in limbo will be. */
+	if ((room.total && sum >= room.free + s->data.nr_prepared * REGION_CHUNK) ||
+	    !heap_prepare(&s->data_heap, sizes, nr, &budget))
+		return s->limbo.more;
+	return budget < REGION_CHUNK;
 }
 
 size_t session_reclaim(struct session *s)
@@ -186,6 +189,7 @@ size_t session_reclaim(struct session *s)
 	unprepare(s);
 	attach_restore(s);
 	attach_settle(s);
+	l->more = false;
 	if (!l->nr || s->holds || !limbo_barrier(s))
 		return l->nr;
 	oldest = oldest_epoch(s);
@@ -195,6 +199,7 @@ size_t session_reclaim(struct session *s)
 	for (size_t i = done; i < l->nr; i++)
 		l->v[i - done] = l->v[i];
 	l->nr -= done;
+	l->more = l->nr && !budget;
 	return l->nr;
 }
 

@@ -138,6 +138,19 @@ void region_close(struct region *r)
 	r->fd = -1;
 }
 
+/*
+ * There is no room: what is prepared for later is given back first. Keeps errno. False: nothing is.
+ */
+static bool region_spares(struct region *r)
+{
+	const int err = errno;
+	const bool any = r->nr_prepared;
+
+	region_unprepare(r, UINT64_MAX);
+	errno = err;
+	return any;
+}
+
 /* Backs the run of unbacked chunks from `chunk` to at most `last`; returns the chunk after it. */
 static int back_run(struct region *r, uint64_t chunk, uint64_t last, uint64_t *next)
 {
@@ -147,7 +160,7 @@ static int back_run(struct region *r, uint64_t chunk, uint64_t last, uint64_t *n
 		end++;
 	stop = end * REGION_CHUNK < r->size ? end * REGION_CHUNK : r->size;
 	while (fallocate(r->fd, 0, (off_t)off, (off_t)(stop - off)))
-		if (errno != EINTR) {
+		if (errno != EINTR && !region_spares(r)) {
 			r->full = true;
 			return -errno;
 		}

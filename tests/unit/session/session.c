@@ -372,6 +372,19 @@ static unsigned int backed(struct session *s)
 
 enum { PREPARED = 40 };
 
+static off_t room_is;			/* of the tmpfs, for one file; 0: there is no limit */
+
+int fallocate(int fd, int mode, off_t off, off_t len)
+{
+	struct stat st;
+
+	if (room_is && !mode && !fstat(fd, &st) && st.st_blocks * 512 + len > room_is) {
+		errno = ENOSPC;
+		return -1;
+	}
+	return (int)syscall(SYS_fallocate, fd, mode, off, len);
+}
+
 static void what_is_prepared_is_backed_in_pieces(void **state)
 {
 	static const uint64_t sizes[] = { 30 << 20, 10 << 20 };
@@ -415,6 +428,45 @@ static void what_was_prepared_for_nobody_is_given_back(void **state)
 	later_ms = 0;
 	assert_in_range(backed(s), 8, 9);
 	assert_int_equal(*(char *)session_data(s, used + (8 << 20) - 1, 1), 1);
+	session_close(s);
+}
+
+static void what_is_prepared_is_no_reason_to_refuse(void **state)
+{
+	enum { HOLE = 8 };
+	static const uint64_t size = PREPARED << 20, hole = HOLE << 20;
+	struct session *s = made(NULL);
+	const data_ref first = session_data_alloc(s, hole);
+
+	backed(s);
+	assert_int_not_equal(session_data_alloc(s, 1), 0);
+	session_data_free(s, first, hole);
+	while (session_data_prepare(s, &size, 1))
+		;
+	assert_in_range(backed(s), PREPARED - 1, PREPARED);
+	room_is = (off_t)(PREPARED + HOLE / 2) << 20;
+	assert_int_equal(session_data_alloc(s, hole), first);
+	room_is = 0;
+	assert_in_range(backed(s), HOLE - 1, HOLE);
+	session_close(s);
+}
+
+/* Before, there is no room. */
+static void what_is_being_freed_is_waited_for(void **state)
+{
+	static const uint64_t size = 30 << 20;
+	struct session *s = made(NULL);
+
+	session_data_retire(s, session_data_alloc(s, PREPARED << 20), PREPARED << 20);
+	session_hold(s, true);
+	session_reclaim(s);
+	assert_false(session_data_prepare(s, &size, 1));
+	session_hold(s, false);
+	while (session_reclaim(s))
+		assert_true(session_data_prepare(s, &size, 1));
+	while (session_data_prepare(s, &size, 1))
+		;
+	assert_int_not_equal(session_data_alloc(s, size), 0);
 	session_close(s);
 }
 
@@ -557,6 +609,30 @@ static void serve_and_die(void)
 	if (session_saved_add(s, "events/b/filter", "three", refs, 1, &id))
 		_exit(1);
 	/* There is no close, as if the server had been killed. */
+}
+
+static void prepare_and_die(void)
+{
+	static const uint64_t size = PREPARED << 20;
+	struct session *s;
+
+	if (session_create("again", &small, &s) || !session_data_alloc(s, 1))
+		_exit(1);
+	while (session_data_prepare(s, &size, 1))
+		;
+	if (backed(s) < PREPARED - 1)
+		_exit(1);
+}
+
+static void what_a_dead_server_had_prepared_is_given_back(void **state)
+{
+	struct session *s;
+
+	ends_badly(prepare_and_die);
+	assert_int_equal(session_open("again", &s), 0);
+	assert_in_range(backed(s), 0, 1);
+	session_restore_done(s);
+	session_destroy(s);
 }
 
 static int take_object(struct session *s, uint64_t id, const struct saved *o, const char *path,
@@ -826,6 +902,8 @@ int main(void)
 		cmocka_unit_test(big_blocks_go_back_to_the_system),
 		cmocka_unit_test(what_is_prepared_is_backed_in_pieces),
 		cmocka_unit_test(what_was_prepared_for_nobody_is_given_back),
+		cmocka_unit_test(what_is_prepared_is_no_reason_to_refuse),
+		cmocka_unit_test(what_is_being_freed_is_waited_for),
 		cmocka_unit_test(many_small_pieces_are_freed_and_made_again),
 		cmocka_unit_test(large_pieces_go_back_in_steps),
 		cmocka_unit_test(running_out_is_an_error),
@@ -833,6 +911,7 @@ int main(void)
 		cmocka_unit_test(a_block_freed_twice_is_given_once),
 		cmocka_unit_test(a_truncated_file_reads_as_zeros),
 		cmocka_unit_test(a_dead_servers_session_is_opened),
+		cmocka_unit_test(what_a_dead_server_had_prepared_is_given_back),
 		cmocka_unit_test(what_was_not_adopted_is_freed_and_zeroed),
 		cmocka_unit_test(who_needs_fences_does_so_under_the_next_server),
 		cmocka_unit_test(adopting_outside_is_refused),
