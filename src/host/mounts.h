@@ -8,10 +8,10 @@
 #include <stdbool.h>
 
 /*
- * Calls fn for each tracefuse mount of this name space; stale: the mount's server is gone. Returns
- * the number of mounts.
+ * Calls fn for each tracefuse mount of this name space. Asks no server. Returns the number of
+ * mounts.
  */
-int mounts_each(void (*fn)(void *arg, const char *dir, bool stale), void *arg);
+int mounts_each(void (*fn)(void *arg, const char *dir), void *arg);
 
 /*
  * Whether a file system of that type is mounted at `dir`, also if another one is mounted over it.

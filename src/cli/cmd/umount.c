@@ -35,11 +35,10 @@ struct wanted {
 	bool		found;
 };
 
-static void match_dir(void *arg, const char *dir, bool stale)
+static void match_dir(void *arg, const char *dir)
 {
 	struct wanted *w = arg;
 
-	(void)stale;
 	w->found |= !strcmp(dir, w->dir);
 }
 
