@@ -56,6 +56,12 @@ static bool find_below(Dwarf_Die *parent, Dwarf_Addr at, Dwarf_Die *out, unsigne
 	return false;
 }
 
+/* An assembler notes where a function is, but not its parameters: it has no prototype. */
+static bool is_assembly(Dwarf_Die *unit)
+{
+	return dwarf_srclang(unit) == DW_LANG_Mips_Assembler;
+}
+
 /* Whether the unit says which addresses it has. */
 static bool has_addresses(Dwarf_Die *unit)
 {
@@ -68,7 +74,7 @@ static bool find_in_units(Dwarf *dw, Dwarf_Addr at, Dwarf_Die *out)
 	Dwarf_Die unit;
 
 	while (reader_may() && !dwarf_get_units(dw, cu, &cu, NULL, NULL, &unit, NULL))
-		if ((dwarf_haspc(&unit, at) > 0 || !has_addresses(&unit)) &&
+		if ((dwarf_haspc(&unit, at) > 0 || !has_addresses(&unit)) && !is_assembly(&unit) &&
 		    find_below(&unit, at, out, 0))
 			return true;
 	return false;
@@ -78,7 +84,11 @@ bool reader_find(Dwarf *dw, Dwarf_Addr at, Dwarf_Die *out)
 {
 	Dwarf_Die unit;
 
-	if (dwarf_addrdie(dw, at, &unit) && find_below(&unit, at, out, 0))
-		return true;
+	if (dwarf_addrdie(dw, at, &unit)) {
+		if (is_assembly(&unit))
+			return false;
+		if (find_below(&unit, at, out, 0))
+			return true;
+	}
 	return find_in_units(dw, at, out);
 }
