@@ -218,6 +218,11 @@ struct agent_graph {
 	uint64_t	state;
 	uint32_t	overrun;	/* functions that could not be hooked */
 	uint32_t	turn;		/* raised whenever `piece` changes */
+	/*
+	 * The way of the last call that went the short way. The next call probably goes it, too: so
+	 * it reads the counter at once. NULL: the last call had no way.
+	 */
+	const struct agent_way *last;
 };
 
 /* Critical sections of a thread. */

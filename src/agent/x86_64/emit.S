@@ -37,9 +37,10 @@
  *         *time = time, which may lie in the record
  *         return way->bit
  *
- * Functions and their returns have their own copies of it (entry.S, graph.S). These
- * read the counter first, before they look at anything but the way: the looks then
- * cost nothing, because they run in the counter's shadow.
+ * Functions and their returns have their own copies of it (entry.S, graph.S). A call
+ * reads the counter before it looks at its site, if the thread's last call went the
+ * short way; a return reads it once the thread is known. Most looks then run in the
+ * counter's shadow, and none waits for another one in front of the reading.
  *
  * This is what hit_plain() does with a plan of the kind PLAN_RECORD. It is in
  * assembly to be short: the counter alone takes 35 cycles, in whose shadow 60

@@ -6,6 +6,7 @@
  *                                             and the DSO was pushed
  *         save the registers that a callee may change
  *         after = target of the jump behind the call and its jc: the instruction behind the site
+ *         if the thread's last call went the short way, read the counter: this one needs it, too
  *         the short way (short.h) of its events; else hooked = patch_hit(dso, after, slot)
  *         if it needs libc, which uses vector registers:
  *             make a struct site_call: a walk from its frame sees the function and its caller
@@ -113,17 +114,13 @@
 	 * .Lentry_else. %rdi thread, %r9 function -> %rdx its frame; %r10 stays. site: the function
 	 * has return sites.
 	 */
-	.macro	frame_fill name, counter, tail, site
+	.macro	frame_fill name, tail, site
 	movq	S(%rsp), %r8
 	leaq	graph_returned(%rip), %rax
 	movq	%r8, %rcx
 	subq	%rax, %rcx
 	cmpq	$GRAPH_LABELS, %rcx		/* may be a label: is_label() */
 	jb	\tail
-	.if	\counter
-	counter_read
-	leaq	graph_returned(%rip), %rax
-	.endif
 	leaq	S(%rsp), %rdx
 	movq	GRAPH_PIECE(%rdi), %r11
 	movq	%rdx, %rcx
@@ -170,13 +167,52 @@
 	return_to_stub
 	.endm
 
-	/* A call for function_graph; `profile`: the entry has no way. */
-	.macro	call_recorded name, profile, tail, site=0
+	/* %rcx table -> %r9 ip, %esi and %eax the lower and the upper half of the site's word */
+	.macro	site_look
+	movq	TABLE_WORDS(%rcx), %r8
+	leaq	-5(%rsi), %r9
+	movq	%r9, %rax
+	subq	TABLE_CODE(%rcx), %rax
+	shrq	$2, %rax
+	movl	(%r8, %rax, 4), %esi
+	movl	%esi, %eax
+	movzwl	%si, %esi
+	shrl	$16, %eax
+	.endm
+
+	/* The counter has been read; %r10 is the last call's way, and mostly also this one's. */
+	.macro	way_again name, field
+	cmpl	%esi, \field(%r10)
+	jne	.Lentry_other_\name
+.Lentry_way_\name:
+	.endm
+
+	/* Somewhere behind way_again, for another way. `none`: the entry has none. */
+	.macro	way_again_left name, field, none
+.Lentry_other_\name:
+	way_of	\field, .Lentry_none_\name
+	movq	%r10, GRAPH_LAST(%rdi)
+	jmp	.Lentry_way_\name
+.Lentry_none_\name:
+	movq	$0, GRAPH_LAST(%rdi)
+	jmp	\none
+	.endm
+
+	/* The counter has not been read. */
+	.macro	way_first name, field, none
+	way_of	\field, \none
+	counter_read
+	movq	%r10, GRAPH_LAST(%rdi)
+	jmp	.Lentry_way_\name
+	.endm
+
+	/* A call for function_graph */
+	.macro	call_recorded name, tail, site=0
 	incl	%esi				/* GROUP_GRAPH */
-	way_of	WAY_PLAIN, \profile
+	way_again \name, WAY_PLAIN
 	movl	%esi, ENTRY
 	addq	TABLE_DELTA(%rcx), %r9
-	frame_fill \name, 1, \tail, \site
+	frame_fill \name, \tail, \site
 	short_way \name, CALLED, SIZE_CALLED
 	leaq	S(%rsp), %rax
 	incl	%esi
@@ -186,13 +222,26 @@
 	return_hooked \site
 	.endm
 
+	/* A call for the function tracer: %r8 its caller, and both as addresses in the session */
+	.macro	function_look
+	movq	S(%rsp), %r8
+	testl	%esi, %esi
+	je	.Lentry_else
+	movq	%r8, %rax
+	subq	TABLE_CODE(%rcx), %rax
+	cmpq	TABLE_SIZE(%rcx), %rax
+	jae	.Lentry_else
+	addq	TABLE_DELTA(%rcx), %r9
+	addq	TABLE_DELTA(%rcx), %r8
+	.endm
+
 	/* A call for the function profile only. */
 	.macro	call_profiled name, site=0
 	cmpl	%esi, WAY_EVENT(%r10)
 	je	.Lentry_else			/* it is recorded, too */
 	addq	TABLE_DELTA(%rcx), %r9
 	movl	%esi, %r10d
-	frame_fill \name, 0, .Lentry_else, \site
+	frame_fill \name, .Lentry_else, \site
 	movl	%r10d, %esi
 	profile_called \name, \site, .Lentry_else
 	leaq	S(%rsp), %rcx
@@ -223,32 +272,28 @@ patch_entry:
 	.globl	entry_short_begin
 	.hidden	entry_short_begin
 entry_short_begin:
-	movq	DSO_TABLE(%rdi), %rcx
 	movq	agent_self@gottpoff(%rip), %rax
+	movq	DSO_TABLE(%rdi), %rcx
+	movq	%fs:(%rax), %rdi
 	testq	%rcx, %rcx
 	je	.Lentry_else
-	movq	%fs:(%rax), %rdi
-	movq	TABLE_WORDS(%rcx), %r8
-	leaq	-5(%rsi), %r9			/* ip */
-	movq	%r9, %rax
-	subq	TABLE_CODE(%rcx), %rax
-	shrq	$2, %rax
-	movl	(%r8, %rax, 4), %esi
 	testq	%rdi, %rdi
 	je	.Lentry_else
-	movl	%esi, %eax
-	movzwl	%si, %esi
-	shrl	$16, %eax
+	movq	GRAPH_LAST(%rdi), %r10
+	testq	%r10, %r10
+	je	.Lentry_unread
+	counter_read
+	site_look
 	je	.Lentry_function
 	cmpl	$SITE_HOOKED_WORD >> 16, %eax
 	jne	.Lentry_sites
-	call_recorded called, .Lentry_profile_called, .Lentry_tail
+	call_recorded called, .Lentry_tail
 
 	/* It has return sites: its return address is not replaced. */
 .Lentry_sites:
 	cmpl	$(SITE_HOOKED_WORD | SITE_RETURNS_WORD) >> 16, %eax
-	jne	.Lentry_else
-	call_recorded sites, .Lentry_profile_sites, .Lentry_else, 1
+	jne	.Lentry_unused
+	call_recorded sites, .Lentry_else, 1
 
 	/*
 	 * The innermost function has jumped here. The slot's frame is that function's until the
@@ -256,7 +301,6 @@ entry_short_begin:
 	 * signals leave the stack alone.
 	 */
 .Lentry_tail:
-	counter_read
 	leaq	S(%rsp), %rdx
 	cmpq	%rdx, GRAPH_TOP(%rdi)
 	jne	.Lentry_else
@@ -296,18 +340,32 @@ entry_short_begin:
 	call_profiled sites_in_profile, 1
 
 .Lentry_function:
-	movq	S(%rsp), %r8
-	testl	%esi, %esi
-	je	.Lentry_else
-	movq	%r8, %rax
-	subq	TABLE_CODE(%rcx), %rax
-	cmpq	TABLE_SIZE(%rcx), %rax
-	jae	.Lentry_else
-	addq	TABLE_DELTA(%rcx), %r9
-	addq	TABLE_DELTA(%rcx), %r8
+	function_look
+	way_again function, WAY_EVENT
 	short_way function, FUNCTION, SIZE_FUNCTION
 	clc
 	return_to_stub
+
+.Lentry_unread:
+	site_look
+	je	.Lentry_unread_function
+	incl	%esi				/* GROUP_GRAPH */
+	cmpl	$SITE_HOOKED_WORD >> 16, %eax
+	jne	1f
+	way_first called, WAY_PLAIN, .Lentry_profile_called
+1:	cmpl	$(SITE_HOOKED_WORD | SITE_RETURNS_WORD) >> 16, %eax
+	jne	.Lentry_else
+	way_first sites, WAY_PLAIN, .Lentry_profile_sites
+.Lentry_unread_function:
+	function_look
+	way_first function, WAY_EVENT, .Lshort_count_function
+
+	way_again_left called, WAY_PLAIN, .Lentry_profile_called
+	way_again_left sites, WAY_PLAIN, .Lentry_profile_sites
+	way_again_left function, WAY_EVENT, .Lshort_count_function
+.Lentry_unused:
+	movq	$0, GRAPH_LAST(%rdi)
+	jmp	.Lentry_else
 	frame_fill_left called
 	frame_fill_left sites
 	frame_fill_left called_in_profile

@@ -99,6 +99,13 @@
 	jne	\else
 	.endm
 
+	/* counter_read; %rdx stays */
+	.macro	counter_read_behind
+	movq	%rdx, %r8
+	counter_read
+	movq	%r8, %rdx
+	.endm
+
 	/*
 	 * A return for function_graph -> %rcx its frame. If the event has no way:
 	 * .Lgraph_no_way_NAME; if the call is not in the graph, or others wait:
@@ -110,6 +117,9 @@
 	movq	%fs:(%rcx), %rdi
 	testq	%rdi, %rdi
 	je	.Lgraph_else_\name
+	.if	!\site
+	counter_read			/* nearly each of these returns needs it */
+	.endif
 	leaq	THREAD_WAYS + ((GRAPH_EXIT & WAY_MASK) << WAY_SHIFT)(%rdi), %r10
 	cmpl	$GRAPH_EXIT, WAY_EVENT(%r10)
 	jne	.Lgraph_no_way_\name
@@ -121,9 +131,9 @@
 	testl	$0xfffe, FRAME_DEPTH + 4(%rdx)
 	.endif
 	jne	.Lgraph_profiled_\name
-	movq	%rdx, %r8
-	counter_read
-	movq	%r8, %rdx
+	.if	\site
+	counter_read_behind
+	.endif
 	short_way \name, RETURNED, SIZE_RETURNED
 	.endm
 
@@ -132,6 +142,9 @@
 .Lgraph_no_way_\name:
 	frame_look .Lgraph_else_\name
 .Lgraph_profiled_\name:
+	.if	\site
+	counter_read_behind
+	.endif
 	profile_returned \name\()_in_profile, \site, .Lgraph_else_\name
 	jmp	\done
 	short_way_left \name, RETURNED, .Lgraph_else_\name

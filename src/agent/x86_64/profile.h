@@ -123,10 +123,9 @@
 	rseq_section profile, \name
 	.endm
 
-	/* From the counter in %rdx:%rax to ns in %rdx */
+	/* From COUNTER to ns in %rdx */
 	.macro	profile_time
-	shlq	$32, %rdx
-	orq	%rdx, %rax
+	movq	COUNTER, %rax
 	mulq	PROFILE_MULT(%r10)
 	addq	PROFILE_OFFSET(%r10), %rdx
 	.endm
@@ -155,7 +154,7 @@
 	movq	PROFILE_SLOT(%r10), %r9
 	movq	%rcx, FRAME_MASK(%r8)
 	movq	%rcx, FRAME_BELOW(%r8)
-	rdtsc
+	counter_read
 	profile_time
 	movl	FRAME_DEPTH(%r8), %eax
 	movq	%rdx, FRAME_TIME(%r8)
@@ -184,7 +183,6 @@
 	shrq	$48, %rsi
 	addl	$2, %esi
 	profile_enter \name, \else, 0
-	rdtsc
 	profile_time
 	subq	FRAME_TIME(%r8), %rdx
 	movq	%rdx, RECORD

@@ -36,8 +36,8 @@
 #define PLAIN	0
 #define TRY	1	/* emit_try(): %r8 the place for the time, %r9 mask */
 /*
- * The next kinds know their size. At the beginning the counter is in COUNTER and, but for FUNCTION,
- * %r10 is the way. At the end %rdi is the thread, %r10 the way.
+ * The next kinds know their size. At the beginning the counter is in COUNTER and %r10 is the way.
+ * At the end %rdi is the thread, %r10 the way.
  */
 /*
  * A hooked function is called: %rdx its graph_frame, which is the record, ENTRY its entry. At the
@@ -100,9 +100,6 @@
 	.macro	way_find name, kind
 	.if	!IS_SIZED(\kind)
 	way_of	WAY_EVENT, .Lshort_long_\name
-	.elseif	\kind == FUNCTION
-	way_of	WAY_EVENT, .Lshort_count_\name
-	counter_read
 	.endif
 	.if	\kind == TRY || \kind == RETURNED
 	movq	WAY_BIT(%r10), %rax

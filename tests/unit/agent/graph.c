@@ -121,19 +121,18 @@ static const void *address_of(const char *name)
 	return NULL;
 }
 
-/* Adds bits to the word of the site in the first bytes of a function. */
-static void word_add(const char *name, uint32_t bits)
+/* The word of the site in the first bytes of a function. */
+static _Atomic uint32_t *word_of(const char *name)
 {
 	uintptr_t at = (uintptr_t)address_of(name);
 	const struct site_table *table = site_table_find(at);
 
 	assert_non_null(table);
 	for (int i = 0; i < 8; i++)
-		if (table->words[((at - table->code) >> 2) + i]) {
-			table->words[((at - table->code) >> 2) + i] |= bits;
-			return;
-		}
+		if (table->words[((at - table->code) >> 2) + i])
+			return &table->words[((at - table->code) >> 2) + i];
 	fail();
+	return NULL;
 }
 
 static void config_set(struct graph_config c)
@@ -283,6 +282,76 @@ static void records_say_when_and_what(void **state)
 	}
 }
 
+static bool has_short_ways(void)
+{
+	return *agent_thread()->cpu >= 0 && session_header(session)->tsc.valid;
+}
+
+/* The entry of the way of the last call that went the short way; 0: it had none. */
+static uint32_t last_way(void)
+{
+	const struct agent_way *last = agent_thread()->graph.last;
+
+	return last ? last->event : 0;
+}
+
+/* A function whose group is another one's: with a way of its own, and in the same place. */
+static void groups_alternate(void **state)
+{
+	const uint32_t others[] = { GROUP + 3, GROUP + 3 * AGENT_WAYS };
+
+	words_set(GROUP | SITE_HOOKED);
+	for (int i = 0; i < 2; i++) {
+		_Atomic uint32_t *leaf = word_of("leaf");
+		const uint32_t word = *leaf;
+		int seen = 0;
+
+		entry_arm(others[i] + GROUP_GRAPH, LAYOUT_GRAPH_ENTRY_ID, true);
+		*leaf = (word & ~(uint32_t)SITE_GROUP) | others[i];
+		for (int k = 0; k < 200; k++) {
+			assert_string_equal(shape_of(run_calls),
+					    "run_calls{outer{middle{leaf{}leaf{}}leaf{}}}");
+			times_are_in_order();
+			seen += last_way() == others[i] + GROUP_GRAPH;
+		}
+		*leaf = word;
+		entry_arm(others[i] + GROUP_GRAPH, 0, false);
+		/* Two ways in one place are made again by each call. */
+		if (has_short_ways() && !i)
+			assert_true(seen > 100);
+	}
+}
+
+/* Makes calls until the last one has gone the short way: the thread may lose its CPU in between. */
+static bool goes_short(void)
+{
+	for (int i = 0; i < 100; i++) {
+		run_calls();
+		if (last_way() == GROUP + GROUP_GRAPH)
+			return true;
+	}
+	return false;
+}
+
+static void only_calls_with_a_way_read_the_counter_first(void **state)
+{
+	if (!has_short_ways())
+		skip();
+	words_set(GROUP | SITE_HOOKED);
+	assert_true(goes_short());
+	words_set(GROUP);
+	run_calls();
+	assert_null(agent_thread()->graph.last);
+	words_set(GROUP | SITE_HOOKED);
+	assert_true(goes_short());
+	*word_of("leaf") |= SITE_IN_GRAPH;
+	run_calls();
+	assert_null(agent_thread()->graph.last);
+	*word_of("leaf") &= ~(uint32_t)SITE_IN_GRAPH;
+	records_say_when_and_what(state);
+	assert_true(goes_short());
+}
+
 static void tail_calls_end_together(void **state)
 {
 	assert_string_equal(shape_of(run_tails), "run_tails{tail_first{tail_second{tail_end{}}}}");
@@ -337,18 +406,6 @@ static void a_tail_call_waits_while_many_come_and_go(void **state)
 
 static bool has_return_sites;
 
-static uint32_t word_at(const char *name)
-{
-	uintptr_t at = (uintptr_t)address_of(name);
-	const struct site_table *table = site_table_find(at);
-
-	assert_non_null(table);
-	for (int i = 0; i < 8; i++)
-		if (table->words[((at - table->code) >> 2) + i])
-			return table->words[((at - table->code) >> 2) + i];
-	return 0;
-}
-
 /*
  * In functions with return sites no return address is replaced. A function that ends by a jump
  * lasts until the jump's target returns.
@@ -363,12 +420,12 @@ static void return_sites_are_used(void **state)
 	 * not switched.
 	 */
 	for (const struct graph_function *f = graph_functions; f->name; f++)
-		nr += !!(word_at(f->name) & SITE_RETURNS);
+		nr += !!(*word_of(f->name) & SITE_RETURNS);
 	assert_true(has_return_sites ? nr > 5 : !nr);
-	assert_false(word_at("tail_first") & SITE_RETURNS);
+	assert_false(*word_of("tail_first") & SITE_RETURNS);
 	words_set(GROUP);
 	for (const struct graph_function *f = graph_functions; f->name; f++)
-		assert_false(word_at(f->name) & SITE_RETURNS);
+		assert_false(*word_of(f->name) & SITE_RETURNS);
 	words_set(GROUP | SITE_HOOKED);
 }
 
@@ -430,7 +487,7 @@ static void only_chosen_functions_and_what_they_call(void **state)
 {
 	config_set((struct graph_config){ .flags = GRAPH_CHOSEN });
 	assert_string_equal(shape_of(run_calls), "");
-	word_add("middle", SITE_IN_GRAPH);
+	*word_of("middle") |= SITE_IN_GRAPH;
 	assert_string_equal(shape_of(run_calls), "middle{leaf{}leaf{}}");
 	config_set((struct graph_config){ 0 });
 	words_set(GROUP | SITE_HOOKED);
@@ -438,7 +495,7 @@ static void only_chosen_functions_and_what_they_call(void **state)
 
 static void nothing_below_some_functions(void **state)
 {
-	word_add("middle", SITE_IN_GRAPH_NOTRACE);
+	*word_of("middle") |= SITE_IN_GRAPH_NOTRACE;
 	assert_string_equal(shape_of(run_calls), "run_calls{outer{leaf{}}}");
 	words_set(GROUP | SITE_HOOKED);
 }
@@ -1236,6 +1293,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(programs_do_what_they_did),
 		cmocka_unit_test(calls_and_returns_are_recorded),
 		cmocka_unit_test(records_say_when_and_what),
+		cmocka_unit_test(groups_alternate),
+		cmocka_unit_test(only_calls_with_a_way_read_the_counter_first),
 		cmocka_unit_test(tail_calls_end_together),
 		cmocka_unit_test(a_tail_call_waits_while_many_come_and_go),
 		cmocka_unit_test(tail_calls_without_end_are_an_overrun),
