@@ -20,17 +20,21 @@
  *     what may fail. Behind that only the kernel's own memory may be missing, and then the kernel
  *     ends processes anyway.
  * E4  Each run of pages is a mapping of its own afterwards. A process may have 65,530 mappings. So
- *     many runs move as one run, which has all pages in between; so do all runs of a process that
- *     has many of them.
+ *     many runs move as one run, which has all pages in between.
  * E5  The kernel takes the old page from all processors before the new one is there. So no thread
  *     sees half a change, also of a jump that lies on two pages. The steps of text.c happen in the
  *     copies.
- * E6  A debugger may write a page after it was copied. A breakpoint that it takes back would be
- *     there again, and end the program after the debugger has gone. It stops the task for that, and
- *     with breakpoints that are hit all the time, that is often here. So a sum of each page is
- *     taken before its copy, and again just before the exchange. If they differ, the batch is
- *     stored in place. What is written in the microsecond behind that is lost. Probes of the kernel
- *     are on the copied page as on the old one.
+ * E6  A breakpoint (of a debugger, or a probe of the kernel) is an int3 that somebody else has
+ *     stored. It may be removed after the page was copied. If the exchange brought it back, it
+ *     would end the program. So no page with such a byte is exchanged: the bytes that differ from
+ *     the file's are looked at, and those of our own jumps are known by their form. The page is
+ *     read once for that, for its copy and for its sum. A breakpoint that comes later changes the
+ *     sum, which is compared just before the exchange. In both cases the batch is stored in place.
+ *     A breakpoint that comes in the half microsecond behind that is lost; that ends nobody.
+ * E7  Beside other threads, code of a file is never exchanged. When a mapping with probes of the
+ *     kernel goes, the kernel looks anew whether the process has any (MMF_RECALC_UPROBES). If the
+ *     last one is removed meanwhile, another thread that has just met its int3 gets SIGTRAP. That
+ *     ended programs after some ten thousand switches. Memory of ours has no such probes.
  *
  * In place:
  *
@@ -46,6 +50,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "agent/sites/near.h"
 #include "agent/sites/pages.h"
 #include "agent/sites/sites.h"
 #include "agent/sites/text.h"
@@ -55,7 +60,8 @@
 enum {
 	PAGE = 4096,
 	RUNS_MOST = 64,		/* E4: of one exchange */
-	RUNS_ALL = 4096,	/* E4: of a process */
+	PAGE_WORDS = PAGE / sizeof(uint64_t),
+	INT3 = 0xcc, JUMP = 0xe9, TEST = 0xa9,
 };
 
 #ifndef MREMAP_DONTUNMAP
@@ -69,7 +75,7 @@ enum {
 #endif
 
 _Atomic bool pages_may_move;
-static uint32_t nr_runs_all;
+bool pages_alone;
 
 static uintptr_t page_down(uintptr_t at)
 {
@@ -186,14 +192,27 @@ static long copies_map(const struct pages *p)
 	return file_again(p->head, offset, size);
 }
 
+/* What is known of each page; behind that, a page as it is now. */
+static size_t taken_size(const struct pages *p)
+{
+	const size_t size = (p->high - p->low) / PAGE * sizeof(struct page_taken);
+
+	return ((size + PAGE - 1) & -(size_t)PAGE) + PAGE;
+}
+
+static bool may_move(const struct pages *p)
+{
+	/* Relaxed: see pages.h. */
+	return !(p->prot & PROT_WRITE) && (pages_alone || p->head == PAGES_OWN) &&
+	       atomic_load_explicit(&pages_may_move, memory_order_relaxed);
+}
+
 static int exchange_begin(struct pages_open *o)
 {
-	const size_t size = (o->pages.high - o->pages.low) / PAGE * sizeof(o->taken[0]);
+	const size_t size = taken_size(&o->pages);
 	long copies, taken;
 
-	/* Relaxed: see pages.h. */
-	if (o->pages.prot & PROT_WRITE ||
-	    !atomic_load_explicit(&pages_may_move, memory_order_relaxed))
+	if (!may_move(&o->pages))
 		return -EPERM;
 	taken = memory_again(size);
 	if (is_error(taken))
@@ -211,20 +230,77 @@ static int exchange_begin(struct pages_open *o)
 /* ---- The exchange ---- */
 
 /* E6. Each word counts by its place, so that no change of one byte is hidden. */
+static uint64_t sum_add(uint64_t sum, uint64_t word)
+{
+	return (sum ^ word) * 0x9e3779b97f4a7c15;
+}
+
 static uint64_t page_sum(uintptr_t page)
 {
 	const volatile uint64_t *const words = (const volatile uint64_t *)page;
 	uint64_t sum = 1;
 
-	for (unsigned int i = 0; i < PAGE / sizeof(words[0]); i++)
-		sum = (sum ^ words[i]) * 0x9e3779b97f4a7c15;
+	for (unsigned int i = 0; i < PAGE_WORDS; i++)
+		sum = sum_add(sum, words[i]);
 	return sum;
 }
 
-/* E7. 0, -errno: it is not taken */
+/*
+ * An instruction of ours begins at q: a jump, or the test that has its length. It differs from the
+ * file's by a byte that is not an int3.
+ */
+static bool of_our_jump(const uint8_t *page, const uint8_t *file, unsigned int q)
+{
+	if (page[q] != JUMP && page[q] != TEST)
+		return false;
+	for (unsigned int i = q; i < q + NEAR_JUMP && i < PAGE; i++)
+		if (page[i] != file[i] && page[i] != INT3)
+			return true;
+	return false;
+}
+
+/* E6. The byte at i differs from the file's. */
+static bool is_breakpoint(const uint8_t *page, const uint8_t *file, unsigned int i)
+{
+	if (page[i] != INT3)
+		return false;
+	for (unsigned int back = 1; back < NEAR_JUMP && back <= i; back++)
+		if (of_our_jump(page, file, i - back))
+			return false;
+	return true;
+}
+
+static bool has_breakpoint(const uint8_t *page, const uint8_t *file)
+{
+	for (unsigned int i = 0; i < PAGE; i++) {
+		/* Most words are the file's. */
+		if (i % 8 == 0 && !memcmp(page + i, file + i, 8))
+			i += 7;
+		else if (page[i] != file[i] && is_breakpoint(page, file, i))
+			return true;
+	}
+	return false;
+}
+
+/* Each word is read once: what is looked at, summed and copied is the same. */
+static uint64_t page_read(uint64_t *out, uintptr_t page)
+{
+	const volatile uint64_t *const words = (const volatile uint64_t *)page;
+	uint64_t sum = 1;
+
+	for (unsigned int i = 0; i < PAGE_WORDS; i++) {
+		out[i] = words[i];
+		sum = sum_add(sum, out[i]);
+	}
+	return sum;
+}
+
+/* 0, -errno: it is not taken */
 static int page_take(const struct pages_open *o, size_t i)
 {
 	const uintptr_t page = o->pages.low + i * PAGE;
+	uint8_t *const now = (uint8_t *)o->taken + taken_size(&o->pages) - PAGE;
+	uint8_t *const copy = o->copies + i * PAGE;
 	long err;
 
 	if (o->taken[i].is)
@@ -232,8 +308,12 @@ static int page_take(const struct pages_open *o, size_t i)
 	err = agent_syscall(SYS_madvise, page, PAGE, MADV_POPULATE_READ);
 	if (err)
 		return (int)err;
-	o->taken[i].sum = page_sum(page);
-	memcpy(o->copies + i * PAGE, (const void *)page, PAGE);
+	o->taken[i].sum = page_read((uint64_t *)now, page);
+	/* A store, so that one fault makes the copy. It has the bytes of the file. */
+	__atomic_fetch_add(copy, 0, __ATOMIC_RELAXED);
+	if (o->pages.head != PAGES_OWN && has_breakpoint(now, copy))
+		return -EAGAIN;
+	memcpy(copy, now, PAGE);
 	o->taken[i].is = true;
 	return 0;
 }
@@ -274,12 +354,8 @@ static uint32_t runs_count(const struct pages_open *o, size_t nr)
 /* E4 */
 static void runs_join(struct pages_open *o, size_t nr)
 {
-	const uint32_t runs = runs_count(o, nr);
-
-	if (runs <= RUNS_MOST && nr_runs_all + runs <= RUNS_ALL) {
-		nr_runs_all += runs;
+	if (runs_count(o, nr) <= RUNS_MOST)
 		return;
-	}
 	for (size_t i = 0; i < nr; i++)
 		page_take(o, i);
 }
@@ -331,7 +407,7 @@ static int exchange_end(struct pages_open *o)
 		err = (int)agent_syscall(SYS_mprotect, o->copies, nr * PAGE, o->pages.prot);
 	err = runs_move(o, nr, err);
 	text_serialize();
-	agent_syscall(SYS_munmap, o->taken, nr * sizeof(o->taken[0]));
+	agent_syscall(SYS_munmap, o->taken, taken_size(&o->pages));
 	o->copies = NULL;
 	return err;
 }

@@ -8,14 +8,16 @@
  *     copies              [ new ]               writable, never executed there
  *     pages_end()  [ old ][ new ][ old ]        the copy has become the page, and executable
  *
- * X1  No page is writable and executable at once. Threads execute the old page until the new one
- *     stands in its place. A thread that comes to it in between waits in the kernel.
+ * X1  At the program's start, and in memory of ours at any time, no page is writable and executable
+ *     at once. Threads execute the old page until the new one stands in its place. A thread that
+ *     comes to it in between waits in the kernel.
  * X2  The copies are pages of a second private mapping of the same file. So the text is still a
  *     mapping of its file, at the same offset, for everything that reads /proc/PID/maps.
- * X3  If the copies cannot be had, the pages themselves become writable for a while, and stay
- *     executable: the right to execute might be refused later. That happens with kernels before
- *     5.14, with files whose first page is executable, and with memory that the program has locked.
- *     The same holds for a batch with a page that the program may not read, or that has changed.
+ * X3  Else the pages themselves become writable for a while, and stay executable: the right to
+ *     execute might be refused later. That is so for code of files beside other threads (E7 of
+ *     pages.c), and where copies cannot be had: with kernels before 5.14, with files whose first
+ *     page is executable, and with memory that the program has locked. The same holds for a batch
+ *     with a page that the program may not read, or that has a breakpoint.
  *
  * Included by the C files of src/agent.
  */
@@ -70,6 +72,8 @@ struct pages_open {
  * place then. Relaxed accesses: no other data depends on it.
  */
 extern _Atomic bool pages_may_move;
+/* No other thread runs here. Under the lock of the sites. */
+extern bool pages_alone;
 
 /* The pages that `size` bytes of code lie on. */
 struct pages pages_of(const void *at, uintptr_t size);

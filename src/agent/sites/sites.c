@@ -21,9 +21,6 @@
 #include "agent/sites/state.h"
 #include "agent/syscall.h"
 
-/* glibc 2.32 and later. */
-extern char __libc_single_threaded __attribute__((weak));
-
 /* ---- The lock ---- */
 
 enum { WAS_FIRST = 1, WAS_BUSY = 2 };
@@ -679,7 +676,7 @@ static void tell_forks(void)
 
 void sites_start(void)
 {
-	bool alone = &__libc_single_threaded && __libc_single_threaded;
+	bool alone = sites_one_thread();
 	uint64_t old = signals_block();
 
 	/*
@@ -702,11 +699,13 @@ void sites_start(void)
 		/* Relaxed: see pages.h. */
 		atomic_store_explicit(&pages_may_move, sites.may_patch, memory_order_relaxed);
 		sites.calls_come = static_is_called();
+		pages_alone = alone;
 		watch_start(alone);
 		/* Else HELLO has no answer yet. */
 		if (!agent.all_said)
 			ask_all();
 		prepare_all();
+		pages_alone = false;
 		sites.permitted = sites.untold = true;
 		sites_unlock();
 	}
@@ -798,7 +797,9 @@ void sites_begin(void)
 	/* Never set back: the process has a task from then on. */
 	sites.plants |= sites.permitted && sites.may_patch && probes_may_come();
 	if (any_known() || sites.plants) {
+		pages_alone = sites_one_thread();
 		sites_obey();
+		pages_alone = false;
 		task_begin();
 	}
 	watch_age();

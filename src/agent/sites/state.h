@@ -105,6 +105,15 @@ void sites_hidden(void);
 /* Before the first text is changed: finds out whether memory may be changed. Under the lock. */
 void sites_ask_memory(void);
 
+/* glibc 2.32 and later. */
+extern char __libc_single_threaded __attribute__((weak));
+
+/* The program has no other thread. False: it may have. The agent's task does not count. */
+static inline bool sites_one_thread(void)
+{
+	return &__libc_single_threaded && __libc_single_threaded;
+}
+
 static inline const struct site_control *sites_control(void)
 {
 	return plane_config(&agent.plane, plane_header(&agent.plane)->sites);

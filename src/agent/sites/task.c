@@ -339,17 +339,6 @@ void agent_task_unbind(void)
 
 /* ---- Calls that need a process without the task (S5) ---- */
 
-/* glibc 2.32 and later. */
-extern char __libc_single_threaded __attribute__((weak));
-
-/*
- * By syscall() a thread changes only its own user. If it is the only thread, that is the process's.
- */
-static bool task_has_one_thread(void)
-{
-	return &__libc_single_threaded && __libc_single_threaded;
-}
-
 bool agent_call_wants_alone(long nr, uint64_t a, uint64_t b)
 {
 	switch (nr) {
@@ -368,7 +357,11 @@ bool agent_call_wants_alone(long nr, uint64_t a, uint64_t b)
 		return true;
 	case SYS_setuid: case SYS_setgid: case SYS_setreuid: case SYS_setregid: case SYS_setresuid:
 	case SYS_setresgid: case SYS_setgroups: case SYS_setfsuid: case SYS_setfsgid:
-		return task_has_one_thread();
+		/*
+		 * By syscall() a thread changes only its own user. If it is the only thread, that
+		 * is the process's.
+		 */
+		return sites_one_thread();
 	default:
 		return false;
 	}

@@ -37,12 +37,15 @@ __asm__(".text\n"
 	"pages_value:\n"
 	"	movl $0x11111111, %eax\n"
 	"	ret\n"
+	"pages_nops:\n"
+	"	.fill 16, 1, 0x90\n"
 	"	.balign 4096, 0xcc\n"
 	"	.fill 254 * 4096, 1, 0xcc\n"
 	".type pages_value, @function\n"
 	".previous\n");
 
 extern uint8_t pages_code[] __attribute__((visibility("hidden")));
+extern uint8_t pages_nops[] __attribute__((visibility("hidden")));
 __attribute__((visibility("hidden"))) uint32_t pages_value(void);
 extern const uint8_t __ehdr_start[] __attribute__((visibility("hidden")));
 
@@ -66,7 +69,7 @@ static struct pages code_pages(void)
 #define MADV_POPULATE_READ 22
 #endif
 
-/* Those of E1 and E7: from 5.14 on. */
+/* What E1 needs: from 5.14 on. */
 static void need_kernel(void)
 {
 	unsigned int major, minor;
@@ -297,6 +300,58 @@ static void what_a_debugger_writes_stays(void **state)
 	assert_int_equal(at[0], 0xcc);
 }
 
+/* Stores bytes at the nops: by exchange, or not at all. */
+static int nops_store(const void *bytes, size_t size)
+{
+	const struct pages p = code_pages();
+	struct pages_open o = { .in_place = false };
+
+	assert_int_equal(pages_begin(&o, &p, false), 0);
+	assert_non_null(o.copies);
+	memcpy(pages_at(&o, pages_nops, size), bytes, size);
+	return pages_end(&o);
+}
+
+/* Its owner takes it back at any time, also from the old page just before the exchange. */
+static void a_page_with_a_breakpoint_is_not_exchanged(void **state)
+{
+	static const uint8_t nop = 0x90, prefix = 0x66, jump[] = { 0xe9, 1, 2, 3, 4 };
+
+	need_kernel();
+	debugger_writes(pages_nops + 6, 0xcc);
+	assert_int_not_equal(nops_store(&prefix, 1), 0);
+	assert_int_equal(pages_nops[0], nop);
+	/* Behind a jump of ours. */
+	debugger_writes(pages_nops + 6, nop);
+	assert_int_equal(nops_store(jump, sizeof(jump)), 0);
+	debugger_writes(pages_nops + 5, 0xcc);
+	assert_int_not_equal(nops_store(&prefix, 1), 0);
+	/* On one of ours. */
+	debugger_writes(pages_nops + 5, nop);
+	debugger_writes(pages_nops, 0xcc);
+	assert_int_not_equal(nops_store(&prefix, 1), 0);
+	debugger_writes(pages_nops, 0xe9);
+	assert_int_equal(nops_store("\x90\x90\x90\x90\x90", 5), 0);
+}
+
+/* A distance may have such a byte: nobody takes that one back. */
+static void our_own_jumps_are_no_breakpoints(void **state)
+{
+	static const uint8_t starts[] = { 0xe9, 0xa9 };
+
+	need_kernel();
+	for (unsigned int start = 0; start < 2; start++)
+		for (unsigned int at = 1; at < 5; at++) {
+			uint8_t bytes[5] = { starts[start], 0x90, 0x90, 0x90, 0x90 };
+
+			bytes[at] = 0xcc;
+			assert_int_equal(nops_store(bytes, sizeof(bytes)), 0);
+			assert_int_equal(nops_store("\xe9\xcc\xcc\xcc\xcc", 5), 0);
+			assert_int_equal(nops_store("\x90\x90\x90\x90\x90", 5), 0);
+		}
+}
+
+/* Also beside other threads. */
 static void own_memory_is_exchanged(void **state)
 {
 	struct pages_open o = { .in_place = false };
@@ -308,7 +363,9 @@ static void own_memory_is_exchanged(void **state)
 	mprotect(own, (size_t)3 * PAGE, PROT_READ | PROT_EXEC);
 	p = pages_of(own, (size_t)3 * PAGE);
 	p.head = PAGES_OWN;
+	pages_alone = false;
 	assert_int_equal(pages_begin(&o, &p, false), 0);
+	pages_alone = true;
 	assert_non_null(o.copies);
 	memset(pages_at(&o, own + PAGE - 1, 2), 9, 2);
 	assert_int_equal(own[PAGE - 1], 7);
@@ -402,6 +459,9 @@ static void other_memory_is_not_exchanged(void **state)
 	pages_may_move = false;
 	assert_in_place(p);
 	pages_may_move = true;
+	pages_alone = false;
+	assert_in_place(p);
+	pages_alone = true;
 	p.prot |= PROT_WRITE;
 	assert_in_place(p);
 	mprotect(pages_code, (size_t)PAGES * PAGE, PROT_READ | PROT_EXEC);
@@ -416,6 +476,8 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_read_stays),
 		cmocka_unit_test(what_cannot_be_read_is_not_copied),
 		cmocka_unit_test(what_a_debugger_writes_stays),
+		cmocka_unit_test(a_page_with_a_breakpoint_is_not_exchanged),
+		cmocka_unit_test(our_own_jumps_are_no_breakpoints),
 		cmocka_unit_test(own_memory_is_exchanged),
 		cmocka_unit_test(a_changed_head_stays),
 		cmocka_unit_test(locked_memory_stays_locked),
@@ -423,6 +485,6 @@ int main(void)
 		cmocka_unit_test(other_memory_is_not_exchanged),
 	};
 
-	pages_may_move = true;
+	pages_may_move = pages_alone = true;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

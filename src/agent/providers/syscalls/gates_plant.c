@@ -423,7 +423,9 @@ static int object_look(struct dl_phdr_info *info, size_t size, void *arg)
 	k = object_place(info);
 	if (k) {
 		*k = (struct known_object){ .phdrs = info->dlpi_phdr, .unloads = info->dlpi_subs };
+		pages_alone = sites_one_thread();
 		object_plant(info, *alone, &k->first);
+		pages_alone = false;
 	}
 	sites_unlock();
 	return 0;
@@ -471,8 +473,6 @@ __attribute__((section(".text.begin"))) void agent_providers_begin(bool late)
 		begin();
 }
 
-extern char __libc_single_threaded __attribute__((weak));
-
 /* B3. In a signal handler it is left for later: that may have interrupted such code. */
 bool gates_try(void)
 {
@@ -486,7 +486,7 @@ bool gates_try(void)
 	if (!atomic_compare_exchange_strong_explicit(&gates_state, &expected, GATES_NEVER,
 						     memory_order_relaxed, memory_order_relaxed))
 		return false;
-	if (!&__libc_single_threaded || !__libc_single_threaded) {
+	if (!sites_one_thread()) {
 		gates_count(GATES_WITHOUT, 1);
 		return false;
 	}
