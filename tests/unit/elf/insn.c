@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * insn.c - the lengths of instructions, compared with objdump's over whole libraries
+ *
+ * With arguments it compares these files, and prints of each FILE<TAB>INSTRUCTIONS<TAB>DIFFERENCES
+ * and the first differences: tools/decoder.
  */
 #include <ctype.h>
 #include <setjmp.h>
@@ -13,7 +16,15 @@
 #include <cmocka.h>
 #include "elf/code/insn.h"
 
-enum { MOST = 16, FWAIT = 0x9b };
+enum { MOST = 16, FWAIT = 0x9b, LINE = 4096 };
+
+/* Of ":<tab>48 89 e5<tab>mov ..."; data has no name, or is a .byte. */
+static bool is_instruction(const char *bytes)
+{
+	const char *name = *bytes && bytes[1] ? strchr(bytes + 2, '\t') : NULL;
+
+	return name && !strstr(name, "(bad)") && strncmp(name + 1, ".byte", 5) != 0;
+}
 
 /*
  * Returns the number of bytes of " addr: 48 89 e5 mov ..."; 0: another line, or data between
@@ -25,7 +36,7 @@ static size_t bytes_of(const char *line, uint8_t *bytes)
 	unsigned int byte;
 	size_t n = 0;
 
-	if (*line != ' ' || !at || strstr(line, "(bad)"))
+	if (*line != ' ' || !at || !is_instruction(at))
 		return 0;
 	for (at++; isspace((unsigned char)*at); at++)
 		;
@@ -61,13 +72,17 @@ static bool leads_there(const struct insn *in, const uint8_t *bytes, const char 
 		return insn_rip_operand(in, bytes, end) == at;
 	if (!insn_has_target(in))
 		return true;
-	/* "jmp    1234 <name+0x12>": names have no blank, but C++ names are not demangled here. */
-	while (text > line && *text != '<')
+	/*
+	 * "jmp    1234 <name+0x12>", or "jmp    0x1234" in a file without symbols: names have no
+	 * blank, but C++ names are not demangled here.
+	 */
+	while (text > line && isspace((unsigned char)text[-1]))
 		text--;
-	if (text == line)
-		return false;
-	for (text--; text > line && text[-1] != ' '; text--)
-		;
+	while (text > line && !isspace((unsigned char)text[-1]))
+		text--;
+	if (*text == '<')
+		for (text--; text > line && text[-1] != ' '; text--)
+			;
 	return insn_target(in, bytes, end) == strtoull(text, NULL, 16);
 }
 
@@ -82,31 +97,82 @@ static bool is_same(const uint8_t *bytes, size_t n, const char *line)
 	       leads_there(&in, bytes + wait, line, n);
 }
 
-static void compare(const char *library, size_t least)
+/* objdump shows prefixes alone where data is no instruction: "rex.RXB", "data16". */
+static bool is_prefixes(const uint8_t *bytes, size_t n)
 {
-	char command[256], line[512];
+	static const uint8_t prefixes[] = { 0x66, 0x67, 0x2e, 0x36, 0x3e, 0x26, 0x64, 0x65, 0xf0,
+					    0xf2, 0xf3 };
+
+	while (n && ((bytes[n - 1] & 0xf0) == 0x40 ||
+		     memchr(prefixes, bytes[n - 1], sizeof(prefixes))))
+		n--;
+	return !n;
+}
+
+struct compared {
+	size_t		nr, nr_other;
+	char		first[LINE];	/* the first line that is other */
+};
+
+/* quoted: the file's name as the shell wants it */
+static struct compared compare(const char *quoted)
+{
+	struct compared c = { 0 };
+	char command[2 * LINE], line[LINE];
 	uint8_t bytes[MOST];
-	size_t nr = 0, n;
 	FILE *f;
 
-	snprintf(command, sizeof(command),
-		 "objdump -d -w --insn-width=16 \"$(gcc -print-file-name=%s)\"", library);
+	snprintf(command, sizeof(command), "objdump -d -w --insn-width=16 %s", quoted);
 	f = popen(command, "r");
-	assert_non_null(f);
-	for (; fgets(line, sizeof(line), f); nr += n != 0) {
-		n = bytes_of(line, bytes);
-		if (n && !is_same(bytes, n, line))
-			fail_msg("%s: %s", library, line);
+	if (!f)
+		return c;
+	while (fgets(line, sizeof(line), f)) {
+		const size_t n = bytes_of(line, bytes);
+
+		if (!n || is_prefixes(bytes, n))
+			continue;
+		c.nr++;
+		if (is_same(bytes, n, line))
+			continue;
+		if (!c.nr_other++)
+			memcpy(c.first, line, sizeof(line));
 	}
-	assert_int_equal(pclose(f), 0);
-	assert_true(nr > least);
+	if (pclose(f))
+		c.nr = 0;
+	return c;
+}
+
+static void compare_library(const char *library, size_t least)
+{
+	struct compared c;
+	char quoted[LINE];
+
+	snprintf(quoted, sizeof(quoted), "\"$(gcc -print-file-name=%s)\"", library);
+	c = compare(quoted);
+	if (c.nr_other)
+		fail_msg("%s: %s", library, c.first);
+	assert_true(c.nr > least);
+}
+
+/* -> the exit status */
+static int compare_file(const char *path)
+{
+	struct compared c;
+	char quoted[LINE];
+
+	if (strchr(path, '\'') || strlen(path) > LINE - 3)
+		return 1;
+	snprintf(quoted, sizeof(quoted), "'%s'", path);
+	c = compare(quoted);
+	printf("%s\t%zu\t%zu\t%s", path, c.nr, c.nr_other, c.nr_other ? c.first : "\n");
+	return !c.nr || c.nr_other;
 }
 
 static void as_objdump_says(void **state)
 {
-	compare("libc.so.6", 200000);		/* with AVX-512 */
-	compare("libm.so.6", 50000);		/* x87, FMA */
-	compare("libstdc++.so.6", 100000);
+	compare_library("libc.so.6", 200000);		/* with AVX-512 */
+	compare_library("libm.so.6", 50000);		/* x87, FMA */
+	compare_library("libstdc++.so.6", 100000);
 }
 
 struct one {
@@ -278,8 +344,9 @@ static void no_byte_behind(void **state)
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	int status = 0;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(as_objdump_says),
 		cmocka_unit_test(one_by_one),
@@ -288,5 +355,9 @@ int main(void)
 		cmocka_unit_test(no_byte_behind),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	if (argc == 1)
+		return cmocka_run_group_tests(tests, NULL, NULL);
+	for (int i = 1; i < argc; i++)
+		status |= compare_file(argv[i]);
+	return status;
 }
