@@ -26,7 +26,7 @@
 #include "session/array.h"
 #include "session/state.h"
 
-enum { UNPREPARE_MS = 1000 };
+enum { UNPREPARE_MS = 1000, LIMBO_STILL_MS = 1000 };
 
 /* Of memory that is backed, or given back, in one call: one or two milliseconds. */
 #define SESSION_AT_ONCE (16ull << 20)
@@ -75,8 +75,9 @@ int limbo_add(struct session *s, struct heap *heap, uint64_t off, uint64_t len)
 	 * the load in hit_enter().
 	 */
 	epoch = atomic_fetch_add_explicit(&s->header->epoch, 1, memory_order_seq_cst) + 1;
+	if (!l->nr)
+		l->moved_at = session_now_ms();
 	l->v[l->nr++] = (struct limbo_entry){ heap, off, len, epoch };
-	l->more = true;
 	return 0;
 }
 
@@ -159,6 +160,12 @@ static void unprepare(struct session *s)
 		region_unprepare(&s->data, SESSION_AT_ONCE);
 }
 
+/* A thread that is stopped in a hit may keep all of it for ever. */
+static bool limbo_moves(const struct limbo *l)
+{
+	return l->nr && session_now_ms() - l->moved_at < LIMBO_STILL_MS;
+}
+
 bool session_data_prepare(struct session *s, const uint64_t *sizes, size_t nr)
 {
 	uint64_t budget = SESSION_AT_ONCE, sum = 0;
@@ -171,7 +178,7 @@ bool session_data_prepare(struct session *s, const uint64_t *sizes, size_t nr)
 	/* What is prepared already is no longer free. What is in limbo will be. */
 	if ((room.total && sum >= room.free + s->data.nr_prepared * REGION_CHUNK) ||
 	    !heap_prepare(&s->data_heap, sizes, nr, &budget))
-		return s->limbo.more;
+		return limbo_moves(&s->limbo);
 	return budget < REGION_CHUNK;
 }
 
@@ -189,17 +196,17 @@ size_t session_reclaim(struct session *s)
 	unprepare(s);
 	attach_restore(s);
 	attach_settle(s);
-	l->more = false;
 	if (!l->nr || s->holds || !limbo_barrier(s))
 		return l->nr;
 	oldest = oldest_epoch(s);
 	while (done < l->nr && budget && l->v[done].epoch <= oldest)
 		done += limbo_free(&l->v[done], &budget);
+	if (budget != SESSION_AT_ONCE)
+		l->moved_at = session_now_ms();
 	session_heaps_changed(s);
 	for (size_t i = done; i < l->nr; i++)
 		l->v[i - done] = l->v[i];
 	l->nr -= done;
-	l->more = l->nr && !budget;
 	return l->nr;
 }
 

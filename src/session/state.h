@@ -25,7 +25,7 @@ struct limbo_entry {
 struct limbo {
 	struct limbo_entry *v;		/* in order of epoch */
 	size_t		nr;
-	bool		more;		/* the next session_reclaim() may free something */
+	int64_t		moved_at;	/* milliseconds: it began, or something was freed */
 };
 
 /* An attached process. It has the same index as its struct process_entry. */

@@ -77,6 +77,8 @@ bool ring_view(struct session *s, const struct buffer_book *b, uint32_t set, uin
 /* Calls fn for every ring of a CPU (cpu -1: of all CPUs). */
 void ring_each(struct session *s, data_ref buffer, int cpu,
 	       void (*fn)(struct ring_view *v, void *arg), void *arg);
+/* Adds what the ring has counted. Its records count as overrun from now on. */
+void ring_leave_out(struct session *s, config_ref ring, struct left_out *to);
 /* buffer_keep() of ring.h. A call that another server did not finish is done again. */
 int buffer_save_books(struct session *s, config_ref from, config_ref to);
 /* After a resize: sets the limits of older rings to the room that their successors leave. */

@@ -45,6 +45,12 @@ struct ring_book {
 	uint64_t	limit;		/* position: all before it counts as overrun */
 };
 
+/* What the rings of one CPU have counted for which a resize had no place. */
+struct left_out {
+	uint64_t	overrun;	/* with the records that could still be read */
+	uint64_t	dropped, read;
+};
+
 struct buffer_book {
 	data_ref	buffer;
 	uint32_t	instance;
@@ -53,8 +59,7 @@ struct buffer_book {
 	uint32_t	pad;
 	/* config_ref[nr_cpus] of struct ring_book, 0: none */
 	config_ref	sets[BUFFER_MAX_SETS];
-	/* By CPU: records of older rings for which a resize had no place */
-	uint64_t	left_out[];
+	struct left_out	left_out[];	/* by CPU */
 };
 
 struct instance_book {

@@ -22,7 +22,7 @@ static size_t buffer_bytes(struct session *s)
 
 static size_t book_bytes(struct session *s)
 {
-	return sizeof(struct buffer_book) + ring_cpus(s) * sizeof(uint64_t);
+	return sizeof(struct buffer_book) + ring_cpus(s) * sizeof(struct left_out);
 }
 
 /* The struct that hits see; NULL: the book names no memory. */
@@ -477,6 +477,13 @@ static void clear_ring(struct ring_view *v, void *stats_sum)
 	atomic_store_explicit(&v->ring->floor, at.pos, memory_order_relaxed);
 }
 
+static void add_left_out(const struct left_out *o, struct ring_stats *to)
+{
+	to->overrun += o->overrun;
+	to->dropped += o->dropped;
+	to->read += o->read;
+}
+
 static bool is_live(struct session *s, const struct buffer_book *b, data_ref buffer)
 {
 	const struct instance_state *inst = plane_instance(&s->plane, b->instance);
@@ -505,8 +512,8 @@ void buffer_clear(struct session *s, data_ref buffer, int cpu)
 	ring_each(s, buffer, cpu, clear_ring, &sum);
 	for (uint32_t c = 0; b && c < ring_cpus(s); c++)
 		if (cpu < 0 || (uint32_t)cpu == c) {
-			st.overrun += b->left_out[c];
-			b->left_out[c] = 0;
+			add_left_out(&b->left_out[c], &st);
+			b->left_out[c] = (struct left_out){ 0 };
 		}
 	if (b && is_live(s, b, buffer))
 		count_cleared(s, &st);
@@ -541,6 +548,20 @@ static void add_stats(struct ring_view *v, void *stats_sum)
 	sum->stats->dropped += atomic_load_explicit(&v->ring->dropped, memory_order_relaxed);
 }
 
+void ring_leave_out(struct session *s, config_ref ring, struct left_out *to)
+{
+	struct ring_stats st = { 0 };
+	struct stats_sum sum = { .stats = &st };
+	struct ring_view v;
+
+	if (!ring_view_of(s, ring, &v))
+		return;
+	add_stats(&v, &sum);
+	to->overrun += st.entries + st.overrun;
+	to->dropped += st.dropped;
+	to->read += st.read;
+}
+
 int buffer_stats(struct session *s, data_ref buffer, uint32_t cpu, struct ring_stats *out)
 {
 	const struct buffer_book *b = buffer_book(s, buffer);
@@ -551,7 +572,7 @@ int buffer_stats(struct session *s, data_ref buffer, uint32_t cpu, struct ring_s
 		return -EINVAL;
 	ring_keep_limits(s, buffer);
 	ring_each(s, buffer, (int)cpu, add_stats, &sum);
-	out->overrun += b->left_out[cpu];
+	add_left_out(&b->left_out[cpu], out);
 	return sum.err;
 }
 

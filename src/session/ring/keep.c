@@ -4,7 +4,8 @@
  *
  * A resized buffer takes over the old one's rings, as sets without a writer. Their records count
  * against the size of the ring that succeeded them. Records for which there is no room lie before
- * `limit` and count as overrun.
+ * `limit` and count as overrun. What the oldest rings have counted, for which there is no place,
+ * goes on in `left_out`.
  *
  * K1  Hits see the old buffer until the new one is published, and write into its rings until then.
  *     So a ring for which there is no place stays with the old buffer and is freed with it. No hit
@@ -100,17 +101,6 @@ static void line_up(struct session *s, const struct buffer_book *b, uint32_t cpu
 				out->rings[out->nr++] = ring_ref_at(s, b, set, cpu);
 }
 
-/* How many records a reader could still get there; 0 if memory is exhausted. */
-static uint64_t entries_of(struct session *s, config_ref ring)
-{
-	struct ring_point oldest;
-	struct ring_view v;
-
-	if (!ring_view_of(s, ring, &v))
-		return 0;
-	return ring_oldest(&v, &oldest) > 0 ? ring_head(&v).entries - oldest.entries : 0;
-}
-
 static void hand_on(struct session *s, struct buffer_book *to, config_ref owner, uint32_t set,
 		    uint32_t cpu, config_ref ring)
 {
@@ -125,13 +115,13 @@ static void keep_cpu(struct session *s, const struct buffer_book *from, struct b
 		     config_ref owner, uint32_t cpu)
 {
 	enum { PLACES = RING_SET_LEASES - RING_SET_KEPT };
-	uint64_t left_out = from->left_out[cpu];
+	struct left_out left_out = from->left_out[cpu];
 	struct line line;
 	uint32_t i = 0;
 
 	line_up(s, from, cpu, &line);
 	for (; line.nr - i > PLACES; i++)
-		left_out += entries_of(s, line.rings[i]);
+		ring_leave_out(s, line.rings[i], &left_out);
 	to->left_out[cpu] = left_out;
 	for (uint32_t set = RING_SET_KEPT; i < line.nr; i++, set++)
 		hand_on(s, to, owner, set, cpu, line.rings[i]);
@@ -181,8 +171,8 @@ int buffer_swap_cpu(struct session *s, data_ref live, data_ref snapshot, uint32_
 {
 	config_ref owners[2] = { buffer_book_ref(s, live), buffer_book_ref(s, snapshot) };
 	struct buffer_book *a = buffer_book(s, live), *b = buffer_book(s, snapshot);
+	struct left_out left_out;
 	uint32_t sets;
-	uint64_t left_out;
 
 	if (!a || !b || cpu >= ring_cpus(s) || a->subbuf_size != b->subbuf_size)
 		return -EINVAL;

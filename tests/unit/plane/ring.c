@@ -335,6 +335,35 @@ static void resizing_keeps_what_fits(void **state)
 	assert_int_equal(buffer_keep(session, buffer, made(4 * PAGE, true, 2 * PAGE)), -EINVAL);
 }
 
+/* A buffer has places for 16 older rings. */
+static void the_rings_of_many_resizes_stay_counted(void **state)
+{
+	enum { RESIZES = 40, EACH = 3000 };
+	struct ring_consumer *c;
+	struct ring_record r;
+	struct ring_stats st;
+
+	assert_int_equal(ring_consumer_open(session, 0, &c), 0);
+	for (uint32_t i = 1; i <= RESIZES; i++) {
+		const data_ref old = buffer;
+
+		fill((i - 1) * EACH, i * EACH);
+		assert_int_equal(ring_consume(c, buffer, &r), 1);
+		assert_int_equal(put(0, 1000 + i * EACH, 0, 2 * PAGE), 1);
+		buffer = made((16 + i % 2) * PAGE, true, PAGE);
+		assert_int_equal(buffer_keep(session, old, buffer), 0);
+		buffer_retire(session, old);
+		buffer_stats(session, buffer, 0, &st);
+		assert_int_equal(st.entries + st.overrun + st.read, i * EACH);
+		assert_int_equal(st.read, i);
+		assert_int_equal(st.dropped, i);
+	}
+	ring_consumer_close(c);
+	buffer_clear(session, buffer, -1);
+	buffer_stats(session, buffer, 0, &st);
+	assert_int_equal(st.entries + st.overrun + st.read + st.dropped, 0);
+}
+
 static void one_cpu_is_swapped(void **state)
 {
 	data_ref live = buffer, snapshot = made(16 * PAGE, true, PAGE);
@@ -691,6 +720,7 @@ int main(void)
 		TEST(a_record_larger_than_a_page_is_dropped),
 		TEST(clearing_hides_and_goes_on),
 		TEST(resizing_keeps_what_fits),
+		TEST(the_rings_of_many_resizes_stay_counted),
 		TEST(one_cpu_is_swapped),
 		TEST(leases_are_given_and_stay_with_their_slot),
 		TEST(there_are_as_many_leases_as_promised),

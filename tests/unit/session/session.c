@@ -460,7 +460,10 @@ static void what_is_being_freed_is_waited_for(void **state)
 	session_data_retire(s, session_data_alloc(s, PREPARED << 20), PREPARED << 20);
 	session_hold(s, true);
 	session_reclaim(s);
+	assert_true(session_data_prepare(s, &size, 1));
+	later_ms = 3600 * 1000;
 	assert_false(session_data_prepare(s, &size, 1));
+	later_ms = 0;
 	session_hold(s, false);
 	while (session_reclaim(s))
 		assert_true(session_data_prepare(s, &size, 1));
