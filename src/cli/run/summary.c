@@ -272,6 +272,17 @@ static void sums_since(struct sums *s, const struct run_counts *before)
 	subtract(&s->nr.missed, before->missed);
 }
 
+/* -o alone saves what the buffers have: nothing, if nobody has said what to record. */
+static void print_nothing_asked(const struct run *r, unsigned long long recorded)
+{
+	const struct asked *a = &r->asked;
+
+	if (a->dat_file && !recorded && run_is_private(r) && !a->lists.nr && !a->setups.nr &&
+	    !a->boots.nr && !r->kernel && !run_functions_asked(r))
+		fprintf(stderr, "tracefuse: -o %s: nothing says what to record, as -e heap does\n",
+			a->dat_file);
+}
+
 void run_summary(struct run *r)
 {
 	struct sums s = { .access = r->access, .instance = "" };
@@ -290,6 +301,7 @@ void run_summary(struct run *r)
 	run_losses(r, info);
 	run_functions_summary(r, info);
 	print_waiting(r, info);
+	print_nothing_asked(r, s.nr.recorded);
 	free(info);
 	run_next(r, s.nr.recorded);
 }
