@@ -28,7 +28,7 @@ static struct {
 	size_t		size;
 } input;
 
-enum { WORKERS_MAX = 16, MEMORY = 256 << 20, PARTS = 40 };
+enum { WORKERS_MAX = 16, MEMORY = 256 << 20, PARTS = 80 };
 
 struct work {
 	size_t		step;		/* 0: no prefixes */
