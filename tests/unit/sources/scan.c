@@ -189,7 +189,7 @@ static void who_asks_for_something_else_is_answered_while_a_file_is_read(void **
 
 	join();
 	enter(NUMBER, DSO_MOVED);
-	atomic_store(&shared->disk, DISK_HANGS);
+	disk_set(DISK_HANGS);
 	request(ATTACH_PLACES, NUMBER, 7);
 	await_question();
 	assert_false(answered(&r));
@@ -202,7 +202,7 @@ static void who_asks_for_something_else_is_answered_while_a_file_is_read(void **
 	assert_true(answered(&r));
 	assert_int_equal(r.number, 9);
 	assert_int_equal(atomic_load(&shared->asked), 1);
-	atomic_store(&shared->disk, DISK_ANSWERS);
+	disk_set(DISK_ANSWERS);
 	assert_int_equal(await().number, 8);
 	assert_int_equal(places(NUMBER), FUNCTIONS);
 }
@@ -213,14 +213,14 @@ static void who_is_ready_does_not_wait_for_the_file_of_another(void **state)
 
 	join();
 	enter(NUMBER, DSO_MOVED);
-	atomic_store(&shared->disk, DISK_HANGS);
+	disk_set(DISK_HANGS);
 	request(ATTACH_PLACES, NUMBER, 7);
 	await_question();
 	request(ATTACH_READY, 0, 8);
 	assert_true(answered(&r));
 	assert_int_equal(r.number, 8);
 	assert_int_equal(r.barrier, 0);
-	atomic_store(&shared->disk, DISK_ANSWERS);
+	disk_set(DISK_ANSWERS);
 }
 
 static void who_loads_a_file_that_is_read_waits_for_its_words(void **state)
@@ -229,13 +229,13 @@ static void who_loads_a_file_that_is_read_waits_for_its_words(void **state)
 
 	join();
 	enter(NUMBER, DSO_MOVED);
-	atomic_store(&shared->disk, DISK_HANGS);
+	disk_set(DISK_HANGS);
 	request(ATTACH_DSO, NUMBER, 7);
 	assert_true(answered(&r));
 	assert_int_equal(r.barrier, 1);
 	await_question();
 	assert_false(answered(&r));
-	atomic_store(&shared->disk, DISK_ANSWERS);
+	disk_set(DISK_ANSWERS);
 	r = await();
 	assert_int_equal(r.number, 7);
 	assert_int_equal(r.barrier, 0);
@@ -249,10 +249,10 @@ static void a_program_that_runs_is_told_when_its_places_are_there(void **state)
 	uint32_t command;
 
 	enter(NUMBER, DSO_MOVED_LATE);
-	atomic_store(&shared->disk, DISK_HANGS);
+	disk_set(DISK_HANGS);
 	await_question();
 	command = atomic_load(&c->command);
-	atomic_store(&shared->disk, DISK_ANSWERS);
+	disk_set(DISK_ANSWERS);
 	while (places(NUMBER) < 0)
 		programs_tick(programs);
 	assert_int_equal(places(NUMBER), FUNCTIONS);
@@ -280,7 +280,7 @@ static void a_file_that_ends_its_reader_is_refused(void **state)
 {
 	join();
 	enter(NUMBER, DSO_MOVED);
-	atomic_store(&shared->disk, DISK_KILLS);
+	disk_set(DISK_KILLS);
 	request(ATTACH_PLACES, NUMBER, 7);
 	refused("the process that read its code died");
 }
@@ -289,7 +289,7 @@ static void a_file_on_a_disk_that_hangs_is_refused(void **state)
 {
 	join();
 	enter(NUMBER, DSO_MOVED);
-	atomic_store(&shared->disk, DISK_HANGS);
+	disk_set(DISK_HANGS);
 	request(ATTACH_PLACES, NUMBER, 7);
 	await_question();
 	later_ms = LATER_MS;
@@ -315,12 +315,12 @@ static void more_files_than_processes_wait_for_their_turn(void **state)
 	enum { FILES = 9 };
 
 	join();
-	atomic_store(&shared->disk, DISK_HANGS);
+	disk_set(DISK_HANGS);
 	for (uint32_t i = 0; i < FILES; i++)
 		enter(NUMBER + i, DSO_MOVED);
 	request(ATTACH_PLACES, NUMBER + FILES - 1, 7);
 	await_question();
-	atomic_store(&shared->disk, DISK_ANSWERS);
+	disk_set(DISK_ANSWERS);
 	assert_int_equal(await().number, 7);
 	for (uint32_t i = 0; i < FILES; i++)
 		while (places(NUMBER + i) < 0)
@@ -363,7 +363,7 @@ static void a_library_that_is_closed_leaves_the_list(void **state)
 static void a_session_that_ends_ends_who_reads(void **state)
 {
 	enter(NUMBER, DSO_MOVED);
-	atomic_store(&shared->disk, DISK_HANGS);
+	disk_set(DISK_HANGS);
 	await_question();
 	/* The end of the session, in tear_down(), would wait for it. */
 }

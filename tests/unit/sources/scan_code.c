@@ -111,7 +111,7 @@ static void define(unsigned int nr, const char *file, const char *function)
 static void begin_first(struct writing *w, enum disk disk)
 {
 	define(0, library, "sites_first");
-	atomic_store(&shared->disk, disk);
+	disk_set(disk);
 	assert_int_equal(write_begin(w, "events/uprobes/p0/enable", "1"), -EINPROGRESS);
 }
 
@@ -198,7 +198,7 @@ static void others_go_on_while_a_write_waits(void **state)
 	/* Another command about probes waits for nothing either. */
 	assert_int_equal(put("events/uprobes/p0/filter", "0"), 1);
 	assert_int_equal(points(), 0);
-	atomic_store(&shared->disk, DISK_ANSWERS);
+	disk_set(DISK_ANSWERS);
 	assert_int_equal(write_end(&w), 1);
 	assert_int_equal(points(), 1);
 }
@@ -230,7 +230,7 @@ static void two_writes_wait_for_one_file(void **state)
 	assert_int_equal(write_on(&first), -EINPROGRESS);
 	assert_int_equal(write_on(&second), -EINPROGRESS);
 	assert_int_equal(atomic_load(&shared->asked), 1);
-	atomic_store(&shared->disk, DISK_ANSWERS);
+	disk_set(DISK_ANSWERS);
 	assert_int_equal(write_end(&second), 1);
 	assert_int_equal(points(), 2);
 	assert_int_equal(write_end(&first), 1);
@@ -243,7 +243,7 @@ static void a_probe_that_is_off_again_is_not_planned(void **state)
 	begin_first(&w, DISK_HANGS);
 	await_question();
 	assert_int_equal(put("events/uprobes/p0/enable", "0"), 1);
-	atomic_store(&shared->disk, DISK_ANSWERS);
+	disk_set(DISK_ANSWERS);
 	assert_int_equal(write_end(&w), 1);
 	assert_int_equal(points(), 0);
 	assert_int_equal(put("events/uprobes/p0/enable", "1"), 1);
@@ -258,7 +258,7 @@ static void a_probe_that_is_removed_meanwhile_is_not_planned(void **state)
 	await_question();
 	assert_int_equal(put("events/uprobes/p0/enable", "0"), 1);
 	assert_int_equal(put("uprobe_events", "-:p0"), 4);
-	atomic_store(&shared->disk, DISK_ANSWERS);
+	disk_set(DISK_ANSWERS);
 	assert_int_equal(write_end(&w), 1);
 	assert_int_equal(points(), 0);
 }
@@ -270,7 +270,7 @@ static void refused(struct writing *w, const char *why)
 	assert_int_equal(points(), 0);
 	assert_non_null(strstr(cat("error_log"), why));
 	later_ms = 0;
-	atomic_store(&shared->disk, DISK_ANSWERS);
+	disk_set(DISK_ANSWERS);
 	assert_int_equal(put("events/uprobes/p0/enable", "0"), 1);
 	assert_int_equal(put("events/uprobes/p0/enable", "1"), 1);
 	assert_int_equal(points(), 1);
@@ -309,13 +309,13 @@ static void more_files_than_processes_wait_for_their_turn(void **state)
 
 	for (unsigned int i = 0; i < COPIES; i++)
 		define(i, copies[i], "sites_first");
-	atomic_store(&shared->disk, DISK_HANGS);
+	disk_set(DISK_HANGS);
 	assert_int_equal(write_begin(&w, "events/uprobes/enable", "1"), -EINPROGRESS);
 	await_question();
 	assert_true(atomic_load(&shared->asked) < COPIES);
 	/* One of those that have not been begun is not wanted any more. */
 	assert_int_equal(put("events/uprobes/p8/enable", "0"), 1);
-	atomic_store(&shared->disk, DISK_ANSWERS);
+	disk_set(DISK_ANSWERS);
 	assert_int_equal(write_end(&w), 1);
 	assert_int_equal(points(), COPIES - 1);
 }
@@ -329,11 +329,11 @@ static void a_file_that_is_replaced_meanwhile_is_the_old_one(void **state)
 
 	define(0, copies[0], "sites_first");
 	assert_int_equal(stat(copies[0], &st), 0);
-	atomic_store(&shared->disk, DISK_HANGS);
+	disk_set(DISK_HANGS);
 	assert_int_equal(write_begin(&w, "events/uprobes/p0/enable", "1"), -EINPROGRESS);
 	await_question();
 	assert_int_equal(rename(copies[1], copies[0]), 0);
-	atomic_store(&shared->disk, DISK_ANSWERS);
+	disk_set(DISK_ANSWERS);
 	assert_int_equal(write_end(&w), 1);
 	f = session_config(session, the_table()->files[0], sizeof(*f));
 	assert_int_equal(f->inode, st.st_ino);
@@ -353,7 +353,7 @@ static void who_is_ready_waits_for_the_probes_in_its_files(void **state)
 	assert_int_equal(r.barrier, 1);
 	loop_once();
 	assert_false(answered(&r));
-	atomic_store(&shared->disk, DISK_ANSWERS);
+	disk_set(DISK_ANSWERS);
 	while (!answered(&r))
 		loop_once();
 	assert_int_equal(r.number, 5);
@@ -387,7 +387,7 @@ static void a_new_server_reads_the_file_before_it_answers(void **state)
 	await_question();
 	tree_release(w.file);
 	fixture_close(false);
-	atomic_store(&shared->disk, DISK_ANSWERS);
+	disk_set(DISK_ANSWERS);
 	assert_int_equal(session_open("code", &session), 0);
 	assert_int_equal(model_create(session, &model), 0);
 	tree = tree_create(model);
