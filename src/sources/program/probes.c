@@ -902,7 +902,10 @@ void program_probes_begin(struct programs *p)
 		attach_progress(p->model->session);
 		changed |= program_probes_update(p);
 	}
-	if (!changed)
+	/* The server that died may have told nobody of them. */
+	if (changed)
+		program_words_raise(p);
+	else
 		publish_table(p);
 }
 

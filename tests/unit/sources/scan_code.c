@@ -379,13 +379,24 @@ static int write_again(void *arg, const char *path, const char *text)
 	return ret > 0 ? (put(path, text) < 0 ? -EINVAL : 0) : ret;
 }
 
+/* How often programs were told to look at their tables. */
+static uint32_t commands(void)
+{
+	const struct site_control *c =
+		session_config(session, session_header(session)->sites, sizeof(*c));
+
+	return atomic_load(&c->command);
+}
+
 static void a_new_server_reads_the_file_before_it_answers(void **state)
 {
 	struct writing w;
+	uint32_t told;
 
 	begin_first(&w, DISK_HANGS);
 	await_question();
 	tree_release(w.file);
+	told = commands();
 	fixture_close(false);
 	disk_set(DISK_ANSWERS);
 	assert_int_equal(session_open("code", &session), 0);
@@ -394,6 +405,7 @@ static void a_new_server_reads_the_file_before_it_answers(void **state)
 	assert_int_equal(model_restore(model, write_again, NULL), 0);
 	assert_int_equal(programs_restored(programs), 0);
 	assert_int_equal(points(), 1);
+	assert_true(commands() > told);
 }
 
 static void a_session_that_ends_ends_who_reads(void **state)
