@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * disk.h - the disk of processes that read files for the server is in the test's hands: it answers,
- * hangs, or ends who asks
+ * hangs, fails, or ends who asks
  */
 #ifndef TRACEFUSE_TESTS_SOURCES_DISK_H
 #define TRACEFUSE_TESTS_SOURCES_DISK_H
@@ -30,7 +30,7 @@ static struct {
 	_Atomic int	asked;		/* how often a process has read */
 } *shared;
 
-enum disk { DISK_ANSWERS, DISK_HANGS, DISK_KILLS };
+enum disk { DISK_ANSWERS, DISK_HANGS, DISK_KILLS, DISK_FAILS };
 
 static void disk_set(enum disk disk)
 {
@@ -52,6 +52,10 @@ ssize_t pread(int fd, void *to, size_t size, off_t at)
 		disk_await();
 		if (atomic_load(&shared->disk) == DISK_KILLS)
 			kill(getpid(), SIGKILL);
+		if (atomic_load(&shared->disk) == DISK_FAILS) {
+			errno = EIO;
+			return -1;
+		}
 	}
 	return syscall(SYS_pread64, fd, to, size, at);
 }

@@ -294,6 +294,15 @@ static void a_file_on_a_disk_that_hangs_is_refused(void **state)
 	refused(&w, "This place cannot be probed: its code could not be read in time");
 }
 
+/* That is no property of its code. */
+static void a_file_on_a_disk_that_fails_is_refused(void **state)
+{
+	struct writing w;
+
+	begin_first(&w, DISK_FAILS);
+	refused(&w, "This place cannot be probed: its file could not be read");
+}
+
 static void without_a_process_the_server_reads_the_file(void **state)
 {
 	define(0, library, "sites_first");
@@ -460,6 +469,7 @@ int main(int argc, char **argv)
 		CODE_TEST(a_probe_that_is_removed_meanwhile_is_not_planned),
 		CODE_TEST(a_file_that_ends_its_reader_is_refused),
 		CODE_TEST(a_file_on_a_disk_that_hangs_is_refused),
+		CODE_TEST(a_file_on_a_disk_that_fails_is_refused),
 		CODE_TEST(without_a_process_the_server_reads_the_file),
 		COPIES_TEST(more_files_than_processes_wait_for_their_turn),
 		COPIES_TEST(a_file_that_is_replaced_meanwhile_is_the_old_one),

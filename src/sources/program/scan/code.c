@@ -56,7 +56,9 @@ static int code_print(void *arg, FILE *out)
 	int err;
 
 	code_read(&f->file.image, &c);
-	err = packed_code_write(&c.file, c.sites, c.nr_sites, out);
+	/* A disk that fails, or a file that was truncated, says nothing of its code. */
+	err = f->file.err ? -ENODATA
+			  : packed_code_write(&c.file, c.sites, c.nr_sites, out);
 	free(c.memory);
 	free(c.sites);
 	return err;

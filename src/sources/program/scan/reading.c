@@ -121,6 +121,8 @@ const char *reading_why(int err)
 		return "the process that read its code died";
 	case -ETIMEDOUT:
 		return "its code could not be read in time";
+	case -ENODATA:
+		return "its file could not be read";
 	case -ENOMEM:
 		return "there was no memory to read its code";
 	default:
