@@ -229,6 +229,102 @@ static void idle_connections_starve_nobody(void **state)
 	setrlimit(RLIMIT_NOFILE, &old);
 }
 
+/* Whether the server has closed it, which has nothing to say there otherwise. */
+static bool is_closed(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1;
+}
+
+static int ask(int fd)
+{
+	const struct wire_request info = { .op = WIRE_INFO };
+	int result = -1;
+
+	assert_int_equal(send(fd, &info, sizeof(info), MSG_NOSIGNAL), sizeof(info));
+	return answered(fd, &result) ? result : -EPIPE;
+}
+
+/* Of a process with too many connections, that one is closed that was silent for longest. */
+static void the_most_silent_connection_is_closed(void **state)
+{
+	enum { ROOM = 64 };
+	struct rlimit old, limit;
+	int fds[ROOM];
+
+	getrlimit(RLIMIT_NOFILE, &old);
+	limit = old;
+	limit.rlim_cur = 4 * ROOM;
+	for (int i = 0; i < ROOM; i++) {
+		fds[i] = connection("control", SOCK_STREAM);
+		assert_int_equal(ask(fds[i]), 0);
+		usleep(2000);
+	}
+	assert_int_equal(ask(fds[0]), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_true(serves());
+	setrlimit(RLIMIT_NOFILE, &old);
+	assert_true(is_closed(fds[1]));
+	for (int i = 0; i < ROOM; i++) {
+		assert_true(i == 1 || !is_closed(fds[i]));
+		close(fds[i]);
+	}
+}
+
+static int request(int fd, uint32_t op, uint32_t handle)
+{
+	static const char path[] = "tracing_on";
+	const uint32_t size = op == WIRE_OPEN ? sizeof(path) - 1 : 0;
+	const struct wire_request rq = { .op = op, .handle = handle, .size = size };
+	int result;
+
+	assert_int_equal(send(fd, &rq, sizeof(rq), MSG_NOSIGNAL), sizeof(rq));
+	assert_int_equal(send(fd, path, size, MSG_NOSIGNAL), size);
+	assert_true(answered(fd, &result));
+	return result;
+}
+
+static void a_client_has_so_many_open_files(void **state)
+{
+	enum { HANDLES = 4096 };
+	int fd = connection("control", SOCK_STREAM);
+
+	for (int i = 0; i < HANDLES; i++)
+		assert_int_equal(request(fd, WIRE_OPEN, 0), i);
+	assert_int_equal(request(fd, WIRE_OPEN, 0), -EMFILE);
+	assert_int_equal(request(fd, WIRE_RELEASE, 17), 0);
+	assert_int_equal(request(fd, WIRE_RELEASE, 17), -EBADF);
+	assert_int_equal(request(fd, WIRE_OPEN, 0), 17);
+	assert_int_equal(request(fd, WIRE_OPEN, 0), -EMFILE);
+	close(fd);
+}
+
+static void put(struct access *a, const char *path, const char *text)
+{
+	const char *step;
+
+	assert_int_equal(access_write_all(a, path, O_APPEND, text, strlen(text), &step), 0);
+}
+
+static void histograms_of_all_instances_are_listed(void **state)
+{
+	struct access *a;
+	char *text = NULL;
+
+	assert_int_equal(access_connect_at(session_dir(w.session), &a), 0);
+	put(a, "synthetic_events", "one int x");
+	put(a, "synthetic_events", "two int x");
+	assert_int_equal(a->ops->mkdir(a, "instances/other"), 0);
+	put(a, "events/synthetic/one/trigger", "hist:keys=x");
+	put(a, "instances/other/events/synthetic/two/trigger", "hist:keys=x");
+	assert_int_equal(access_request(a, WIRE_HISTS, "", -1, &text), 0);
+	assert_string_equal(text, "events/synthetic/one/hist.json\n"
+				  "instances/other/events/synthetic/two/hist.json\n");
+	free(text);
+	access_close(a);
+}
+
 /* The server reads no more requests of a client that does not read its answers. None is lost. */
 static void unread_answers_are_few(void **state)
 {
@@ -319,6 +415,9 @@ int main(void)
 		TEST(descriptors_of_requests_do_not_pile_up),
 		TEST(descriptors_of_packets_do_not_pile_up),
 		TEST(idle_connections_starve_nobody),
+		TEST(the_most_silent_connection_is_closed),
+		TEST(a_client_has_so_many_open_files),
+		TEST(histograms_of_all_instances_are_listed),
 		TEST(unread_answers_are_few),
 		TEST(half_requests_are_bounded),
 		TEST(long_directories_are_whole),
