@@ -235,10 +235,21 @@ struct event *model_event_by_id(struct model *m, unsigned int id)
 	return id < LAYOUT_MAX_EVENTS ? m->by_id[id] : NULL;
 }
 
+void model_event_asked(struct event *e)
+{
+	e->asked = e->model->nr_settled + 1;
+}
+
+bool model_event_is_asked(const struct event *e)
+{
+	return e->asked == e->model->nr_settled + 1;
+}
+
 void model_probes_stale(struct event *e)
 {
 	struct model *m = e->model;
 
+	model_event_asked(e);
 	if (m->nr_stale_events == MODEL_STALE_EVENTS)
 		m->probes_stale = true;
 	else

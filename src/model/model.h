@@ -96,6 +96,8 @@ struct event {
 	config_ref		plan;		/* the published plan, 0: none */
 	size_t			plan_size;
 	bool			merge_changed;	/* R28: hist/merge.h */
+	/* 1 + model.nr_settled, when a command armed it last, also if it was armed already */
+	uint64_t		asked;
 	uint64_t		saved;		/* R4 */
 };
 
@@ -319,6 +321,7 @@ struct model {
 	 * again, with that number, until it returns 0. NULL: there are no programs
 	 */
 	uint64_t		(*settle)(void *arg, uint64_t until);
+	uint64_t		nr_settled;	/* commands that it was called for */
 	/* Called between the pieces of long work: model_step(). NULL: no programs */
 	void			(*step)(void *arg);
 	/* The parameters of a program's function; NULL: not known. NULL itself: no programs */
@@ -440,6 +443,9 @@ struct event *model_find_event(struct model *m, const char *system, const char *
 struct event *model_event_by_id(struct model *m, unsigned int id);
 /* Running programs may have other probes of this event to plant. */
 void model_probes_stale(struct event *e);
+/* The command that is carried out arms the event. It waits for the event's probes (settle). */
+void model_event_asked(struct event *e);
+bool model_event_is_asked(const struct event *e);
 /* A command makes the event, or has made it its own; off: no longer. */
 void event_set_dynamic(struct event *e, bool on);
 

@@ -189,6 +189,7 @@ static int enable(struct event_file *f)
 		return err;
 	set_soft_disabled(f, false);
 	f->enabled = true;
+	model_event_asked(f->event);
 	err = was ? 0 : event_publish(f->event);
 	if (err) {
 		f->enabled = false;
@@ -260,6 +261,7 @@ int event_file_soft(struct event_file *f, int refs)
 	f->soft_refs += (unsigned int)refs;
 	if (refs < 0)
 		return f->soft_refs ? event_publish(f->event) : soft_end(f);
+	model_event_asked(f->event);
 	err = f->soft_refs > 1 ? event_publish(f->event) : soft_begin(f);
 	if (err)
 		f->soft_refs--;
@@ -271,6 +273,8 @@ int event_file_trigger_mode(struct event_file *f, int refs)
 	int err;
 
 	f->trigger_refs += (unsigned int)refs;
+	if (refs > 0)
+		model_event_asked(f->event);
 	if (f->trigger_refs > (refs > 0))
 		err = event_publish(f->event);
 	else

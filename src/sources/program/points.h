@@ -38,7 +38,6 @@ struct wanted_point {
 	struct probe_plan plan;
 	const char	*why;		/* it cannot be planted; NULL: it can */
 	size_t		fresh;		/* 1 + its place among those that are not planned yet; 0 */
-	bool		is_new;		/* since the last look at these */
 };
 
 struct point_block {

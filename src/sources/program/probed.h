@@ -50,8 +50,8 @@ struct probed_file {
 	size_t		nr_points;	/* that were found in it */
 	bool		needed;		/* by these, or by those that are being collected */
 	bool		has_notes;	/* of USDT: it stays open */
-	/* Points wait until its code is read: how many files were asked for up to it. 0: none */
-	uint64_t	asked;
+	bool		asked;		/* points wait until its code is read */
+	uint64_t	waiters;	/* and commands, a bit each: program_probes_asked() */
 	bool		wanted;		/* plan_points(): such a point was met */
 	const char	*why;		/* its code could not be read just now; NULL: it could */
 	/* points.c */

@@ -45,8 +45,6 @@ struct program_probes {
 	struct list_head points;	/* struct wanted_point */
 	struct wanted_point **fresh;	/* those that were not planned yet; NULL: it is gone */
 	size_t		nr_fresh;
-	uint64_t	nr_asked;	/* probed_file.asked */
-	uint64_t	asked;		/* program_probes_asked() */
 	struct point_table table;
 	bool		failed;		/* without memory: all points are made again */
 	bool		unseen;		/* program_probes_fresh() */
@@ -271,7 +269,6 @@ static struct wanted_point *point_add(struct programs *p, const struct wanted_po
 		w->file->nr_points++;
 	pr->fresh[pr->nr_fresh++] = w;
 	w->fresh = pr->nr_fresh;
-	w->is_new = true;
 	return w;
 }
 
@@ -389,18 +386,22 @@ static unsigned int readings(const struct program_probes *pr)
 	return nr;
 }
 
+static void file_unask(struct probed_file *f)
+{
+	f->asked = false;
+	f->waiters = 0;
+}
+
 static void reading_failed(struct probed_file *f, int err)
 {
 	f->why = err ? reading_why(err) : NULL;
-	f->asked = 0;
+	file_unask(f);
 }
 
 /* Begins to read its code, unless too many files are being read. */
 static void read_file(struct programs *p, struct probed_file *f)
 {
-	if (!f->asked)
-		f->asked = ++p->probes->nr_asked;
-	f->wanted = true;
+	f->asked = f->wanted = true;
 	if (f->reading.printer || readings(p->probes) == READINGS)
 		return;
 	if (probed_code_start(scans_printers(p->sites->scans), f))
@@ -424,17 +425,49 @@ static bool readings_take(struct program_probes *pr)
 	return ended;
 }
 
-uint64_t program_probes_asked(const struct programs *p)
+/* A bit that no command has. If all have one, it waits for what another one waits for, too. */
+static uint64_t waiter_new(const struct program_probes *pr)
 {
-	return p->probes->asked;
+	const struct probed_file *f;
+	uint64_t used = 0;
+
+	list_each(f, &pr->files, node)
+		used |= f->waiters;
+	return ~used ? ~used & -~used : 1;
 }
 
-bool program_probes_pending(const struct programs *p, uint64_t asked)
+uint64_t program_probes_asked(struct programs *p)
+{
+	const struct program_probes *pr = p->probes;
+	uint64_t waiter = 0;
+
+	for (size_t i = 0; i < pr->nr_fresh; i++) {
+		struct wanted_point *w = pr->fresh[i];
+
+		if (!w || !model_event_is_asked(w->event))
+			continue;
+		waiter = waiter ? waiter : waiter_new(pr);
+		w->file->waiters |= waiter;
+	}
+	return waiter;
+}
+
+bool program_probes_pending(const struct programs *p, uint64_t waiter)
 {
 	const struct probed_file *f;
 
 	list_each(f, &p->probes->files, node)
-		if (f->asked && f->asked <= asked)
+		if (f->waiters & waiter)
+			return true;
+	return false;
+}
+
+bool program_probes_reading(const struct programs *p)
+{
+	const struct probed_file *f;
+
+	list_each(f, &p->probes->files, node)
+		if (f->asked)
 			return true;
 	return false;
 }
@@ -505,9 +538,6 @@ static bool look_at_point(struct programs *p, struct wanted_point *w)
 		plan_point(p, w);
 	else if (w->file->why)
 		probes_refuse(p, w, w->file->why);
-	else if (w->is_new)
-		p->probes->asked = p->probes->nr_asked;
-	w->is_new = false;
 	return w->file->read || w->file->why;
 }
 
@@ -522,7 +552,7 @@ static void readings_settle(struct program_probes *pr)
 	list_each(f, &pr->files, node) {
 		f->why = NULL;
 		if (!f->wanted && !f->reading.printer)
-			f->asked = 0;
+			file_unask(f);
 		f->wanted = false;
 	}
 }
@@ -597,7 +627,6 @@ bool program_probes_update(struct programs *p)
 {
 	struct model *m = p->model;
 
-	p->probes->asked = 0;
 	if (m->closing || m->held ||
 	    (!readings_take(p->probes) && !m->probes_stale && !m->nr_stale_events))
 		return false;
@@ -784,7 +813,7 @@ static bool has_points(const struct program_probes *pr, pid_t pid)
 
 bool program_probes_unread(const struct programs *p, pid_t pid)
 {
-	return program_probes_pending(p, UINT64_MAX) && has_mapped(p->probes, pid, file_is_unread);
+	return program_probes_reading(p) && has_mapped(p->probes, pid, file_is_unread);
 }
 
 bool program_probes_want(const struct programs *p, pid_t pid)
@@ -897,7 +926,7 @@ void program_probes_begin(struct programs *p)
 	/* The table of a server that died: its memory is freed when the session is restored. */
 	p->model->probes_stale = true;
 	changed = program_probes_update(p);
-	while (program_probes_pending(p, UINT64_MAX)) {
+	while (program_probes_reading(p)) {
 		poll(&fd, 1, LOOK_MS);
 		attach_progress(p->model->session);
 		changed |= program_probes_update(p);

@@ -28,12 +28,15 @@ void program_probes_begin(struct programs *p);
  */
 bool program_probes_update(struct programs *p);
 /*
- * Points that the last update has found wait until their files are read. A number for
- * program_probes_pending(); 0: none wait.
+ * At the end of a command, after the update. Points of events that it has armed may wait until
+ * their files are read. Returns what the command waits for: a number for program_probes_pending();
+ * 0: nothing.
  */
-uint64_t program_probes_asked(const struct programs *p);
-/* Whether a file is still to be read that was asked for up to that number. */
-bool program_probes_pending(const struct programs *p, uint64_t asked);
+uint64_t program_probes_asked(struct programs *p);
+/* Whether a file that this command waits for is still to be read. */
+bool program_probes_pending(const struct programs *p, uint64_t waiter);
+/* Whether any file is. */
+bool program_probes_reading(const struct programs *p);
 /* Whether the process has mapped a file whose code is being read. */
 bool program_probes_unread(const struct programs *p, pid_t pid);
 /* Whether a running process has a file with points, and has no task that plants them. */

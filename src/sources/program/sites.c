@@ -474,7 +474,7 @@ bool program_sites_tick(struct programs *p)
 	program_words_probes(p);
 	decide_waiting(p);
 	return program_words_tick(p) || scans_any(p->sites->scans) ||
-	       program_probes_pending(p, UINT64_MAX);
+	       program_probes_reading(p);
 }
 
 /* Reasons that only the process knows, not the file. */

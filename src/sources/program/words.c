@@ -171,9 +171,11 @@ uint64_t program_words_settle(void *arg, uint64_t until)
 	struct programs *p = arg;
 
 	program_words_probes(p);
-	if (!until)
+	if (!until) {
 		until = program_probes_asked(p);
-	if (until && program_probes_pending(p, until))
+		p->model->nr_settled++;
+	}
+	if (program_probes_pending(p, until))
 		return until;
 	words_wait(p);
 	return 0;

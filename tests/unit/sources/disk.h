@@ -30,7 +30,8 @@ static struct {
 	_Atomic int	asked;		/* how often a process has read */
 } *shared;
 
-enum disk { DISK_ANSWERS, DISK_HANGS, DISK_KILLS, DISK_FAILS };
+/* DISK_STUCK: it answers, but not those that it has not answered so far. */
+enum disk { DISK_ANSWERS, DISK_HANGS, DISK_STUCK, DISK_KILLS, DISK_FAILS };
 
 static void disk_set(enum disk disk)
 {
@@ -41,8 +42,16 @@ static void disk_set(enum disk disk)
 /* Uses no processor time meanwhile, as on a disk: by that the server tells that it hangs. */
 static void disk_await(void)
 {
-	while (atomic_load(&shared->disk) == DISK_HANGS)
-		syscall(SYS_futex, &shared->disk, FUTEX_WAIT, DISK_HANGS, NULL);
+	static bool hangs;
+	int disk;
+
+	for (;;) {
+		disk = atomic_load(&shared->disk);
+		hangs = disk == DISK_HANGS || (hangs && disk == DISK_STUCK);
+		if (!hangs)
+			return;
+		syscall(SYS_futex, &shared->disk, FUTEX_WAIT, disk, NULL);
+	}
 }
 
 ssize_t pread(int fd, void *to, size_t size, off_t at)

@@ -236,6 +236,72 @@ static void two_writes_wait_for_one_file(void **state)
 	assert_int_equal(write_end(&first), 1);
 }
 
+/* Arms what is armed already: the probe is not planned before the file is read. */
+static void again_waits(const char *path, const char *text)
+{
+	struct writing first, again;
+
+	begin_first(&first, DISK_HANGS);
+	await_question();
+	assert_int_equal(write_begin(&again, path, text), -EINPROGRESS);
+	assert_int_equal(write_on(&again), -EINPROGRESS);
+	assert_int_equal(atomic_load(&shared->asked), 1);
+	disk_set(DISK_ANSWERS);
+	assert_int_equal(write_end(&again), strlen(text));
+	assert_int_equal(points(), 1);
+	assert_int_equal(write_end(&first), 1);
+}
+
+static void a_second_write_waits_too(void **state)
+{
+	again_waits("events/uprobes/p0/enable", "1");
+}
+
+static void a_second_write_to_set_event_waits_too(void **state)
+{
+	again_waits("set_event", "uprobes:p0");
+}
+
+static void a_trigger_waits_too(void **state)
+{
+	again_waits("events/uprobes/p0/trigger", "traceoff:1");
+}
+
+static void a_write_of_another_instance_waits_too(void **state)
+{
+	assert_int_equal(tree_mkdir(tree, "instances/other"), 0);
+	again_waits("instances/other/events/uprobes/p0/enable", "1");
+}
+
+static void who_comes_after_one_that_went_waits_too(void **state)
+{
+	struct writing w;
+
+	begin_first(&w, DISK_HANGS);
+	await_question();
+	tree_release(w.file);
+	assert_int_equal(write_begin(&w, "events/uprobes/p0/enable", "1"), -EINPROGRESS);
+	disk_set(DISK_ANSWERS);
+	assert_int_equal(write_end(&w), 1);
+	assert_int_equal(points(), 1);
+}
+
+static void a_write_does_not_wait_for_files_of_others(void **state)
+{
+	struct writing first;
+
+	define(1, copies[0], "sites_first");
+	begin_first(&first, DISK_HANGS);
+	await_question();
+	disk_set(DISK_STUCK);
+	assert_int_equal(put("events/uprobes/p1/enable", "1"), 1);
+	assert_int_equal(points(), 1);
+	assert_int_equal(write_on(&first), -EINPROGRESS);
+	disk_set(DISK_ANSWERS);
+	assert_int_equal(write_end(&first), 1);
+	assert_int_equal(points(), 2);
+}
+
 static void a_probe_that_is_off_again_is_not_planned(void **state)
 {
 	struct writing w;
@@ -465,6 +531,12 @@ int main(int argc, char **argv)
 		CODE_TEST(others_go_on_while_a_write_waits),
 		CODE_TEST(a_file_is_read_once),
 		CODE_TEST(two_writes_wait_for_one_file),
+		CODE_TEST(a_second_write_waits_too),
+		CODE_TEST(a_second_write_to_set_event_waits_too),
+		CODE_TEST(a_trigger_waits_too),
+		CODE_TEST(a_write_of_another_instance_waits_too),
+		CODE_TEST(who_comes_after_one_that_went_waits_too),
+		COPIES_TEST(a_write_does_not_wait_for_files_of_others),
 		CODE_TEST(a_probe_that_is_off_again_is_not_planned),
 		CODE_TEST(a_probe_that_is_removed_meanwhile_is_not_planned),
 		CODE_TEST(a_file_that_ends_its_reader_is_refused),
