@@ -14,6 +14,8 @@
 
 #include "sources/program/probed.h"
 
+struct probed_path;
+
 enum {
 	POINT_BLOCKS	= 256,		/* of a file */
 	/* Bits of an address that its block does not depend on: neighbours are in one block */
@@ -30,6 +32,7 @@ struct wanted_point {
 	const struct event *event;
 	bool		is_return;
 	struct probed_file *file;	/* NULL: it was not found */
+	struct probed_path *path;	/* its file is not known yet; NULL: it is, or cannot be */
 	struct probed_place *planned;	/* it keeps its bytes; NULL: it was not planned */
 	uint64_t	at, counter;
 	data_ref	hits;		/* of a place: probe_point.hits */
@@ -37,6 +40,7 @@ struct wanted_point {
 	struct fetch_code *code;
 	struct probe_plan plan;
 	const char	*why;		/* it cannot be planted; NULL: it can */
+	bool		stays;		/* forget_points() */
 	size_t		fresh;		/* 1 + its place among those that are not planned yet; 0 */
 };
 

@@ -16,35 +16,39 @@ enum { PROBED_PAGE = 4096 };
 
 /* ---- open ---- */
 
-static bool probed_is(const struct probed_file *f, const struct probed_file *other)
+static bool is_same_file(const struct probed_is *a, const struct probed_is *b)
 {
-	if (f->id_len || other->id_len)
-		return f->id_len == other->id_len && f->size == other->size &&
-		       !memcmp(f->id, other->id, f->id_len);
-	return f->device == other->device && f->inode == other->inode;
+	if (a->id_len || b->id_len)
+		return a->id_len == b->id_len && a->size == b->size &&
+		       !memcmp(a->id, b->id, a->id_len);
+	return a->device == b->device && a->inode == b->inode;
 }
 
-static int probed_identify(struct probed_file *f)
+static void identify_by_status(const struct stat *st, struct probed_is *out)
 {
-	const struct image *im = &f->file.image;
+	*out = (struct probed_is){
+		.device = st->st_dev, .inode = st->st_ino, .mtime = st->st_mtim,
+		.ctime = st->st_ctim, .bytes = st->st_size,
+	};
+}
+
+int probed_identify(const struct elf_file *file, struct probed_is *out)
+{
+	const struct image *im = &file->image;
 	uint64_t high;
 	const uint8_t *id;
-	struct stat st;
 	size_t len;
 
-	if (fstat(f->file.fd, &st))
-		return -errno;
-	if (!image_span(im->phdrs, im->nr_phdrs, &f->low, &high))
+	identify_by_status(&file->status, out);
+	if (!image_span(im->phdrs, im->nr_phdrs, &out->low, &high))
 		return -EINVAL;
-	f->device = st.st_dev;
-	f->inode = st.st_ino;
-	f->low &= ~(uint64_t)(PROBED_PAGE - 1);
-	f->size = high - f->low;
+	out->low &= ~(uint64_t)(PROBED_PAGE - 1);
+	out->size = high - out->low;
 	id = elf_build_id(im, &len);
 	/* As in the program, which has no room for a longer one. */
-	if (id && len <= sizeof(f->id)) {
-		f->id_len = (uint32_t)len;
-		memcpy(f->id, id, len);
+	if (id && len <= sizeof(out->id)) {
+		out->id_len = (uint32_t)len;
+		memcpy(out->id, id, len);
 	}
 	return 0;
 }
@@ -55,13 +59,61 @@ static bool is_same_time(const struct timespec *a, const struct timespec *b)
 }
 
 /* Nothing points to it, and it is no longer what was read. */
-static bool is_stale(const struct probed_file *f, const struct stat *st)
+static bool is_stale(const struct probed_file *f, const struct probed_is *is)
 {
-	const struct stat *read = &f->file.status;
-
 	return !f->needed && !f->has_notes &&
-	       (read->st_size != st->st_size || !is_same_time(&read->st_mtim, &st->st_mtim) ||
-		!is_same_time(&read->st_ctim, &st->st_ctim));
+	       (f->is.bytes != is->bytes || !is_same_time(&f->is.mtime, &is->mtime) ||
+		!is_same_time(&f->is.ctime, &is->ctime));
+}
+
+struct probed_file *probed_same(const struct list_head *list, const struct probed_is *is)
+{
+	struct probed_file *f;
+
+	list_each(f, list, node)
+		if (is_same_file(&f->is, is) && !is_stale(f, is))
+			return f;
+	return NULL;
+}
+
+void probed_close_stale(struct list_head *list, const struct probed_is *is)
+{
+	struct probed_file *f, *next;
+
+	list_each_safe(f, next, list, node)
+		if (is_same_file(&f->is, is) && is_stale(f, is))
+			probed_close(f);
+}
+
+static bool probed_phdrs(struct probed_file *f, const Elf64_Phdr *phdrs, unsigned int nr)
+{
+	f->phdrs = calloc(nr + 1ul, sizeof(*phdrs));
+	if (!f->phdrs)
+		return false;
+	memcpy(f->phdrs, phdrs, nr * sizeof(*phdrs));
+	f->nr_phdrs = nr;
+	return true;
+}
+
+struct probed_file *probed_add(struct list_head *list, const char *path, const struct probed_is *is,
+			       const Elf64_Phdr *phdrs, unsigned int nr_phdrs)
+{
+	struct probed_file *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	list_init(&f->places);
+	list_init(&f->idle);
+	list_init(&f->code_awaited.node);
+	lookup_init(&f->by_address);
+	list_add_tail(&f->node, list);
+	f->is = *is;
+	f->code_awaited.inode = is->inode;
+	f->path = strdup(path);
+	if (f->path && probed_phdrs(f, phdrs, nr_phdrs))
+		return f;
+	probed_close(f);
+	return NULL;
 }
 
 struct opening {
@@ -69,56 +121,56 @@ struct opening {
 	struct probed_file *found;
 };
 
-/* A file of the list that is the same; none that is stale: such ones are closed. */
-static struct probed_file *probed_same(struct list_head *list, const struct probed_file *f)
+/* The file of the list that was opened, with its bytes. */
+static int probed_place(struct opening *o, const char *path, struct elf_file *file)
 {
-	struct probed_file *old, *next, *found = NULL;
+	const struct image *im = &file->image;
+	struct probed_is is;
+	int err = probed_identify(file, &is);
 
-	list_each_safe(old, next, list, node) {
-		if (!probed_is(old, f))
-			continue;
-		if (is_stale(old, &f->file.status))
-			probed_close(old);
-		else if (!found)
-			found = old;
-	}
-	return found;
+	if (err || o->found)
+		return err;
+	probed_close_stale(o->list, &is);
+	o->found = probed_same(o->list, &is);
+	if (!o->found)
+		o->found = probed_add(o->list, path, &is, im->phdrs, im->nr_phdrs);
+	return o->found ? 0 : -ENOMEM;
+}
+
+static void elf_file_free(struct elf_file *file)
+{
+	if (file)
+		elf_file_close(file);
+	free(file);
 }
 
 /* An elf_reader: takes the file into the list if it is not there yet. */
 static int probed_take(const char *path, const struct elf_want *want, void *opening)
 {
 	struct opening *o = opening;
-	struct probed_file *f = calloc(1, sizeof(*f));
-	int err = f ? elf_file_open(path, want, &f->file) : -ENOMEM;
+	struct elf_file *file = malloc(sizeof(*file));
+	int err = file ? elf_file_open(path, want, file) : -ENOMEM;
 
 	if (err) {
-		free(f);
+		free(file);
 		return err;
 	}
-	list_init(&f->node);
-	list_init(&f->places);
-	list_init(&f->idle);
-	lookup_init(&f->by_address);
-	f->path = strdup(path);
-	err = f->path ? probed_identify(f) : -ENOMEM;
-	if (!err && !o->found)
-		o->found = probed_same(o->list, f);
-	if (err || o->found) {
-		probed_close(f);
-		return err;
-	}
-	list_add_tail(&f->node, o->list);
-	o->found = f;
-	return 0;
+	err = probed_place(o, path, file);
+	if (err || o->found->file)
+		elf_file_free(file);
+	else
+		o->found->file = file;
+	return err;
 }
 
-static struct probed_file *probed_find(struct list_head *list, const struct stat *st)
+struct probed_file *probed_find(const struct list_head *list, const struct stat *st)
 {
 	struct probed_file *f;
+	struct probed_is is;
 
+	identify_by_status(st, &is);
 	list_each(f, list, node)
-		if (f->device == st->st_dev && f->inode == st->st_ino)
+		if (f->is.device == is.device && f->is.inode == is.inode && !is_stale(f, &is))
 			return f;
 	return NULL;
 }
@@ -126,19 +178,13 @@ static struct probed_file *probed_find(struct list_head *list, const struct stat
 int probed_open(struct list_head *list, const char *path, struct probed_file **out)
 {
 	struct opening o = { .list = list };
-	struct probed_file *f;
 	struct stat st;
 	int err;
 
 	if (stat(path, &st))
 		return -errno;
-	f = probed_find(list, &st);
-	if (f && is_stale(f, &st)) {
-		probed_close(f);
-		f = NULL;
-	}
-	*out = f;
-	if (f)
+	*out = probed_find(list, &st);
+	if (*out && (*out)->file)
 		return 0;
 	err = probed_take(path, NULL, &o);
 	*out = o.found;
@@ -177,9 +223,11 @@ static void places_free(struct list_head *list)
 void probed_close(struct probed_file *f)
 {
 	list_del(&f->node);
-	elf_file_close(&f->file);
+	list_del(&f->code_awaited.node);
+	reading_end(&f->code_awaited.reading);
+	elf_file_free(f->file);
 	free(f->path);
-	reading_end(&f->reading);
+	free(f->phdrs);
 	free(f->memory);
 	free(f->sites);
 	places_free(&f->places);
@@ -288,8 +336,8 @@ void probed_forget(struct probed_file *f)
 
 bool probed_at_offset(const struct probed_file *f, uint64_t offset, bool is_code, uint64_t *at)
 {
-	for (unsigned int i = 0; i < f->file.image.nr_phdrs; i++) {
-		const Elf64_Phdr *p = &f->file.image.phdrs[i];
+	for (unsigned int i = 0; i < f->nr_phdrs; i++) {
+		const Elf64_Phdr *p = &f->phdrs[i];
 
 		if (p->p_type != PT_LOAD || (is_code && !(p->p_flags & PF_X)) ||
 		    offset < p->p_offset || offset - p->p_offset >= p->p_filesz)

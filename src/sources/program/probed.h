@@ -2,10 +2,11 @@
 /*
  * probed.h - private to the source of running programs: files with probes, and where these stand
  *
- *     path, or a DSO of the table -> probed_file: identity, code -> probed_plan() of each place
+ *     path of a uprobe -> scan/path.h       -+-> probed_file: identity, code -> probed_plan()
+ *     DSO of the table, notes -> scan/code.h -+                                of each place
  *
- * A file stays open while a probe names it, and a few others do for probes that are armed again.
- * Its code is read when the first probe is planned (scan/code.h).
+ * The server opens no file that a uprobe names: its disk may not answer. A file is kept while a
+ * probe names it, and a few others are for probes that are armed again.
  */
 #ifndef TRACEFUSE_SOURCES_PROGRAM_PROBED_H
 #define TRACEFUSE_SOURCES_PROGRAM_PROBED_H
@@ -27,15 +28,35 @@ struct probed_place {
 
 struct point_block;
 
-struct probed_file {
-	struct list_head node;
-	char		*path;		/* as it was first named */
-	struct elf_file	file;
+/* Which file it is. */
+struct probed_is {
 	uint64_t	device, inode;
+	struct timespec	mtime, ctime;
+	int64_t		bytes;		/* of the file */
 	uint64_t	low, size;	/* first mapped address, a page's begin; mapped bytes */
 	uint8_t		id[sizeof(((struct probe_file *)0)->id)];
 	uint32_t	id_len;
-	struct reading	reading;	/* of its code */
+};
+
+/* A process of its own reads a file. Points wait for that, and commands. */
+struct awaited {
+	struct list_head node;		/* in program_probes.awaited; in itself: nobody waits */
+	struct reading	reading;
+	uint64_t	inode;		/* the file's; 0: not known */
+	uint64_t	waiters;	/* commands, a bit each: program_probes_asked() */
+	bool		wanted;		/* plan_points(): a point that waits was met */
+	const char	*why;		/* it could not be read just now; NULL: it could */
+};
+
+struct probed_file {
+	struct list_head node;
+	char		*path;		/* as it was first named */
+	struct probed_is is;
+	Elf64_Phdr	*phdrs;
+	unsigned int	nr_phdrs;
+	/* NULL: the server has not opened it. Then it is read. */
+	struct elf_file	*file;
+	struct awaited	code_awaited;
 	bool		read;
 	/* As it was read; no segment: there is no code. */
 	struct code_file code;
@@ -50,19 +71,27 @@ struct probed_file {
 	size_t		nr_points;	/* that were found in it */
 	bool		needed;		/* by these, or by those that are being collected */
 	bool		has_notes;	/* of USDT: it stays open */
-	bool		asked;		/* points wait until its code is read */
-	uint64_t	waiters;	/* and commands, a bit each: program_probes_asked() */
-	bool		wanted;		/* plan_points(): such a point was met */
-	const char	*why;		/* its code could not be read just now; NULL: it could */
 	/* points.c */
 	uint32_t	number;		/* 1 + probe_file.number; 0: none yet */
 	struct point_block *blocks;	/* POINT_BLOCKS of them; NULL: it has no points */
 	uint32_t	nr_blocks;	/* those that programs read */
 };
 
+/* Reads what tells the file from others. 0, -errno */
+int probed_identify(const struct elf_file *file, struct probed_is *out);
+/* The file of the list that this is. NULL: there is none that is not stale. */
+struct probed_file *probed_same(const struct list_head *list, const struct probed_is *is);
+/* The same for what stat() says, without its build-id. */
+struct probed_file *probed_find(const struct list_head *list, const struct stat *st);
+/* Closes files of the list that have changed since they were read, and that no probe needs. */
+void probed_close_stale(struct list_head *list, const struct probed_is *is);
+/* A file that is not in the list yet. NULL: no memory */
+struct probed_file *probed_add(struct list_head *list, const char *path, const struct probed_is *is,
+			       const Elf64_Phdr *phdrs, unsigned int nr_phdrs);
+
 /*
- * 0, or -errno. A file that is in `list` already is not opened again, unless it has changed and no
- * probe needs it.
+ * Opens a file, with its bytes. 0, or -errno. One that is in `list` already is not opened again,
+ * unless it has changed and no probe needs it.
  */
 int probed_open(struct list_head *list, const char *path, struct probed_file **out);
 int probed_open_dso(struct programs *p, struct list_head *list, const struct program_dso *d,

@@ -3,15 +3,16 @@
  * probes.c - tells running programs which probes to plant: those whose events are armed
  *
  *     kprobe: function -> address of the session -> DSO -> file, p_vaddr
- *     uprobe: path, offset                              -> file, p_vaddr
+ *     uprobe: path, offset -> the file of the path (scan/path.c)  -> p_vaddr
  *     note of USDT (usdt.c)                             -> file, p_vaddr
  *          -> its file's code is read, once     (scan/code.c)
  *          -> point with its plan (probed.c) and its code (fetch_compile.c)
  *          -> its block -> table -> site_control.probes   (points.c)
  *
  * A point stays as long as its event is armed: a command costs what it changes, not what there is.
- * All points are made again when files of programs came or went, because these are what places are
- * found in.
+ * When files of programs came or went, points are made again, because these are what places are
+ * found in. Those of uprobes stay: to find the file of a path takes its time, and the probe would
+ * not be planted meanwhile.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,6 +26,7 @@
 #include "sources/program/points.h"
 #include "sources/program/probes.h"
 #include "sources/program/scan/code.h"
+#include "sources/program/scan/path.h"
 #include "sources/program/scan/scan.h"
 #include "sources/program/sites.h"
 #include "sources/program/usdt.h"
@@ -40,13 +42,15 @@ enum {
 
 struct program_probes {
 	struct list_head files;
+	struct list_head paths;		/* struct probed_path: points wait for their files */
+	struct list_head awaited;	/* struct awaited, of files and of paths */
 	struct usdt	*usdt;
 	struct probed_file *dsos[LAYOUT_MAX_DSOS];
 	struct list_head points;	/* struct wanted_point */
 	struct wanted_point **fresh;	/* those that were not planned yet; NULL: it is gone */
 	size_t		nr_fresh;
 	struct point_table table;
-	bool		failed;		/* without memory: all points are made again */
+	bool		failed;		/* without memory: points are made again */
 	bool		unseen;		/* program_probes_fresh() */
 };
 
@@ -109,35 +113,55 @@ static bool in_file(void *arg, uint64_t offset, uint64_t *at)
 	return probed_at_offset(arg, offset, false, at);
 }
 
-/* Most probes are in the same file as the one before: then it is not looked for again. */
-static bool open_path(struct program_probes *pr, const char *path, struct probed_file **out)
+/*
+ * Most probes are in the same file as the one before: then it is not looked for again. NULL: it may
+ * be another one.
+ */
+static struct probed_file *file_of_last(const struct program_probes *pr, const char *path)
 {
-	const struct wanted_point *last =
-		list_empty(&pr->points) ?
-			NULL : list_entry(pr->points.prev, struct wanted_point, node);
+	const struct wanted_point *last;
 
-	*out = NULL;
-	if (last && last->place && last->place->path && last->file &&
-	    !strcmp(last->place->path, path))
-		*out = last->file;
-	else if (probed_open(&pr->files, path, out))
-		*out = NULL;
-	if (*out)
-		(*out)->needed = true;
-	return *out;
+	if (list_empty(&pr->points))
+		return NULL;
+	last = list_entry(pr->points.prev, struct wanted_point, node);
+	if (!last->place || !last->place->path || !last->file || strcmp(last->place->path, path))
+		return NULL;
+	last->file->needed = true;
+	return last->file;
 }
 
-static const char *find_in_path(struct program_probes *pr, struct wanted_point *w)
+static struct probed_path *awaited_path(struct program_probes *pr, const struct probe_place *place)
+{
+	struct probed_path *path;
+
+	list_each(path, &pr->paths, node)
+		if (!strcmp(path->path, place->path))
+			return path;
+	path = probed_path_create(&pr->files, place->path, place->inode);
+	if (path)
+		list_add_tail(&path->node, &pr->paths);
+	return path;
+}
+
+/* Where it is in its file. */
+static const char *find_in_file(struct wanted_point *w)
 {
 	const struct probe_place *place = w->place;
 
-	if (!open_path(pr, place->path, &w->file))
-		return "its file cannot be read";
 	if (!probed_at_offset(w->file, place->offset, true, &w->at))
 		return code_why_text(CODE_NOT_CODE);
 	if (place->counter && !probed_at_offset(w->file, place->counter, false, &w->counter))
 		return "its reference counter is not in the file";
 	return NULL;
+}
+
+static const char *find_in_path(struct program_probes *pr, struct wanted_point *w)
+{
+	w->file = file_of_last(pr, w->place->path);
+	if (w->file)
+		return find_in_file(w);
+	w->path = awaited_path(pr, w->place);
+	return w->path ? NULL : reading_why(-ENOMEM);
 }
 
 static uint32_t dso_number(uint64_t address)
@@ -243,12 +267,30 @@ static void point_remove(struct program_probes *pr, struct wanted_point *w)
 }
 
 /* Their places may be gone: nobody else's pointer to a point is used again. */
-static void points_remove_all(struct program_probes *pr)
+static void points_remove(struct program_probes *pr)
 {
 	struct wanted_point *w, *next;
 
-	list_each_safe(w, next, &pr->points, node)
-		point_remove(pr, w);
+	list_each_safe(w, next, &pr->points, node) {
+		if (!w->stays)
+			point_remove(pr, w);
+		else
+			w->stays = false;
+	}
+}
+
+/* False: no memory. */
+static bool point_is_fresh(struct programs *p, struct wanted_point *w)
+{
+	struct program_probes *pr = p->probes;
+
+	if (array_room(&pr->fresh, pr->nr_fresh, sizeof(w))) {
+		no_memory(p);
+		return false;
+	}
+	pr->fresh[pr->nr_fresh++] = w;
+	w->fresh = pr->nr_fresh;
+	return true;
 }
 
 /* NULL: no memory. */
@@ -257,18 +299,19 @@ static struct wanted_point *point_add(struct programs *p, const struct wanted_po
 	struct program_probes *pr = p->probes;
 	struct wanted_point *w = malloc(sizeof(*w));
 
-	if (!w || array_room(&pr->fresh, pr->nr_fresh, sizeof(w))) {
-		free(w);
+	if (!w) {
 		no_memory(p);
 		return NULL;
 	}
 	*w = *like;
+	if (!point_is_fresh(p, w)) {
+		free(w);
+		return NULL;
+	}
 	list_init(&w->in_block);
 	list_add_tail(&w->node, &pr->points);
 	if (w->file)
 		w->file->nr_points++;
-	pr->fresh[pr->nr_fresh++] = w;
-	w->fresh = pr->nr_fresh;
 	return w;
 }
 
@@ -317,16 +360,48 @@ static void look_at_notes(struct programs *p, const struct event *e)
 				look_at_note(p, n);
 }
 
+/* It was refused, or there was no memory: now it may be planned. */
+static bool point_again(struct programs *p, struct wanted_point *w)
+{
+	if (!point_is_fresh(p, w))
+		return false;
+	if (w->planned)
+		probed_leave(w->file, w->planned);
+	w->planned = NULL;
+	free(w->code);
+	w->code = NULL;
+	w->why = NULL;
+	return true;
+}
+
+/* Whether the point of a uprobe can be used on. One that has no file yet looks for it again. */
+static bool point_stays(struct programs *p, struct wanted_point *w)
+{
+	if (w->path || w->fresh || !list_empty(&w->in_block))
+		return true;
+	return w->file && point_again(p, w);
+}
+
+static void forget_point(struct programs *p, struct probe_place *place)
+{
+	struct wanted_point *w = place->point;
+
+	if (w && place->probe.dyn.kind == &uprobe_kind && point_stays(p, w))
+		w->stays = true;
+	else
+		place->point = NULL;
+}
+
 static void forget_points(struct programs *p)
 {
 	struct dynamic_event *d;
 	struct usdt_event *ue;
 	struct usdt_note *n;
 
-	points_remove_all(p->probes);
 	list_each(d, &p->model->dynamic_events, node)
 		if (d->kind == &kprobe_kind || d->kind == &uprobe_kind)
-			place_of(d)->point = NULL;
+			forget_point(p, place_of(d));
+	points_remove(p->probes);
 	list_each(ue, usdt_events(p->probes->usdt), node)
 		list_each(n, &ue->notes, node)
 			n->point = NULL;
@@ -378,61 +453,84 @@ static int compare_fresh(const void *a, const void *b)
 
 static unsigned int readings(const struct program_probes *pr)
 {
-	const struct probed_file *f;
+	const struct awaited *a;
 	unsigned int nr = 0;
 
-	list_each(f, &pr->files, node)
-		nr += f->reading.printer != NULL;
+	list_each(a, &pr->awaited, node)
+		nr += a->reading.printer != NULL;
 	return nr;
 }
 
-static void file_unask(struct probed_file *f)
+/* A point waits for it. Returns whether it can be begun now. */
+static bool await(struct program_probes *pr, struct awaited *a)
 {
-	f->asked = false;
-	f->waiters = 0;
+	if (list_empty(&a->node))
+		list_add_tail(&a->node, &pr->awaited);
+	a->wanted = true;
+	return !a->reading.printer && readings(pr) < READINGS;
 }
 
-static void reading_failed(struct probed_file *f, int err)
+/* Returns whether it has ended. */
+static bool awaited_end(struct awaited *a, int err)
 {
-	f->why = err ? reading_why(err) : NULL;
-	file_unask(f);
+	if (err < 0 && err != -EAGAIN)
+		a->why = reading_why(err);
+	return err <= 0;
 }
 
 /* Begins to read its code, unless too many files are being read. */
 static void read_file(struct programs *p, struct probed_file *f)
 {
-	f->asked = f->wanted = true;
-	if (f->reading.printer || readings(p->probes) == READINGS)
-		return;
-	if (probed_code_start(scans_printers(p->sites->scans), f))
-		reading_failed(f, probed_code_here(f));
+	struct awaited *a = &f->code_awaited;
+
+	if (await(p->probes, a) && probed_code_start(scans_printers(p->sites->scans), f))
+		awaited_end(a, probed_code_here(f));
+}
+
+static void read_path(struct programs *p, struct probed_path *path)
+{
+	struct awaited *a = &path->awaited;
+
+	if (await(p->probes, a) && probed_path_start(scans_printers(p->sites->scans), path))
+		awaited_end(a, probed_path_here(path));
 }
 
 /* Whether a file is read now, or cannot be. */
 static bool readings_take(struct program_probes *pr)
 {
+	struct probed_path *path;
 	struct probed_file *f;
 	bool ended = false;
-	int err;
 
-	list_each(f, &pr->files, node) {
-		err = f->reading.printer ? probed_code_take(f) : 1;
-		if (err > 0)
-			continue;
-		reading_failed(f, err);
-		ended = true;
-	}
+	list_each(f, &pr->files, node)
+		if (f->code_awaited.reading.printer)
+			ended |= awaited_end(&f->code_awaited, probed_code_take(f));
+	list_each(path, &pr->paths, node)
+		if (path->awaited.reading.printer)
+			ended |= awaited_end(&path->awaited, probed_path_take(path));
 	return ended;
+}
+
+static struct awaited *awaited_of(const struct wanted_point *w)
+{
+	return w->path ? &w->path->awaited : &w->file->code_awaited;
+}
+
+static uint64_t waiters(const struct program_probes *pr)
+{
+	const struct awaited *a;
+	uint64_t used = 0;
+
+	list_each(a, &pr->awaited, node)
+		used |= a->waiters;
+	return used;
 }
 
 /* A bit that no command has. If all have one, it waits for what another one waits for, too. */
 static uint64_t waiter_new(const struct program_probes *pr)
 {
-	const struct probed_file *f;
-	uint64_t used = 0;
+	const uint64_t used = waiters(pr);
 
-	list_each(f, &pr->files, node)
-		used |= f->waiters;
 	return ~used ? ~used & -~used : 1;
 }
 
@@ -441,35 +539,28 @@ uint64_t program_probes_asked(struct programs *p)
 	const struct program_probes *pr = p->probes;
 	uint64_t waiter = 0;
 
+	/* Events are being freed. */
+	if (p->model->closing)
+		return 0;
 	for (size_t i = 0; i < pr->nr_fresh; i++) {
-		struct wanted_point *w = pr->fresh[i];
+		const struct wanted_point *w = pr->fresh[i];
 
 		if (!w || !model_event_is_asked(w->event))
 			continue;
 		waiter = waiter ? waiter : waiter_new(pr);
-		w->file->waiters |= waiter;
+		awaited_of(w)->waiters |= waiter;
 	}
 	return waiter;
 }
 
 bool program_probes_pending(const struct programs *p, uint64_t waiter)
 {
-	const struct probed_file *f;
-
-	list_each(f, &p->probes->files, node)
-		if (f->waiters & waiter)
-			return true;
-	return false;
+	return waiters(p->probes) & waiter;
 }
 
 bool program_probes_reading(const struct programs *p)
 {
-	const struct probed_file *f;
-
-	list_each(f, &p->probes->files, node)
-		if (f->asked)
-			return true;
-	return false;
+	return !list_empty(&p->probes->awaited);
 }
 
 /* ---- planning ---- */
@@ -486,7 +577,7 @@ static void forget_places(struct program_probes *pr)
 	for (size_t i = 0; i < pr->nr_fresh; i++) {
 		struct wanted_point *w = pr->fresh[i];
 
-		if (!w->file->read)
+		if (!w->file || !w->file->read)
 			continue;
 		w->planned = probed_keep(w->file, w->at);
 		all &= w->planned != NULL;
@@ -515,16 +606,55 @@ static void plan_point(struct programs *p, struct wanted_point *w)
 		compile_point(p, w);
 }
 
+/* The file that its path names was found, or cannot be. */
+static void leave_path(struct programs *p, struct wanted_point *w)
+{
+	const struct probed_path *path = w->path;
+	const char *why = path->awaited.why;
+
+	w->path = NULL;
+	w->file = path->found;
+	if (!why)
+		why = find_in_file(w);
+	if (why) {
+		w->file = NULL;
+		probes_refuse(p, w, why);
+		return;
+	}
+	w->file->nr_points++;
+	if (!w->file->read)
+		w->file->code_awaited.waiters |= path->awaited.waiters;
+}
+
+static void find_files(struct programs *p)
+{
+	const struct program_probes *pr = p->probes;
+
+	for (size_t i = 0; i < pr->nr_fresh; i++) {
+		struct wanted_point *w = pr->fresh[i];
+
+		if (!w || !w->path)
+			continue;
+		if (!w->path->found && !w->path->awaited.why)
+			read_path(p, w->path);
+		if (w->path->found || w->path->awaited.why)
+			leave_path(p, w);
+	}
+}
+
 /* Those that are gone, or whose file was not found, are not planned. In the order of definition. */
 static void sort_points(struct program_probes *pr)
 {
 	size_t nr = 0;
 
-	for (size_t i = 0; i < pr->nr_fresh; i++)
-		if (pr->fresh[i] && pr->fresh[i]->file)
-			pr->fresh[nr++] = pr->fresh[i];
-		else if (pr->fresh[i])
-			pr->fresh[i]->fresh = 0;
+	for (size_t i = 0; i < pr->nr_fresh; i++) {
+		struct wanted_point *w = pr->fresh[i];
+
+		if (w && (w->file || w->path))
+			pr->fresh[nr++] = w;
+		else if (w)
+			w->fresh = 0;
+	}
 	pr->nr_fresh = nr;
 	qsort(pr->fresh, nr, sizeof(struct wanted_point *), compare_fresh);
 }
@@ -532,38 +662,26 @@ static void sort_points(struct program_probes *pr)
 /* False: the point waits until its file is read. */
 static bool look_at_point(struct programs *p, struct wanted_point *w)
 {
-	if (!w->file->read && !w->file->why)
+	const struct awaited *a;
+
+	if (w->path)
+		return false;
+	a = &w->file->code_awaited;
+	if (!w->file->read && !a->why)
 		read_file(p, w->file);
 	if (w->file->read)
 		plan_point(p, w);
-	else if (w->file->why)
-		probes_refuse(p, w, w->file->why);
-	return w->file->read || w->file->why;
+	else if (a->why)
+		probes_refuse(p, w, a->why);
+	return w->file->read || a->why;
 }
 
-/*
- * A file that could not be read is tried again for the next probe. One whose turn has not come is
- * forgotten, if its points are gone.
- */
-static void readings_settle(struct program_probes *pr)
-{
-	struct probed_file *f;
-
-	list_each(f, &pr->files, node) {
-		f->why = NULL;
-		if (!f->wanted && !f->reading.printer)
-			file_unask(f);
-		f->wanted = false;
-	}
-}
-
-static void plan_points(struct programs *p)
+static void plan_fresh(struct programs *p)
 {
 	struct program_probes *pr = p->probes;
 	size_t nr = 0;
 
-	if (!pr->nr_fresh)
-		return;
+	find_files(p);
 	sort_points(pr);
 	forget_places(pr);
 	for (size_t i = 0; i < pr->nr_fresh; i++) {
@@ -574,11 +692,43 @@ static void plan_points(struct programs *p)
 			pr->fresh[nr++] = w;
 	}
 	pr->nr_fresh = nr;
-	readings_settle(pr);
 	if (nr)
 		return;
 	free(pr->fresh);
 	pr->fresh = NULL;
+}
+
+static void awaited_settle(struct awaited *a)
+{
+	a->why = NULL;
+	if (!a->wanted && !a->reading.printer) {
+		list_del(&a->node);
+		a->waiters = 0;
+	}
+	a->wanted = false;
+}
+
+/*
+ * A file that could not be read is tried again for the next probe. One whose turn has not come is
+ * forgotten, if its points are gone.
+ */
+static void readings_settle(struct program_probes *pr)
+{
+	struct probed_path *path, *next_path;
+	struct awaited *a, *next;
+
+	list_each_safe(a, next, &pr->awaited, node)
+		awaited_settle(a);
+	list_each_safe(path, next_path, &pr->paths, node)
+		if (list_empty(&path->awaited.node))
+			probed_path_destroy(path);
+}
+
+static void plan_points(struct programs *p)
+{
+	if (p->probes->nr_fresh)
+		plan_fresh(p);
+	readings_settle(p->probes);
 }
 
 /* ---- telling ---- */
@@ -764,34 +914,38 @@ static void look_whether_plants(void *arg, const struct attach_answer *a)
 	g->never |= a->peer.pid == g->pid && a->plants_never;
 }
 
-static bool file_has_points(const struct probed_file *f)
-{
-	return f->nr_blocks;
-}
-
-static bool file_is_unread(const struct probed_file *f)
-{
-	return f->asked;
-}
-
-/* Whether a line of /proc/PID/maps is of such a file. */
-static bool is_line_of(const struct program_probes *pr, const char *line,
-		       bool (*is)(const struct probed_file *f))
+static bool inode_has_points(const struct program_probes *pr, uint64_t inode)
 {
 	const struct probed_file *f;
-	unsigned long inode;
 
-	if (sscanf(line, "%*s %*s %*s %*s %lu", &inode) != 1)
-		return false;
 	list_each(f, &pr->files, node)
-		if (is(f) && f->inode == inode)
+		if (f->nr_blocks && f->is.inode == inode)
 			return true;
 	return false;
 }
 
+static bool inode_is_awaited(const struct program_probes *pr, uint64_t inode)
+{
+	const struct awaited *a;
+
+	list_each(a, &pr->awaited, node)
+		if (a->inode == inode)
+			return true;
+	return false;
+}
+
+/* Whether a line of /proc/PID/maps is of such a file. */
+static bool is_line_of(const struct program_probes *pr, const char *line,
+		       bool (*is)(const struct program_probes *pr, uint64_t inode))
+{
+	unsigned long inode;
+
+	return sscanf(line, "%*s %*s %*s %*s %lu", &inode) == 1 && inode && is(pr, inode);
+}
+
 /* Whether a process has mapped such a file. */
 static bool has_mapped(const struct program_probes *pr, pid_t pid,
-		       bool (*is)(const struct probed_file *f))
+		       bool (*is)(const struct program_probes *pr, uint64_t inode))
 {
 	char path[64], line[512];
 	bool has = false;
@@ -808,12 +962,12 @@ static bool has_mapped(const struct program_probes *pr, pid_t pid,
 
 static bool has_points(const struct program_probes *pr, pid_t pid)
 {
-	return has_mapped(pr, pid, file_has_points);
+	return has_mapped(pr, pid, inode_has_points);
 }
 
 bool program_probes_unread(const struct programs *p, pid_t pid)
 {
-	return program_probes_reading(p) && has_mapped(p->probes, pid, file_is_unread);
+	return program_probes_reading(p) && has_mapped(p->probes, pid, inode_is_awaited);
 }
 
 bool program_probes_want(const struct programs *p, pid_t pid)
@@ -896,6 +1050,8 @@ int program_probes_create(struct programs *p)
 	if (!p->probes)
 		return -ENOMEM;
 	list_init(&p->probes->files);
+	list_init(&p->probes->paths);
+	list_init(&p->probes->awaited);
 	list_init(&p->probes->points);
 	p->probes->table.session = p->model->session;
 	p->probes->usdt = usdt_new(p);
@@ -940,11 +1096,14 @@ void program_probes_begin(struct programs *p)
 
 void program_probes_destroy(struct programs *p)
 {
+	struct probed_path *path, *next_path;
 	struct probed_file *f, *next;
 
 	if (!p->probes)
 		return;
-	points_remove_all(p->probes);
+	points_remove(p->probes);
+	list_each_safe(path, next_path, &p->probes->paths, node)
+		probed_path_destroy(path);
 	list_each_safe(f, next, &p->probes->files, node) {
 		points_close(f);
 		probed_close(f);

@@ -354,7 +354,7 @@ static void take_name(struct usdt *u, struct probed_file *f, const struct code_n
 
 static void take_notes(struct usdt *u, struct probed_file *f)
 {
-	struct code_notes walk = { .image = &f->file.image };
+	struct code_notes walk = { .image = &f->file->image };
 	struct code_note *notes = NULL, n;
 	size_t nr = 0;
 

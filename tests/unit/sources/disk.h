@@ -8,12 +8,16 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdarg.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,6 +27,8 @@ enum { LATER_MS = 3600 * 1000 };
 static pid_t own;			/* the process of the test */
 static bool forks_fail;
 static long later_ms;			/* what the clock shows too much, more at each look */
+static const char *on_disk;		/* paths that begin so are on it; NULL: only pread() is */
+static unsigned int own_hangs;		/* how often the test's own process would have hung */
 
 /* Shared with the processes that read. */
 static struct {
@@ -52,6 +58,31 @@ static void disk_await(void)
 			return;
 		syscall(SYS_futex, &shared->disk, FUTEX_WAIT, disk, NULL);
 	}
+}
+
+static void disk_path(const char *path)
+{
+	if (on_disk && !strncmp(path, on_disk, strlen(on_disk)) && getpid() == own &&
+	    atomic_load(&shared->disk) == DISK_HANGS)
+		own_hangs++;
+}
+
+int open(const char *path, int flags, ...)
+{
+	va_list args;
+	mode_t mode;
+
+	va_start(args, flags);
+	mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
+	va_end(args);
+	disk_path(path);
+	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+int stat(const char *path, struct stat *out)
+{
+	disk_path(path);
+	return (int)syscall(SYS_newfstatat, AT_FDCWD, path, out, 0);
 }
 
 ssize_t pread(int fd, void *to, size_t size, off_t at)
@@ -102,6 +133,7 @@ static void disk_begin(void)
 {
 	forks_fail = false;
 	later_ms = 0;
+	own_hangs = 0;
 	disk_set(DISK_ANSWERS);
 	atomic_store(&shared->asked, 0);
 }

@@ -203,6 +203,46 @@ static void others_go_on_while_a_write_waits(void **state)
 	assert_int_equal(points(), 1);
 }
 
+/* Enables, disables and ends while the disk hangs, and again when it has the file's code. */
+static void the_server_itself_does_not_touch_the_disk(void **state)
+{
+	struct writing w;
+
+	begin_first(&w, DISK_HANGS);
+	await_question();
+	assert_int_equal(put("events/uprobes/p0/enable", "0"), 1);
+	disk_set(DISK_ANSWERS);
+	assert_int_equal(write_end(&w), 1);
+	assert_int_equal(put("events/uprobes/p0/enable", "1"), 1);
+	assert_int_equal(points(), 1);
+	disk_set(DISK_HANGS);
+	assert_int_equal(put("events/uprobes/p0/enable", "0"), 1);
+	assert_int_equal(write_begin(&w, "events/uprobes/p0/enable", "1"), -EINPROGRESS);
+	assert_int_equal(put("uprobe_events", "-:nosuch"), -ENOENT);
+	assert_int_equal(write_end(&w), 1);
+	assert_int_equal(points(), 1);
+	assert_int_equal(put("events/uprobes/p0/enable", "0"), 1);
+	assert_int_equal(put("uprobe_events", "-:p0"), 4);
+	assert_int_equal(own_hangs, 0);
+}
+
+/* All is made again when a probe goes: programs keep the others. */
+static void a_probe_that_stays_is_not_looked_for_again(void **state)
+{
+	define(0, library, "sites_first");
+	define(1, copies[0], "sites_second");
+	assert_int_equal(put("events/uprobes/enable", "1"), 1);
+	assert_int_equal(points(), 2);
+	define(2, copies[1], "sites_first");
+	assert_int_equal(put("events/uprobes/p2/enable", "1"), 1);
+	assert_int_equal(points(), 3);
+	disk_set(DISK_HANGS);
+	model->probes_stale = true;
+	assert_int_equal(put("tracing_on", "1"), 1);
+	assert_int_equal(points(), 3);
+	assert_int_equal(own_hangs, 0);
+}
+
 static void a_file_is_read_once(void **state)
 {
 	struct writing w;
@@ -529,6 +569,8 @@ int main(int argc, char **argv)
 #define CODE_TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 #define COPIES_TEST(fn) cmocka_unit_test_setup_teardown(fn, copies_make, copies_remove)
 		CODE_TEST(others_go_on_while_a_write_waits),
+		CODE_TEST(the_server_itself_does_not_touch_the_disk),
+		COPIES_TEST(a_probe_that_stays_is_not_looked_for_again),
 		CODE_TEST(a_file_is_read_once),
 		CODE_TEST(two_writes_wait_for_one_file),
 		CODE_TEST(a_second_write_waits_too),
@@ -555,6 +597,7 @@ int main(int argc, char **argv)
 	library = argc > 1 ? realpath(argv[1], NULL) : NULL;
 	if (!library || !disk_make())
 		return 2;
+	on_disk = library;
 	setenv("XDG_CACHE_HOME", "/dev/null", 1);
 	if (!temp_place())
 		return temp_place_skip();

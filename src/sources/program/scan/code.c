@@ -11,7 +11,6 @@
 
 #include "sources/program/scan/packed_code.h"
 #include "elf/probe.h"
-#include "model/text_memory.h"
 #include "sources/program/scan/code.h"
 
 /* ---- in the process ---- */
@@ -49,74 +48,76 @@ static void code_read(struct image *im, struct probed_code *c)
 		c->file = (struct code_file){ .nr_segments = 0 };
 }
 
-static int code_print(void *arg, FILE *out)
+int code_print(struct elf_file *file, FILE *out)
 {
-	struct probed_file *f = arg;
 	struct probed_code c = { .nr_sites = 0 };
 	int err;
 
-	code_read(&f->file.image, &c);
+	code_read(&file->image, &c);
 	/* A disk that fails, or a file that was truncated, says nothing of its code. */
-	err = f->file.err ? -ENODATA
-			  : packed_code_write(&c.file, c.sites, c.nr_sites, out);
+	err = file->err ? -ENODATA : packed_code_write(&c.file, c.sites, c.nr_sites, out);
 	free(c.memory);
 	free(c.sites);
 	return err;
 }
 
+static int code_print_open(void *arg, FILE *out)
+{
+	const struct probed_file *f = arg;
+
+	return code_print(f->file, out);
+}
+
 static int code_print_alone(void *arg, FILE *out)
 {
-	struct probed_file *f = arg;
+	const struct probed_file *f = arg;
 
 	reading_begin("tracefuse-code");
-	f->file.fd = STDIN_FILENO;
-	return code_print(f, out);
+	f->file->fd = STDIN_FILENO;
+	return code_print(f->file, out);
 }
 
 /* ---- in the server ---- */
 
-static int code_take(struct probed_file *f, void *bytes, size_t size)
+int code_take(struct probed_file *f, struct reading *r, size_t from)
 {
-	const int err = packed_code_read(bytes, size, &f->code, &f->sites, &f->nr_sites);
+	const int err = from > r->nr ? -EPROTO :
+			packed_code_read(r->bytes + from, r->nr - from, &f->code, &f->sites,
+					 &f->nr_sites);
 
 	if (err)
 		return err;
-	f->memory = bytes;
+	f->memory = r->bytes;
+	r->bytes = NULL;
 	f->read = true;
 	return 0;
 }
 
 int probed_code_start(struct printers *ps, struct probed_file *f)
 {
-	return reading_start(ps, &f->reading, code_print_alone, f, f->file.fd);
+	return reading_start(ps, &f->code_awaited.reading, code_print_alone, f, f->file->fd);
 }
 
 int probed_code_here(struct probed_file *f)
 {
-	char *bytes = NULL;
-	size_t size;
-	FILE *out = text_memory_open(&bytes, &size);
-	int err = out ? code_print(f, out) : -ENOMEM;
+	struct reading *r = &f->code_awaited.reading;
+	int err = reading_here(r, code_print_open, f);
 
-	if (out && fclose(out))
-		err = -ENOMEM;
 	if (!err)
-		err = code_take(f, bytes, size);
-	if (err)
-		free(bytes);
+		err = code_take(f, r, 0);
+	reading_end(r);
 	return err;
 }
 
 int probed_code_take(struct probed_file *f)
 {
-	int err = reading_take(&f->reading);
+	struct reading *r = &f->code_awaited.reading;
+	int err = reading_take(r);
 
 	if (err > 0)
 		return err;
 	if (!err)
-		err = code_take(f, f->reading.bytes, f->reading.nr);
-	if (!err)
-		f->reading.bytes = NULL;	/* they are f->memory */
-	reading_end(&f->reading);
+		err = code_take(f, r, 0);
+	reading_end(r);
 	return err;
 }

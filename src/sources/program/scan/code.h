@@ -13,7 +13,12 @@
 #include "sources/program/probed.h"
 #include "tracefs/printer.h"
 
-/* 0; -errno: there can be no process. */
+/* Prints what code_take() takes. 0, -errno for reading_why() */
+int code_print(struct elf_file *file, FILE *out);
+/* Takes the bytes of a reading, from there on. 0: f->read; -errno */
+int code_take(struct probed_file *f, struct reading *r, size_t from);
+
+/* For a file that the server has opened. 0; -errno: there can be no process. */
 int probed_code_start(struct printers *ps, struct probed_file *f);
 /* Reads it at once, where there can be no process. 0; -errno for reading_why() */
 int probed_code_here(struct probed_file *f);

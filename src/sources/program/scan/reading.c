@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "model/text_memory.h"
 #include "session/session.h"
 #include "sources/program/scan/reading.h"
 
@@ -45,6 +46,19 @@ int reading_start(struct printers *ps, struct reading *r, int (*print)(void *arg
 	err = printer_start(ps, &text, &r->printer);
 	if (err)
 		r->printer = NULL;
+	return err;
+}
+
+int reading_here(struct reading *r, int (*print)(void *arg, FILE *out), void *arg)
+{
+	FILE *out;
+	int err;
+
+	*r = (struct reading){ 0 };
+	out = text_memory_open(&r->bytes, &r->nr);
+	err = out ? print(arg, out) : -ENOMEM;
+	if (out && fclose(out))
+		err = -ENOMEM;
 	return err;
 }
 
@@ -117,6 +131,8 @@ int reading_take(struct reading *r)
 const char *reading_why(int err)
 {
 	switch (err) {
+	case -ENOENT:
+		return "its file cannot be read";
 	case -EIO:
 		return "the process that read its code died";
 	case -ETIMEDOUT:

@@ -31,6 +31,8 @@ struct reading {
  */
 int reading_start(struct printers *ps, struct reading *r, int (*print)(void *arg, FILE *out),
 		  void *arg, int input);
+/* The same at once, where there can be no process. 0, -errno of print(). Then reading_end(). */
+int reading_here(struct reading *r, int (*print)(void *arg, FILE *out), void *arg);
 /* To be called first in print(). */
 void reading_begin(const char *name);
 /* 1: more may come later; 0: these are all bytes; -errno of print(), or for reading_why(). */
