@@ -40,9 +40,10 @@ typedef uint64_t data_ref;		/* offset in the data region, 0: none */
  * groups; 7: snapshots refused; 8: waiters; 10: hostile memory, more slots; 11: names of what is
  * saved, more reasons of sites; 13: more functions of programs have places; 14: counts
  * of cut stacks; 15: processes without returns; 16: and why; 17: what was cleared; 18: calls on
- * other stacks; 19: where programs begin; 20: more counts of rings that are left out
+ * other stacks; 19: where programs begin; 20: more counts of rings that are left out; 21: rings
+ * that go
  */
-#define SESSION_VERSION		20u
+#define SESSION_VERSION		21u
 
 enum {
 	LAYOUT_MAX_EVENTS	= 65536,	/* common_type is 16 bits wide */

@@ -177,6 +177,7 @@ struct instance {
 	void			(*tracer_clear)(struct instance *inst, int cpu);
 	/* How many have trace_pipe or trace_pipe_raw open: the tracer cannot be changed */
 	unsigned int		pipe_readers;
+	unsigned int		raw_readers;	/* who has the file trace_raw open */
 	uint64_t		time_start;	/* When the buffer was last emptied; 0: unknown */
 	/* tracing_max_latency, ns. The thread that has a longer section sets it */
 	_Atomic uint64_t	max_latency;
@@ -568,6 +569,11 @@ int instance_start_small(struct instance *inst);
 int instance_set_subbuf_size(struct instance *inst, uint32_t bytes);
 /* Empties the live buffer and the snapshot. */
 void instance_clear(struct instance *inst);
+/*
+ * To be called regularly: rings of earlier sizes go that have nothing to read any more, unless a
+ * reader may be in them.
+ */
+void instance_drop_kept(struct instance *inst);
 /*
  * The live buffer was emptied: the times of latency-format count from now on. Not for a recording.
  */

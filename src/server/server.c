@@ -22,6 +22,7 @@
 
 #include "server/boot.h"
 #include "host/output.h"
+#include "model/model.h"
 #include "server/state.h"
 #include "session/attach/attach.h"
 #include "session/session.h"
@@ -29,7 +30,7 @@
 #include "sources/program/programs.h"
 #include "tracefs/tree.h"
 
-enum { WAIT_MS = 3, IDLE_MS = 200, FIXED_DESCRIPTORS = 6 };
+enum { WAIT_MS = 3, IDLE_MS = 200, KEPT_MS = 500, FIXED_DESCRIPTORS = 6 };
 
 static int open_signals(void)
 {
@@ -327,6 +328,18 @@ static bool retry_all(struct server *srv)
 	return waiting;
 }
 
+static void tend_kept(struct server *srv)
+{
+	const int64_t now = session_now_ms();
+	struct instance *inst;
+
+	if (now - srv->kept_looked < KEPT_MS)
+		return;
+	srv->kept_looked = now;
+	list_each(inst, &srv->model->instances, node)
+		instance_drop_kept(inst);
+}
+
 /* Work that no descriptor reports. Returns how long the loop may wait now. */
 static int tend(struct server *srv)
 {
@@ -342,6 +355,7 @@ static int tend(struct server *srv)
 	if (live_ms < ms)
 		ms = live_ms;
 	hurry |= session_reclaim(srv->session) != 0;
+	tend_kept(srv);
 	return hurry && ms > WAIT_MS ? WAIT_MS : ms;
 }
 

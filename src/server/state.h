@@ -70,6 +70,7 @@ struct server {
 	size_t		buffered;
 	struct list_head mounts;
 	bool		was_mounted;
+	int64_t		kept_looked;	/* session_now_ms(): for rings that go */
 	/*
 	 * The control socket cannot be accepted from: it is not looked at until after the next wait
 	 */

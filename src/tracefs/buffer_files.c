@@ -365,6 +365,8 @@ static int open_trace_raw(struct tree_file *f)
 	if (err) {
 		free(f->raw);
 		f->raw = NULL;
+	} else {
+		f->at.inst->raw_readers++;
 	}
 	return err;
 }
@@ -415,6 +417,7 @@ static ssize_t write_trace_raw(struct tree_file *f, const char *buf, size_t size
 
 static void release_trace_raw(struct tree_file *f)
 {
+	f->at.inst->raw_readers--;
 	ring_iter_close(f->raw->it);
 	free(f->raw);
 }

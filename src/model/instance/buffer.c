@@ -294,6 +294,14 @@ void instance_clear(struct instance *inst)
 		inst->tracer_clear(inst, -1);
 }
 
+void instance_drop_kept(struct instance *inst)
+{
+	if (inst->readers || inst->raw_readers || inst->drainers)
+		return;
+	for (uint32_t i = 0; i < 2; i++)
+		buffer_drop_kept(inst->model->session, instance_buffer_at(inst, i));
+}
+
 int instance_snapshot_alloc(struct instance *inst)
 {
 	/* B1. The caller has one buffer, so no hit flips. */

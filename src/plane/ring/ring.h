@@ -75,6 +75,12 @@ int buffer_restore(struct session *s, uint32_t instance, uint32_t which);
  */
 int buffer_keep(struct session *s, data_ref from, data_ref to);
 /*
+ * Gives back rings that the buffer took over and that have no record to read any more. Nothing is
+ * done while memory is in limbo, or is held. Iterators of the buffer must be closed before;
+ * consumers may stay. Returns whether one went.
+ */
+bool buffer_drop_kept(struct session *s, data_ref buffer);
+/*
  * Exchanges one CPU's rings of a live and a snapshot buffer. -EINVAL: their sub-buffer sizes
  * differ.
  */

@@ -52,6 +52,8 @@ struct instance_book *instance_book(struct session *s, uint32_t instance);
 /* Notes a buffer, or forgets it (book 0). 0, -ENOMEM */
 int buffer_note(struct session *s, data_ref buffer, config_ref book);
 void buffer_forget(struct session *s, data_ref buffer);
+/* Gives it another number, so that readers open its rings again. */
+void buffer_renumber(struct session *s, data_ref buffer);
 /* The book of the ring that a buffer has there; NULL: none. */
 struct ring_book *ring_book_at(struct session *s, const struct buffer_book *b, uint32_t set,
 			       uint32_t cpu);
@@ -81,6 +83,10 @@ void ring_each(struct session *s, data_ref buffer, int cpu,
 void ring_leave_out(struct session *s, config_ref ring, struct left_out *to);
 /* buffer_keep() of ring.h. A call that another server did not finish is done again. */
 int buffer_save_books(struct session *s, config_ref from, config_ref to);
+/* Completes what another server may have begun in buffer_drop_kept(). */
+void buffer_drop_finish(struct session *s, struct buffer_book *b);
+/* Gives a ring's memory back that no buffer names any more. */
+void ring_retire(struct session *s, config_ref ring);
 /* After a resize: sets the limits of older rings to the room that their successors leave. */
 void ring_keep_limits(struct session *s, data_ref buffer);
 /* Gives a new buffer rings for the leases of the slots. 0, -ENOMEM */

@@ -53,6 +53,14 @@ int buffer_note(struct session *s, data_ref buffer, config_ref book)
 	return 0;
 }
 
+void buffer_renumber(struct session *s, data_ref buffer)
+{
+	struct buffer_name *n = name_of(s, buffer);
+
+	if (n)
+		n->number = ++s->buffers.made;
+}
+
 void buffer_forget(struct session *s, data_ref buffer)
 {
 	struct buffer_name *n = name_of(s, buffer);

@@ -45,7 +45,7 @@ struct ring_book {
 	uint64_t	limit;		/* position: all before it counts as overrun */
 };
 
-/* What the rings of one CPU have counted for which a resize had no place. */
+/* What rings of one CPU have counted that are gone: there was no place for them, or no record. */
 struct left_out {
 	uint64_t	overrun;	/* with the records that could still be read */
 	uint64_t	dropped, read;
@@ -57,6 +57,9 @@ struct buffer_book {
 	uint32_t	subbuf_size;
 	uint32_t	nr_sets;	/* beyond the highest set that has rings */
 	uint32_t	pad;
+	/* K2: the ring of this set and CPU goes; 0: none */
+	uint32_t	leaving_set, leaving_cpu;
+	struct left_out	leaving;	/* left_out then */
 	/* config_ref[nr_cpus] of struct ring_book, 0: none */
 	config_ref	sets[BUFFER_MAX_SETS];
 	struct left_out	left_out[];	/* by CPU */

@@ -87,6 +87,11 @@ static void ring_free(struct session *s, config_ref ref, bool published)
 	session_config_free(s, ref, sizeof(*r));
 }
 
+void ring_retire(struct session *s, config_ref ring)
+{
+	ring_free(s, ring, true);
+}
+
 /* Writes for hits what the ring's book says. */
 static void ring_describe(struct session *s, const struct ring_book *book)
 {
@@ -365,6 +370,8 @@ int buffer_restore(struct session *s, uint32_t instance, uint32_t which)
 	 */
 	if (b && ib->next[which] && ib->buffers[which] && ib->buffers[which] != ref)
 		buffer_save_books(s, ib->buffers[which], ref);
+	if (b)
+		buffer_drop_finish(s, b);
 	err = b ? buffer_book_restore(s, ref) : -EPROTO;
 	if (!err)
 		err = session_data_restore(s, b->buffer, buffer_bytes(s));

@@ -10,6 +10,11 @@
  * K1  Hits see the old buffer until the new one is published, and write into its rings until then.
  *     So a ring for which there is no place stays with the old buffer and is freed with it. No hit
  *     uses the sets of older rings (RING_SET_KEPT).
+ *
+ * K2  A ring that was taken over goes when it has no record that can be read. No hit writes into it
+ *     any more once nothing is in limbo, where the buffer was that hits had found it in. What the
+ *     ring has counted and its place are in the book before anything changes, so the next server
+ *     does the same again.
  */
 #include <errno.h>
 #include "plane/ring/ring.h"
@@ -145,6 +150,61 @@ int buffer_save_books(struct session *s, config_ref from, config_ref to)
 int buffer_keep(struct session *s, data_ref from, data_ref to)
 {
 	return buffer_save_books(s, buffer_book_ref(s, from), buffer_book_ref(s, to));
+}
+
+void buffer_drop_finish(struct session *s, struct buffer_book *b)
+{
+	const uint32_t set = b->leaving_set, cpu = b->leaving_cpu;
+
+	if (!set || cpu >= ring_cpus(s))
+		return;
+	b->left_out[cpu] = b->leaving;
+	ring_note(s, b, set, cpu, 0);
+	ring_tell(s, b, set, cpu);
+	/* K2. Release: as in leave(). */
+	__atomic_store_n(&b->leaving_set, 0, __ATOMIC_RELEASE);
+}
+
+static void leave(struct session *s, struct buffer_book *b, uint32_t set, uint32_t cpu)
+{
+	const config_ref ring = ring_ref_at(s, b, set, cpu);
+
+	b->leaving = b->left_out[cpu];
+	ring_leave_out(s, ring, &b->leaving);
+	b->leaving_cpu = cpu;
+	/* K2. Release: pairs with buffer_drop_finish() of the next server. */
+	__atomic_store_n(&b->leaving_set, set, __ATOMIC_RELEASE);
+	buffer_drop_finish(s, b);
+	ring_retire(s, ring);
+}
+
+/* K0: the buffer's own. */
+static bool is_spent(struct session *s, const struct buffer_book *b, config_ref owner, uint32_t set,
+		     uint32_t cpu)
+{
+	struct ring_view v;
+
+	return ring_view(s, b, set, cpu, &v) && v.book->owner == owner && !bytes_of(&v);
+}
+
+bool buffer_drop_kept(struct session *s, data_ref buffer)
+{
+	const config_ref owner = buffer_book_ref(s, buffer);
+	struct buffer_book *b = buffer_book(s, buffer);
+	bool dropped = false;
+
+	if (!b || b->nr_sets <= RING_SET_KEPT || s->limbo.nr || s->holds)
+		return false;
+	ring_keep_limits(s, buffer);
+	for (uint32_t set = RING_SET_KEPT; set < RING_SET_LEASES; set++)
+		for (uint32_t cpu = 0; cpu < ring_cpus(s); cpu++)
+			if (is_spent(s, b, owner, set, cpu)) {
+				leave(s, b, set, cpu);
+				dropped = true;
+			}
+	if (dropped)
+		buffer_renumber(s, buffer);
+	return dropped;
 }
 
 /* Both buffers name the rings meanwhile. The book stored last in `owner` owns them (K0). */

@@ -505,6 +505,42 @@ static void a_resize_half_done_is_done(void **state)
 	}
 }
 
+/* The server died while a ring of an earlier size went: before its buffer lost it, and after. */
+static void a_ring_half_gone_is_gone(void **state)
+{
+	for (int when = 0; when < 2; when++) {
+		struct server_fixture *w = *state;
+		struct instance *top = w->model->top;
+		struct buffer_book *b;
+		struct ring_stats st;
+		unsigned int before;
+		uint32_t cpu;
+
+		assert_true(takes(w, top));
+		assert_int_equal(instance_resize(top, -1, (1 << 17) + (uint64_t)when * 4096), 0);
+		b = buffer_book(w->session, instance_buffer(top, 0));
+		/* That of the record. */
+		cpu = ring_ref_at(w->session, b, RING_SET_KEPT, 0) ? 0 : 1;
+		assert_true(ring_ref_at(w->session, b, RING_SET_KEPT, cpu));
+		before = entries_in(w, instance_buffer(top, 0));
+		b->leaving = (struct left_out){ .overrun = 70, .read = 7 };
+		b->leaving_cpu = cpu;
+		b->leaving_set = RING_SET_KEPT;
+		if (when)
+			ring_note(w->session, b, RING_SET_KEPT, cpu, 0);
+		new_server(w);
+		top = w->model->top;
+		b = buffer_book(w->session, instance_buffer(top, 0));
+		assert_int_equal(b->leaving_set, 0);
+		assert_int_equal(ring_ref_at(w->session, b, RING_SET_KEPT, cpu), 0);
+		assert_int_equal(b->left_out[cpu].overrun, 70);
+		assert_int_equal(buffer_stats(w->session, instance_buffer(top, 0), cpu, &st), 0);
+		assert_int_equal(st.read, 7);
+		assert_true(takes(w, top));
+		assert_true(entries_in(w, instance_buffer(top, 0)) <= before + 1);
+	}
+}
+
 /*
  * The server died while it took a snapshot of one CPU: one ring is in both buffers, another is in
  * neither.
@@ -696,6 +732,7 @@ int main(void)
 		TEST(what_goes_while_restoring_is_free_once),
 		TEST(of_two_texts_the_newer_counts),
 		TEST(a_resize_half_done_is_done),
+		TEST(a_ring_half_gone_is_gone),
 		TEST(spoiled_rings_are_right_again),
 		TEST(a_half_swapped_ring_is_in_one_buffer),
 		TEST(a_half_removed_instance_goes),

@@ -364,6 +364,94 @@ static void the_rings_of_many_resizes_stay_counted(void **state)
 	assert_int_equal(st.entries + st.overrun + st.read + st.dropped, 0);
 }
 
+/* Makes the buffer smaller or larger, and frees what is retired. */
+static void resize(uint32_t bytes)
+{
+	const data_ref old = buffer;
+
+	buffer = made(bytes, true, PAGE);
+	assert_int_equal(buffer_keep(session, old, buffer), 0);
+	buffer_retire(session, old);
+	/* The hits before it may still write into the older ring. */
+	assert_false(buffer_drop_kept(session, buffer));
+	assert_int_equal(session_reclaim(session), 0);
+}
+
+/* Of `all` records that were written, those that no count has. */
+static uint64_t uncounted(uint64_t all)
+{
+	struct ring_stats st;
+
+	assert_int_equal(buffer_stats(session, buffer, 0, &st), 0);
+	return all - st.entries - st.overrun - st.read;
+}
+
+static void a_ring_goes_when_newer_records_take_its_room(void **state)
+{
+	uint64_t both;
+	uint32_t first;
+
+	fill(0, 400);
+	resize(4 * PAGE);
+	both = buffer_ring_bytes(session, buffer, 0);
+	fill(400, 420);
+	/* Some of its records can be read. */
+	assert_false(buffer_drop_kept(session, buffer));
+	assert_true(count(buffer, &first) > 20);
+	fill(420, 1000);
+	assert_int_equal(uncounted(1000), 0);
+	assert_true(buffer_drop_kept(session, buffer));
+	assert_true(buffer_ring_bytes(session, buffer, 0) < both);
+	assert_int_equal(uncounted(1000), 0);
+	assert_true(count(buffer, &first) > 20);
+	assert_false(buffer_drop_kept(session, buffer));
+	fill(1000, 1100);
+	assert_int_equal(uncounted(1100), 0);
+}
+
+static void a_ring_goes_when_it_is_cleared(void **state)
+{
+	struct ring_stats st;
+	uint64_t both;
+	uint32_t first;
+
+	fill(0, 100);
+	resize(32 * PAGE);
+	both = buffer_ring_bytes(session, buffer, 0);
+	buffer_clear(session, buffer, -1);
+	/* A text that is printed may be in it. */
+	session_hold(session, true);
+	assert_false(buffer_drop_kept(session, buffer));
+	session_hold(session, false);
+	assert_true(buffer_drop_kept(session, buffer));
+	assert_true(buffer_ring_bytes(session, buffer, 0) < both);
+	buffer_stats(session, buffer, 0, &st);
+	assert_int_equal(st.entries + st.overrun + st.read + st.dropped, 0);
+	fill(100, 110);
+	assert_int_equal(count(buffer, &first), 10);
+}
+
+static void a_ring_goes_under_a_consumer(void **state)
+{
+	struct ring_consumer *c;
+	struct ring_record r;
+
+	assert_int_equal(ring_consumer_open(session, 0, &c), 0);
+	fill(0, 3);
+	resize(32 * PAGE);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(ring_consume(c, buffer, &r), 1);
+		assert_int_equal(number_of(&r), i);
+	}
+	assert_true(buffer_drop_kept(session, buffer));
+	assert_int_equal(ring_consume(c, buffer, &r), 0);
+	fill(3, 5);
+	assert_int_equal(ring_consume(c, buffer, &r), 1);
+	assert_int_equal(number_of(&r), 3);
+	assert_int_equal(uncounted(5), 0);
+	ring_consumer_close(c);
+}
+
 static void one_cpu_is_swapped(void **state)
 {
 	data_ref live = buffer, snapshot = made(16 * PAGE, true, PAGE);
@@ -720,6 +808,9 @@ int main(void)
 		TEST(a_record_larger_than_a_page_is_dropped),
 		TEST(clearing_hides_and_goes_on),
 		TEST(resizing_keeps_what_fits),
+		TEST(a_ring_goes_when_newer_records_take_its_room),
+		TEST(a_ring_goes_when_it_is_cleared),
+		TEST(a_ring_goes_under_a_consumer),
 		TEST(the_rings_of_many_resizes_stay_counted),
 		TEST(one_cpu_is_swapped),
 		TEST(leases_are_given_and_stay_with_their_slot),
