@@ -5,6 +5,8 @@
 #include <poll.h>
 #include <stdio.h>
 
+#include "plane/ring/ring.h"
+#include "session/session.h"
 #include "tree_fixture.h"
 
 static void mark(struct fixture *w, const char *text)
@@ -110,6 +112,40 @@ static void rings_keep_their_size_while_somebody_reads(void **state)
 	assert_int_equal(fixture_write(w, "buffer_subbuf_size_kb", "8"), -EBUSY);
 	tree_release(f);
 	assert_taken(w, "buffer_size_kb", "100");
+}
+
+/* Of both CPUs, those of earlier sizes included. */
+static uint64_t ring_bytes(struct fixture *w)
+{
+	const data_ref buffer = instance_buffer(w->model->top, 0);
+
+	return buffer_ring_bytes(w->session, buffer, 0) + buffer_ring_bytes(w->session, buffer, 1);
+}
+
+/* What they have is cleared while a reader has the file open. */
+static void older_rings_stay_while_somebody_reads(void **state)
+{
+	static const char *const files[] = { "trace", "per_cpu/cpu0/trace_raw" };
+	struct fixture *w = *state;
+	struct tree_file *f;
+	uint64_t before;
+
+	for (int i = 0; i < 2; i++) {
+		mark(w, "kept");
+		assert_taken(w, "buffer_size_kb", i ? "600" : "500");
+		while (session_reclaim(w->session))
+			;
+		before = ring_bytes(w);
+		assert_int_equal(tree_open(w->tree, files[i], O_RDONLY, &f), 0);
+		buffer_clear(w->session, instance_buffer(w->model->top, 0), -1);
+		instance_drop_kept(w->model->top);
+		assert_int_equal(ring_bytes(w), before);
+		tree_release(f);
+		instance_drop_kept(w->model->top);
+		assert_true(ring_bytes(w) < before);
+		mark(w, "again");
+		assert_true(shows(w, "trace", "again"));
+	}
 }
 
 static void pause_on_trace_stops_the_rings_only(void **state)
@@ -499,6 +535,7 @@ int main(void)
 		TEST(large_rings_are_made_in_steps),
 		TEST(a_resize_keeps_records_and_new_sub_buffers_do_not),
 		TEST(rings_keep_their_size_while_somebody_reads),
+		TEST(older_rings_stay_while_somebody_reads),
 		TEST(pause_on_trace_stops_the_rings_only),
 		TEST(truncation_of_trace_empties_it),
 		TEST(a_clock_change_empties_live_and_snapshot),
