@@ -35,7 +35,7 @@
 #include "agent/syscall.h"
 
 enum {
-	PAGE = 4096, JUMP_SIZE = 5, CALL = 0xe8, JUMP = 0xe9, SHORT = 0xeb,
+	PAGE = 4096, JUMP_SIZE = 5, CALL = 0xe8, JUMP = 0xe9, SHORT = 0xeb, INT3 = 0xcc,
 	ALIKE = 16 << 20,	/* N4 of near.c */
 	SITE_WORD = 12,		/* where the distance to the site is */
 	CORRECTION = 16,
@@ -120,6 +120,15 @@ static size_t stub_size(const struct site_dso *d, const struct site *s)
 	return len ? aligned(MOVED_HEAD + len) : 0;
 }
 
+/*
+ * A uprobe of the kernel is in each mapping of the file. So it is in the code that the agent has
+ * compared with this, too.
+ */
+static enum site_skip why_unmoved(const struct site_dso *d, const struct site *s)
+{
+	return *(const uint8_t *)(d->bias + s->at) == INT3 ? SITE_CHANGED : SITE_UNKNOWN;
+}
+
 /* -> the bytes of the whole area; skips sites that cannot be moved */
 static size_t area_size(struct site_dso *d)
 {
@@ -130,7 +139,7 @@ static size_t area_size(struct site_dso *d)
 		const size_t size = is_planted(s) ? stub_size(d, s) : 0;
 
 		if (!size && !s->skip)
-			s->skip = SITE_UNKNOWN;
+			s->skip = why_unmoved(d, s);
 		all += size;
 	}
 	return (all + PAGE - 1) & -(size_t)PAGE;
@@ -221,7 +230,7 @@ static void area_fill(struct site_dso *d)
 		const size_t size = is_planted(&d->sites[i]) ? stub_make(d, &d->sites[i], stub) : 0;
 
 		if (!size && !d->sites[i].skip)
-			d->sites[i].skip = SITE_UNKNOWN;
+			d->sites[i].skip = why_unmoved(d, &d->sites[i]);
 		m->stubs[i] = (uint32_t)(stub - (uint8_t *)d->mirror);
 		stub += size;
 	}

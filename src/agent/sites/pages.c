@@ -24,13 +24,14 @@
  * E5  The kernel takes the old page from all processors before the new one is there. So no thread
  *     sees half a change, also of a jump that lies on two pages. The steps of text.c happen in the
  *     copies.
- * E6  A breakpoint (of a debugger, or a probe of the kernel) is an int3 that somebody else has
- *     stored. It may be removed after the page was copied. If the exchange brought it back, it
- *     would end the program. So no page with such a byte is exchanged: the bytes that differ from
- *     the file's are looked at, and those of our own jumps are known by their form. The page is
- *     read once for that, for its copy and for its sum. A breakpoint that comes later changes the
- *     sum, which is compared just before the exchange. In both cases the batch is stored in place.
- *     A breakpoint that comes in the half microsecond behind that is lost; that ends nobody.
+ * E6  A breakpoint of a debugger is an int3 that somebody else has stored. It may be removed after
+ *     the page was copied. If the exchange brought it back, it would end the program. So no page
+ *     with such a byte is exchanged: the bytes that differ from the file's are looked at, and those
+ *     of our own jumps are known by their form. The page is read once for that, for its copy and
+ *     for its sum. A breakpoint that comes later changes the sum, which is compared just before the
+ *     exchange. In both cases the batch is stored in place. A breakpoint that comes in the half
+ *     microsecond behind that is lost; that ends nobody. A probe of the kernel is in each mapping
+ *     of the file, so also in the copy, where the kernel removes it, too.
  * E7  Beside other threads, code of a file is never exchanged. When a mapping with probes of the
  *     kernel goes, the kernel looks anew whether the process has any (MMF_RECALC_UPROBES). If the
  *     last one is removed meanwhile, another thread that has just met its int3 gets SIGTRAP. That
