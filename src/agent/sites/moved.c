@@ -121,8 +121,8 @@ static size_t stub_size(const struct site_dso *d, const struct site *s)
 }
 
 /*
- * A uprobe of the kernel is in each mapping of the file. So it is in the code that the agent has
- * compared with this, too.
+ * A uprobe of the kernel is in each mapping of the file, also in the one with which the agent has
+ * compared this code.
  */
 static enum site_skip why_unmoved(const struct site_dso *d, const struct site *s)
 {

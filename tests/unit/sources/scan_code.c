@@ -5,6 +5,7 @@
  */
 #include <elf.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -101,7 +102,7 @@ static ssize_t put(const char *path, const char *text)
 
 static void define(unsigned int nr, const char *file, const char *function)
 {
-	char line[1024];
+	char line[PATH_MAX + 64];
 
 	snprintf(line, sizeof(line), "p:p%u %s:%s", nr, file, function);
 	assert_int_equal(put("uprobe_events", line), strlen(line));
