@@ -30,7 +30,7 @@ enum site_kind {
 };
 
 /* An entry sled is SLED_HEAD bytes and the five at `at`; it begins with a jump behind them. */
-enum { SLED_HEAD = 6, SLED_JUMP = 0xeb, SLED_OVER = 9 };
+enum { SLED_HEAD = 6, SLED_OVER = 9 };
 
 /* Why a site is left alone. */
 enum site_skip {

@@ -15,6 +15,7 @@
  * starts; stripping does not remove it.
  */
 #include "elf/sites.h"
+#include "elf/code/insn.h"
 #include "elf/image.h"
 
 enum { PROLOGUE = 512, MAX_ROW = 64, MAX_LISTS = 64 };
@@ -299,7 +300,7 @@ static bool sled_is_jump(const unsigned char *b, size_t room)
 {
 	bool single;
 
-	return room >= 2 + SLED_DEAD && b[0] == SLED_JUMP && b[1] == SLED_OVER &&
+	return room >= 2 + SLED_DEAD && b[0] == INSN_OP_JMP_8 && b[1] == SLED_OVER &&
 	       site_nops_length(b + 2, room - 2, &single) >= SLED_DEAD;
 }
 
@@ -307,7 +308,7 @@ static bool sled_is_return(const unsigned char *b, size_t room)
 {
 	bool single;
 
-	return room > SLED_RETURN_DEAD && b[0] == 0xc3 &&
+	return room > SLED_RETURN_DEAD && b[0] == INSN_OP_RET &&
 	       site_nops_length(b + 1, room - 1, &single) >= SLED_RETURN_DEAD;
 }
 
@@ -381,7 +382,7 @@ static void calls_of(const struct image *im, const unsigned char *b, size_t size
 	for (size_t i = 0; i + 5 <= size; i++) {
 		struct site s = { .at = base + i, .kind = late ? SITE_CALL_LATE : SITE_CALL };
 
-		if (b[i] == 0xe8 && is_stub(t, relative(b + i + 1, s.at + 5)))
+		if (b[i] == INSN_OP_CALL && is_stub(t, relative(b + i + 1, s.at + 5)))
 			s.len = 5;
 		else if (i + 6 <= size && b[i] == 0xff && b[i + 1] == 0x15 &&
 			 is_got(t, relative(b + i + 2, s.at + 6)))

@@ -41,9 +41,9 @@ typedef uint64_t data_ref;		/* offset in the data region, 0: none */
  * saved, more reasons of sites; 13: more functions of programs have places; 14: counts
  * of cut stacks; 15: processes without returns; 16: and why; 17: what was cleared; 18: calls on
  * other stacks; 19: where programs begin; 20: more counts of rings that are left out; 21: rings
- * that go
+ * that go; 22: no pid of the server
  */
-#define SESSION_VERSION		21u
+#define SESSION_VERSION		22u
 
 enum {
 	LAYOUT_MAX_EVENTS	= 65536,	/* common_type is 16 bits wide */
@@ -204,7 +204,6 @@ struct config_header {
 	/* Stored by the server, while the session lives */
 	_Atomic uint64_t epoch;		/* raised by every publication (R5) */
 	_Atomic config_ref saved;	/* newest struct saved (R4) */
-	_Atomic uint32_t server_pid;
 	/* 1: there is no membarrier here, so each hit_enter() needs a fence of its own (R5) */
 	_Atomic uint32_t fence;
 	/*

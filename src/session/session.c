@@ -189,7 +189,6 @@ static int session_start(struct session *s, bool fresh, bool no_membarrier)
 	 * any more (W1).
 	 */
 	atomic_fetch_add_explicit(&h->epoch, 1, memory_order_seq_cst);
-	atomic_store_explicit(&h->server_pid, (uint32_t)getpid(), memory_order_relaxed);
 	err = heap_init(&s->config_heap, &s->config, h->heap, s->config.size,
 			fresh ? 0 : h->config_high);
 	if (!err)

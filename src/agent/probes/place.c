@@ -260,11 +260,8 @@ static bool leads_add(struct probe_place *p)
 
 static void jump_set(struct text_jump *j, const uint8_t *bytes, const uint8_t *code)
 {
-	const uint32_t distance = near_distance((uintptr_t)j->at, code);
-
 	memcpy(j->off, bytes, NEAR_JUMP);
-	j->on[0] = 0xe9;
-	memcpy(j->on + 1, &distance, sizeof(distance));
+	near_jump(j->on, (uintptr_t)j->at, code);
 }
 
 /* Its hits are those of `hit`. NULL: there is no room that its jump reaches. */

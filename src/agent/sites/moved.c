@@ -31,11 +31,13 @@
  */
 #include <errno.h>
 #include <sys/mman.h>
+#include "agent/sites/near.h"
 #include "agent/sites/stub.h"
 #include "agent/syscall.h"
+#include "elf/code/insn.h"
 
 enum {
-	PAGE = 4096, JUMP_SIZE = 5, CALL = 0xe8, JUMP = 0xe9, SHORT = 0xeb, INT3 = 0xcc,
+	PAGE = 4096,
 	ALIKE = 16 << 20,	/* N4 of near.c */
 	SITE_WORD = 12,		/* where the distance to the site is */
 	CORRECTION = 16,
@@ -67,19 +69,19 @@ uint8_t *moved_head(const struct site_dso *d, const struct site *s)
 
 bool moved_is_on(const struct site_dso *d, const struct site *s)
 {
-	return *moved_head(d, s) == CALL;
+	return *moved_head(d, s) == INSN_OP_CALL;
 }
 
 static uint16_t head_on(const uint8_t *stub, const void *enter)
 {
-	const uint32_t distance = (uint32_t)((const uint8_t *)enter - (stub + JUMP_SIZE));
+	const uint32_t distance = (uint32_t)((const uint8_t *)enter - (stub + NEAR_JUMP));
 
-	return (uint16_t)(CALL | (distance & 0xff) << 8);
+	return (uint16_t)(INSN_OP_CALL | (distance & 0xff) << 8);
 }
 
 static uint16_t head_off(void)
 {
-	return SHORT | (MOVED_HEAD - 2) << 8;
+	return INSN_OP_JMP_8 | (MOVED_HEAD - 2) << 8;
 }
 
 void moved_switch(struct site_dso *d, const struct site *s, bool on)
@@ -126,7 +128,7 @@ static size_t stub_size(const struct site_dso *d, const struct site *s)
  */
 static enum site_skip why_unmoved(const struct site_dso *d, const struct site *s)
 {
-	return *(const uint8_t *)(d->bias + s->at) == INT3 ? SITE_CHANGED : SITE_UNKNOWN;
+	return *(const uint8_t *)(d->bias + s->at) == INSN_OP_INT3 ? SITE_CHANGED : SITE_UNKNOWN;
 }
 
 /* -> the bytes of the whole area; skips sites that cannot be moved */
@@ -191,8 +193,8 @@ size_t moved_stub_make(const struct stub_shared *shared, uintptr_t at, const uin
 {
 	uint8_t *const moved = stub + MOVED_HEAD;
 	const int32_t correction = (int32_t)((uintptr_t)moved - (at + 1));
-	const int32_t to_site = (int32_t)(at + JUMP_SIZE - (uintptr_t)(stub + SITE_WORD + 4));
-	const int64_t distance = (int64_t)((uintptr_t)stub - (at + JUMP_SIZE));
+	const int32_t to_site = (int32_t)(at + NEAR_JUMP - (uintptr_t)(stub + SITE_WORD + 4));
+	const int64_t distance = (int64_t)((uintptr_t)stub - (at + NEAR_JUMP));
 	size_t len;
 
 	if (distance != (int32_t)distance)
@@ -253,11 +255,8 @@ int moved_map(struct site_dso *d)
 static void jump_plant(struct site_dso *d, const struct site *s)
 {
 	const uint8_t *at = (const uint8_t *)(d->bias + s->at);
-	const int32_t distance = (int32_t)(moved_head(d, s) - (at + JUMP_SIZE));
-	uint8_t *stored = patch_stored_at(d, at, JUMP_SIZE);
 
-	stored[0] = JUMP;
-	memcpy(stored + 1, &distance, sizeof(distance));
+	near_jump(patch_stored_at(d, at, NEAR_JUMP), (uintptr_t)at, moved_head(d, s));
 }
 
 void moved_plant(struct site_dso *d)

@@ -181,19 +181,11 @@ void moved_late_forget(struct site_dso *d)
 
 /* ---- What stands in the text ---- */
 
-static void jump_fill(const struct late_site *l, uintptr_t at, uint8_t out[NEAR_JUMP])
-{
-	const uint32_t distance = near_distance(at, l->stub);
-
-	out[0] = 0xe9;
-	memcpy(out + 1, &distance, sizeof(distance));
-}
-
 static bool has_jump(const struct late_site *l, uintptr_t at)
 {
 	uint8_t jump[NEAR_JUMP];
 
-	jump_fill(l, at, jump);
+	near_jump(jump, at, l->stub);
 	return !memcmp((const void *)at, jump, NEAR_JUMP);
 }
 
@@ -207,7 +199,7 @@ static bool is_on(const struct late_site *l, uintptr_t at)
 {
 	uint8_t jump[NEAR_JUMP];
 
-	jump_fill(l, at, jump);
+	near_jump(jump, at, l->stub);
 	return !memcmp((const void *)at, jump, NEAR_JUMP) || place_carries(at, jump);
 }
 
@@ -216,7 +208,7 @@ static struct text_jump jump_of(const struct late_site *l, uintptr_t at)
 	struct text_jump j = { .at = (uint8_t *)at, .inner = l->inner, .leads = true };
 
 	memcpy(j.off, l->off, NEAR_JUMP);
-	jump_fill(l, at, j.on);
+	near_jump(j.on, at, l->stub);
 	return j;
 }
 
@@ -331,7 +323,7 @@ static void probed_switch_on(struct site_dso *d, bool (*wants)(void *arg, size_t
 		if (!l->stub || d->sites[i].on || d->sites[i].skip || has_own(l, at) ||
 		    has_jump(l, at) || !wants(arg, i))
 			continue;
-		jump_fill(l, at, jump);
+		near_jump(jump, at, l->stub);
 		if (!probes_carry(at, jump))
 			d->sites[i].skip = SITE_CHANGED;
 	}

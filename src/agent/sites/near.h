@@ -9,8 +9,8 @@
  *     near memory       at the jump's end + d3d2d1d0
  *
  * A thread may stand at such an inner start when the jump is stored, and execute what is there
- * then. So near_take() can choose a place whose distance has a byte that traps at each inner start
- *: such a thread faults before it has done anything, and is led on.
+ * then. So near_take() can choose a place whose distance has a byte that traps at each inner
+ * start. Such a thread faults before it has done anything, and is led on.
  *
  * Included by the C files of src/agent. No call asks the kernel what is mapped, so the agent's
  * task, which may open no file, can make them.
@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "elf/code/insn.h"
 
 enum { NEAR_WINDOWS = 11, NEAR_JUMP = 5 };
 
@@ -57,6 +58,15 @@ void near_free(struct near *n);
 static inline uint32_t near_distance(uintptr_t at, const void *to)
 {
 	return (uint32_t)((uintptr_t)to - (at + NEAR_JUMP));
+}
+
+/* The bytes of a jump at `at` to `to`. */
+static inline void near_jump(uint8_t out[NEAR_JUMP], uintptr_t at, const void *to)
+{
+	const uint32_t distance = near_distance(at, to);
+
+	out[0] = INSN_OP_JMP;
+	__builtin_memcpy(out + 1, &distance, sizeof(distance));
 }
 
 #endif

@@ -56,13 +56,14 @@
 #include "agent/sites/sites.h"
 #include "agent/sites/text.h"
 #include "agent/syscall.h"
+#include "elf/code/insn.h"
 #include "elf/image.h"
 
 enum {
 	PAGE = 4096,
 	RUNS_MOST = 64,		/* E4: of one exchange */
 	PAGE_WORDS = PAGE / sizeof(uint64_t),
-	INT3 = 0xcc, JUMP = 0xe9, TEST = 0xa9,
+	TEST = 0xa9,
 };
 
 #ifndef MREMAP_DONTUNMAP
@@ -252,10 +253,10 @@ static uint64_t page_sum(uintptr_t page)
  */
 static bool of_our_jump(const uint8_t *page, const uint8_t *file, unsigned int q)
 {
-	if (page[q] != JUMP && page[q] != TEST)
+	if (page[q] != INSN_OP_JMP && page[q] != TEST)
 		return false;
 	for (unsigned int i = q; i < q + NEAR_JUMP && i < PAGE; i++)
-		if (page[i] != file[i] && page[i] != INT3)
+		if (page[i] != file[i] && page[i] != INSN_OP_INT3)
 			return true;
 	return false;
 }
@@ -263,7 +264,7 @@ static bool of_our_jump(const uint8_t *page, const uint8_t *file, unsigned int q
 /* E6. The byte at i differs from the file's. */
 static bool is_breakpoint(const uint8_t *page, const uint8_t *file, unsigned int i)
 {
-	if (page[i] != INT3)
+	if (page[i] != INSN_OP_INT3)
 		return false;
 	for (unsigned int back = 1; back < NEAR_JUMP && back <= i; back++)
 		if (of_our_jump(page, file, i - back))

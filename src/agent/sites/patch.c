@@ -54,8 +54,9 @@
 #include "agent/sites/stub.h"
 #include "agent/sites/text.h"
 #include "agent/syscall.h"
+#include "elf/code/insn.h"
 
-enum { PAGE = 4096, SITE = 5, MOST = 16, CALL = 0xe8, JUMP = 0xe9, RETURN = 0xc3 };
+enum { PAGE = 4096, SITE = 5, MOST = 16 };
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -101,8 +102,8 @@ static const unsigned char *patch_behind(const struct site_dso *d, const struct 
 static uint8_t off_byte(const struct site_dso *d, const struct site *s)
 {
 	if (s->kind == SITE_SLED)
-		return SLED_JUMP;
-	return s->kind == SITE_SLED_RETURN ? RETURN : d->off;
+		return INSN_OP_JMP_8;
+	return s->kind == SITE_SLED_RETURN ? INSN_OP_RET : d->off;
 }
 
 /* If the code segments are not known: the text from the first site to the last. */
@@ -238,8 +239,8 @@ static void return_stub_fill(uint8_t *at, const struct site_dso *d, const struct
 			     const struct stub_shared *m)
 {
 	at = stub_code(at, "\xe8", 1, m->leave);
-	if (s->kind == SITE_SLED_RETURN || *patch_behind(d, s) == RETURN)
-		at[0] = RETURN;
+	if (s->kind == SITE_SLED_RETURN || *patch_behind(d, s) == INSN_OP_RET)
+		at[0] = INSN_OP_RET;
 	else
 		stub_code(at, "\xe9", 1, patch_behind(d, s));
 }
@@ -304,16 +305,16 @@ static bool is_unchanged(const struct site *s, const unsigned char *b)
 {
 	switch (s->kind) {
 	case SITE_SLED:
-		return b[0] == SLED_JUMP && b[1] == SLED_OVER;
+		return b[0] == INSN_OP_JMP_8 && b[1] == SLED_OVER;
 	case SITE_SLED_RETURN:
-		return b[0] == RETURN;
+		return b[0] == INSN_OP_RET;
 	case SITE_ROW:
 		return b[0] == 0x90 && b[1] == 0x90 && b[2] == 0x90 && b[3] == 0x90 && b[4] == 0x90;
 	case SITE_NOP:
 	case SITE_RETURN:
 		return b[0] == 0x0f || b[0] == 0x66 || b[0] == 0x2e;
 	default:
-		return s->len == 6 ? b[0] == 0xff && b[1] == 0x15 : b[0] == CALL;
+		return s->len == 6 ? b[0] == 0xff && b[1] == 0x15 : b[0] == INSN_OP_CALL;
 	}
 }
 
@@ -496,7 +497,7 @@ static void site_switch(struct site_dso *d, const struct site *s, bool on)
 	if (d->moved)
 		moved_switch(d, s, on);
 	else
-		store_byte(patch_stored_at(d, address(d, s), 1), on ? JUMP : off_byte(d, s));
+		store_byte(patch_stored_at(d, address(d, s), 1), on ? INSN_OP_JMP : off_byte(d, s));
 }
 
 /*
@@ -577,5 +578,5 @@ void patch_look(struct site_dso *d)
 	for (size_t i = 0; d->prepared && i < d->nr; i++)
 		d->sites[i].on = !d->sites[i].skip &&
 				 (d->moved ? moved_is_on(d, &d->sites[i])
-					   : *address(d, &d->sites[i]) == JUMP);
+					   : *address(d, &d->sites[i]) == INSN_OP_JMP);
 }

@@ -97,7 +97,7 @@ static bool jump_leaves(const struct pairing *p, size_t number, const struct ins
 
 	if (insn_jumps_by_memory(in))
 		return true;
-	if (in->map != INSN_BYTE || (in->opcode != 0xe9 && in->opcode != 0xeb))
+	if (in->map != INSN_BYTE || (in->opcode != INSN_OP_JMP && in->opcode != INSN_OP_JMP_8))
 		return false;
 	to = jump_to(in, insn_distance(in), b, end);
 	return !is_inside(p, number, to) || to == image_function_start(p->im, number);

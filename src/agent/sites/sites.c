@@ -20,6 +20,7 @@
 #include "agent/probes/probes.h"
 #include "agent/sites/state.h"
 #include "agent/syscall.h"
+#include "elf/code/insn.h"
 
 /* ---- The lock ---- */
 
@@ -362,7 +363,7 @@ bool sites_are_moved_at(uintptr_t at)
 	int32_t distance;
 	uintptr_t to;
 
-	if (*b != 0xe9)
+	if (*b != INSN_OP_JMP)
 		return false;
 	memcpy(&distance, b + 1, sizeof(distance));
 	to = at + 5 + (uintptr_t)(intptr_t)distance;

@@ -18,6 +18,7 @@
 #include "agent/graph/graph.h"
 #include "agent/providers/real.h"
 #include "agent/sites/state.h"
+#include "elf/code/insn.h"
 
 /* Whether a DSO has such functions; each call looks here first. */
 _Atomic uint32_t static_sites;
@@ -65,7 +66,7 @@ static static_count count_of(const uint8_t *code)
 	int32_t distance;
 
 	for (unsigned int i = 0; i < 64; i++) {
-		if (code[i] != 0xe8 || memcmp(code + i + 5, restore, sizeof(restore)))
+		if (code[i] != INSN_OP_CALL || memcmp(code + i + 5, restore, sizeof(restore)))
 			continue;
 		memcpy(&distance, code + i + 1, sizeof(distance));
 		return (static_count)(uintptr_t)(code + i + 5 + distance);
@@ -94,7 +95,7 @@ void static_find(void)
 /* Where a site of five bytes would end: an indirect call has six. */
 static uintptr_t behind(uintptr_t after)
 {
-	return ((const uint8_t *)after)[-5] == 0xe8 ? after : after - 1;
+	return ((const uint8_t *)after)[-5] == INSN_OP_CALL ? after : after - 1;
 }
 
 static const struct site_table *table_at(uintptr_t after)

@@ -23,6 +23,7 @@
 #include "agent/sites/sites.h"
 #include "agent/sites/text.h"
 #include "agent/syscall.h"
+#include "elf/code/insn.h"
 
 enum { BLOCK = 16, WORD = 8 };
 
@@ -102,7 +103,7 @@ static void head_store(const struct text_jump *j, uint8_t first, uint8_t second)
 static void head_wait(const struct text_jump *j)
 {
 	if (text_way(j) == TEXT_SPIN)
-		store_two(j->at, 0xeb, 0xfe);
+		store_two(j->at, INSN_OP_JMP_8, 0xfe);
 	else
 		store_byte(j->at, TEXT_TRAP_BYTE);
 }

@@ -35,10 +35,11 @@
 #include "agent/sites/pages.h"
 #include "agent/sites/state.h"
 #include "agent/syscall.h"
+#include "elf/code/insn.h"
 #include "session/preload.h"
 
-enum { SEEN_FIRST = 24, SEEN_AT_ONCE = 256, PAGE = 4096, BLOCK = 16, JUMP = 0xe9,
-       RET = 0xc3, WAIT_MS = 1000, MAX_LISTS = 16 };
+enum { SEEN_FIRST = 24, SEEN_AT_ONCE = 256, PAGE = 4096, BLOCK = 16,
+       WAIT_MS = 1000, MAX_LISTS = 16 };
 
 static struct seen {
 	const void	*ld;		/* its dynamic section */
@@ -325,7 +326,7 @@ static unsigned char *ret_of(uintptr_t function)
 		return NULL;
 	at += memcmp(at, endbr64, ENDBR) ? 0 : ENDBR;
 	left = BLOCK - 1 - ((uintptr_t)at - function);
-	return *at == RET && site_nops_length(at + 1, left, &single) == left ? at : NULL;
+	return *at == INSN_OP_RET && site_nops_length(at + 1, left, &single) == left ? at : NULL;
 }
 
 static int jump_store(const unsigned char *at, int32_t distance, bool alone, bool in_place)
@@ -344,7 +345,7 @@ static int jump_store(const unsigned char *at, int32_t distance, bool alone, boo
 	if (!alone)
 		serialize();
 	/* Relaxed: serialize(), before and behind it, orders it for threads that execute it. */
-	__atomic_store_n(stored, JUMP, __ATOMIC_RELAXED);
+	__atomic_store_n(stored, INSN_OP_JMP, __ATOMIC_RELAXED);
 	return pages_end(&o);
 }
 

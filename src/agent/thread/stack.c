@@ -360,6 +360,7 @@ bool stack_call_left(const struct agent_thread *t, uintptr_t sp)
 
 	if (is_own(t, sp) && !stack_alternate(sp))
 		return true;
+	/* Relaxed: a count; losses_add() of the server reads it. */
 	if (slot)
 		atomic_fetch_add_explicit(&slot->stacks_other, 1, memory_order_relaxed);
 	return slot != NULL;

@@ -21,7 +21,7 @@
 #include "agent/x86_64/relocate.h"
 #include "elf/code/insn.h"
 
-enum { JMP = 0xe9, JMP_SHORT = 0xeb, CALL = 0xe8, PUSH = 0x68, GROUP_5 = 0xff, XBEGIN = 0xf8,
+enum { PUSH = 0x68, GROUP_5 = 0xff, XBEGIN = 0xf8,
        LOOPS = 0xe0, LONGEST = 15 };
 
 /* The state of moving some instructions. */
@@ -78,7 +78,7 @@ static unsigned int group_of(const struct insn *in)
 
 static bool is_call_near(const struct insn *in)
 {
-	return in->map == INSN_BYTE && in->opcode == CALL;
+	return in->map == INSN_BYTE && in->opcode == INSN_OP_CALL;
 }
 
 static bool is_call_indirect(const struct insn *in)
@@ -131,7 +131,7 @@ static bool relocate_ends(const struct insn *in)
 	if (in->map == INSN_0F)
 		return in->opcode == 0x0b;
 	return insn_returns(in) || (in->map == INSN_BYTE &&
-	       (in->opcode == JMP || in->opcode == JMP_SHORT || is_call_near(in))) ||
+	       (in->opcode == INSN_OP_JMP || in->opcode == INSN_OP_JMP_8 || is_call_near(in))) ||
 	       insn_jumps_by_memory(in) || is_call_indirect(in);
 }
 
@@ -162,13 +162,14 @@ static void branch_move(struct relocating *r, const struct insn *in, const uint8
 {
 	const unsigned int size = insn_distance(in);
 	const uintptr_t target = target_of(r, in, b, next, size);
-	const char over[4] = { (char)in->opcode, 2, (char)JMP_SHORT, 5 };
+	const char over[4] = { (char)in->opcode, 2, (char)INSN_OP_JMP_8, 5 };
 	const char condition[2] = { 0x0f, (char)(0x80 | (in->opcode & 15)) };
 
 	if (in->map == INSN_BYTE && (in->opcode & 0xfc) == LOOPS) {
 		put(r, over, sizeof(over));
 		put_jump(r, "\xe9", 1, target);
-	} else if (in->map == INSN_BYTE && (in->opcode == JMP || in->opcode == JMP_SHORT)) {
+	} else if (in->map == INSN_BYTE &&
+		   (in->opcode == INSN_OP_JMP || in->opcode == INSN_OP_JMP_8)) {
 		put_jump(r, "\xe9", 1, target);
 	} else {
 		put_jump(r, condition, 2, target);

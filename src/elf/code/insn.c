@@ -200,19 +200,19 @@ static enum insn_flow flow_of_byte(const struct insn *in)
 	switch (in->opcode) {
 	case 0x70 ... 0x7f:
 		return INSN_BRANCH;
-	case 0xc2: case 0xc3:
+	case 0xc2: case INSN_OP_RET:
 		return INSN_RETURN;
 	case 0xc7:
 		return in->modrm == 0xf8 ? INSN_BEGIN : INSN_NEXT;
 	case 0xca: case 0xcb: case 0xcf:
 		return INSN_FAR;
-	case 0xcc: case 0xcd: case 0xf1:
+	case INSN_OP_INT3: case 0xcd: case 0xf1:
 		return INSN_TRAP;
 	case 0xe0 ... 0xe3:
 		return INSN_LOOP;
-	case 0xe8:
+	case INSN_OP_CALL:
 		return INSN_CALL;
-	case 0xe9: case 0xeb:
+	case INSN_OP_JMP: case INSN_OP_JMP_8:
 		return INSN_JUMP;
 	case 0xf4:
 		return INSN_STOP;
@@ -299,7 +299,7 @@ bool insn_is_padding(const struct insn *in)
 		return in->opcode == 0x1f;
 	if (in->map != INSN_BYTE)
 		return false;
-	return in->opcode == 0xcc || (in->opcode == 0x90 && !(in->rex & 1)) ||
+	return in->opcode == INSN_OP_INT3 || (in->opcode == INSN_OP_NOP && !(in->rex & 1)) ||
 	       (in->opcode == 0x87 && in->modrm == 0xc0 && in->len == 2);
 }
 

@@ -20,6 +20,16 @@
 
 enum { INSN_LONGEST = 15 };
 
+/* Opcodes of one byte that are looked for in code, or written. */
+enum {
+	INSN_OP_NOP	= 0x90,
+	INSN_OP_RET	= 0xc3,
+	INSN_OP_INT3	= 0xcc,
+	INSN_OP_CALL	= 0xe8,	/* with a distance of 32 bits, as the next */
+	INSN_OP_JMP	= 0xe9,
+	INSN_OP_JMP_8	= 0xeb,	/* with a distance of 8 bits */
+};
+
 enum insn_map {
 	INSN_BYTE,		/* one byte of opcode */
 	INSN_0F,

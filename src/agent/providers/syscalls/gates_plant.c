@@ -192,7 +192,6 @@ static bool part_plant(struct planting *w, const struct gate *g, enum part part,
 	void (*const functions[])(void) = { gate_enter, gate_leave };
 	struct text_jump *j = &w->jumps[w->nr];
 	struct stub s = { .data = code_size(at, g, part) };
-	uint32_t distance;
 	uint8_t *stub;
 
 	*j = (struct text_jump){ .at = (uint8_t *)from };
@@ -205,10 +204,8 @@ static bool part_plant(struct planting *w, const struct gate *g, enum part part,
 	memcpy(stub, s.bytes, s.len);
 	memcpy(stub + s.data, &site, sizeof(site));
 	memcpy(stub + s.data + sizeof(site), functions, sizeof(functions));
-	distance = near_distance(from, stub);
 	memcpy(j->off, (const void *)from, NEAR_JUMP);
-	j->on[0] = 0xe9;
-	memcpy(j->on + 1, &distance, sizeof(distance));
+	near_jump(j->on, from, stub);
 	w->nr++;
 	return true;
 }
