@@ -109,17 +109,8 @@ static int show = 1;
 static char buf[4096], path[64];
 static char *volatile wild = (char *)8;	/* nothing is there */
 
-static void files(void)
+static void opens(void)
 {
-	struct stat st;
-	struct statfs sf;
-	struct statx sx;
-	struct timespec ts[2] = { { 1, 0 }, { 2, 0 } };
-	struct timeval tv[2] = { { 1, 0 }, { 2, 0 } };
-	struct utimbuf ut = { 1, 2 };
-	struct iovec v[2] = { { buf, 1 }, { buf + 9, 2 } };
-	int fd, fd2, p[2];
-
 	T(open(BAD, O_RDONLY));
 	T(open64(BAD, O_RDONLY));
 	T(__open_2(BAD, O_RDONLY));
@@ -127,7 +118,14 @@ static void files(void)
 	T(__openat_2(AT_FDCWD, BAD, 0));
 	T(creat(BAD, 0644));
 	T(open(path, O_RDWR | O_CREAT | O_EXCL, 0600));
-	fd = open(path, O_RDWR);
+}
+
+static void file_stats(int fd)
+{
+	struct stat st;
+	struct statfs sf;
+	struct statx sx;
+
 	T(stat(path, (struct stat *)wild));
 	X(stat(path, &st));
 	X(lstat(path, &st));
@@ -141,6 +139,10 @@ static void files(void)
 	T(statx(99, "x", 0, STATX_ALL, &sx));
 	T(statfs(BAD, &sf));
 	T(fstatfs(99, &sf));
+}
+
+static void paths(int fd)
+{
 	T(truncate(BAD, 5));
 	T(ftruncate(fd, 1l << 33));
 	T(access(BAD, R_OK));
@@ -162,6 +164,10 @@ static void files(void)
 	T(rename(BAD, BAD));
 	T(renameat(99, "x", 98, "y"));
 	T(renameat2(99, "x", 98, "y", RENAME_NOREPLACE));
+}
+
+static void directories(void)
+{
 	T(unlink(BAD));
 	T(unlinkat(99, "x", AT_REMOVEDIR));
 	T(rmdir(BAD));
@@ -174,6 +180,14 @@ static void files(void)
 	T(chdir(BAD));
 	T(fchdir(99));
 	T(chroot(BAD));
+}
+
+static void times_and_attributes(void)
+{
+	struct timespec ts[2] = { { 1, 0 }, { 2, 0 } };
+	struct timeval tv[2] = { { 1, 0 }, { 2, 0 } };
+	struct utimbuf ut = { 1, 2 };
+
 	T(utime(BAD, &ut));
 	T(utimes(BAD, tv));
 	T(futimesat(99, "x", tv));
@@ -191,6 +205,10 @@ static void files(void)
 	T(removexattr(BAD, "user.a"));
 	T(lremovexattr(BAD, "user.a"));
 	T(fremovexattr(99, "user.a"));
+}
+
+static void handles(void)
+{
 	T(name_to_handle_at(99, "x", (void *)buf, (int *)(buf + 100), 0));
 	T(open_by_handle_at(99, (void *)wild, 0));
 	T(inotify_init());
@@ -202,6 +220,10 @@ static void files(void)
 	T(getcwd(buf, 1));
 	T(getcwd(buf, sizeof(buf)) == buf);
 	T(__getcwd_chk(buf, sizeof(buf), sizeof(buf)) == buf);
+}
+
+static void reads_and_writes(int fd)
+{
 	T(write(fd, "hello", 5));
 	T(pwrite(fd, "abc", 3, 1l << 32));
 	T(pwrite64(fd, "x", 1, 9));
@@ -211,6 +233,12 @@ static void files(void)
 	T(pread(fd, buf, 10, 2));
 	T(__pread_chk(fd, buf, 10, 2, 20));
 	T(read(99, buf, 1));
+}
+
+static void vectors(int fd)
+{
+	struct iovec v[2] = { { buf, 1 }, { buf + 9, 2 } };
+
 	T(readv(fd, v, 2));
 	T(writev(fd, v, 2));
 	T(preadv(fd, v, 2, 1));
@@ -222,12 +250,20 @@ static void files(void)
 	T(process_vm_readv(-5, v, 1, v, 1, 0));
 	T(process_vm_writev(-5, v, 1, v, 1, 0));
 	T(process_madvise(99, v, 2, MADV_COLD, 0));
+}
+
+static void places(int fd)
+{
 	T(lseek64(fd, 1l << 40, SEEK_SET));
 	T(lseek(99, 0, 0));
 	T(fchmod(99, 0600));
 	T(fchown(99, 1, 2));
 	T(umask(022));
 	T(umask(027));
+}
+
+static void syncs(void)
+{
 	T(getdents64(99, buf, 100));
 	X(sync());
 	T(syncfs(99));
@@ -237,6 +273,10 @@ static void files(void)
 	T(fallocate(99, 1, 2, 3));
 	T(posix_fadvise(99, 1, 2, POSIX_FADV_DONTNEED));
 	T(readahead(99, 1, 2));
+}
+
+static void controls(int fd)
+{
 	T(flock(99, LOCK_EX));
 	T(fcntl(fd, F_GETFL));
 	T(fcntl(fd, F_SETFD, 1));
@@ -244,11 +284,20 @@ static void files(void)
 	T(fcntl64(99, F_SETLK, buf));
 	T(ioctl(fd, FIONREAD, buf));
 	T(ioctl(99, TIOCGWINSZ, buf));
-	fd2 = dup(fd);
+}
+
+static void copies(int fd, int fd2)
+{
 	T(dup(99));
 	T(dup2(fd, fd2));
 	T(dup2(99, 98));
 	T(dup3(fd, fd2, O_CLOEXEC));
+}
+
+static void pipes(void)
+{
+	int p[2];
+
 	T(pipe(p));
 	T(pipe((int *)wild));
 	T(pipe2(p, O_CLOEXEC));
@@ -258,6 +307,27 @@ static void files(void)
 	T(tee(99, 98, 5, 1));
 	T(copy_file_range(99, NULL, 98, NULL, 5, 0));
 	T(memfd_create("a", MFD_CLOEXEC));
+}
+
+static void files(void)
+{
+	int fd, fd2;
+
+	opens();
+	fd = open(path, O_RDWR);
+	file_stats(fd);
+	paths(fd);
+	directories();
+	times_and_attributes();
+	handles();
+	reads_and_writes(fd);
+	vectors(fd);
+	places(fd);
+	syncs();
+	controls(fd);
+	fd2 = dup(fd);
+	copies(fd, fd2);
+	pipes();
 	T(close(fd2));
 	T(close(99));
 	T(close_range(200, 300, 0));
@@ -376,16 +446,10 @@ static void memory(void)
 	T(mq_timedreceive(99, buf, 1, NULL, &ts));
 }
 
-static void who(void)
+static void processes_and_owners(void)
 {
 	uid_t u[3];
 	gid_t g[3];
-	int st;
-	struct rlimit rl;
-	struct rusage ru;
-	siginfo_t si;
-	struct tms tms;
-	pid_t pid;
 
 	X(getpid());
 	X(getppid());
@@ -409,14 +473,32 @@ static void who(void)
 	X(setresgid(-1, -1, -1));
 	X(setfsuid(-1));
 	X(setfsgid(-1));
+}
+
+static void groups(void)
+{
+	gid_t g[3];
+
 	X(getgroups(0, g));
 	X(__getgroups_chk(0, g, sizeof(g)));
 	T(setgroups(1 << 20, g));
+}
+
+static void waits(void)
+{
+	int st;
+	struct rusage ru;
+	siginfo_t si;
+
 	T(wait(&st));
 	T(waitpid(-1, &st, WNOHANG));
 	T(wait3(&st, WNOHANG, &ru));
 	T(wait4(-1, &st, 0, &ru));
 	T(waitid(P_ALL, 0, &si, WEXITED));
+}
+
+static void execs(void)
+{
 	T(execve(BAD, (char *[]){ "x", NULL }, environ));
 	T(execveat(99, "x", (char *[]){ "x", NULL }, environ, 0));
 	T(fexecve(99, (char *[]){ "x", NULL }, environ));
@@ -426,6 +508,14 @@ static void who(void)
 	T(execl(BAD, "a", "b", NULL));
 	T(execlp(BAD, "a", NULL));
 	T(execle(BAD, "a", NULL, environ));
+}
+
+static void limits(void)
+{
+	struct rlimit rl;
+	struct rusage ru;
+	struct tms tms;
+
 	T(pidfd_open(-1, 0));
 	T(pidfd_getfd(99, 1, 0));
 	T(pidfd_send_signal(99, 0, NULL, 0));
@@ -439,15 +529,37 @@ static void who(void)
 	T(getpriority(99, 0));
 	T(unshare(1));
 	T(setns(99, 0));
+}
+
+static void rights(void)
+{
 	X(personality(0xffffffff));
 	T(ptrace(PTRACE_CONT, -5, 0, 0));
 	T(capget((void *)wild, NULL));
 	T(capset((void *)wild, NULL));
+}
+
+static void forked(void)
+{
+	int st;
+	pid_t pid;
+
 	pid = fork();
 	if (!pid)
 		_exit(3);
 	T(waitpid(pid, &st, 0) == pid);
 	T(st);
+}
+
+static void who(void)
+{
+	processes_and_owners();
+	groups();
+	waits();
+	execs();
+	limits();
+	rights();
+	forked();
 }
 
 static void sched_time(void)

@@ -122,79 +122,81 @@ static void the_format_is_the_kernels(void **state)
 			    "u16[2]");
 }
 
+static const struct wrong {
+	const char	*command;
+	int		err;
+	const char	*error;		/* the last one; NULL: nothing is logged */
+	int		caret;
+} wrong_probes[] = {
+	{ "e", -EINVAL, NULL, 0 },
+	{ "e: test.all", -EINVAL, "Event name is not specified", 2 },
+	{ "e:/p test.all", -EINVAL, "Group name is not specified", 2 },
+	{ "e:1/p test.all", -EINVAL,
+	  "Group name must follow the same rules as C identifiers", 2 },
+	{ "e:g/p.1 test.all", -EINVAL,
+	  "Event name must follow the same rules as C identifiers", 4 },
+	{ "e:p all", -EINVAL, "This requires both group and event name to attach", 4 },
+	{ "e:p test.", -EINVAL, "This requires both group and event name to attach", 4 },
+	{ "e:p test.none", -ENODEV, "Attached event does not exist", 4 },
+	{ "e:p ftrace.print", -ENODEV, "Attached event does not exist", 4 },
+	{ "e:test/all test.all", -EEXIST,
+	  "Given group/event name is already used by another event", 0 },
+	{ "e:p test.all if", -EINVAL, "No filter rule after 'if'", 16 },
+	{ "e:p test.all a=$none", -EINVAL, "Invalid $-variable specified", 15 },
+	{ "e:p test.all a=$common_pid", -EINVAL, "Invalid $-variable specified", 15 },
+	{ "e:p test.all a=s32", -EINVAL, "BTF is not available or not supported", 15 },
+	{ "e:p test.all a=7", -EINVAL, "Invalid fetch argument", 15 },
+	{ "e:p test.all a=%ax", -EINVAL, "Invalid fetch argument", 15 },
+	{ "e:p test.all a=$s32:u7", -EINVAL, "Unknown type is specified", 20 },
+	{ "e:p test.all a=$s32:b9@0/8", -EINVAL, "Invalid bitfield", 20 },
+	{ "e:p test.all a=$s32:u8[2]", -EINVAL, "String accepts only memory argument", 20 },
+	{ "e:p test.all a=+0($s32):u8[2", -EINVAL, "Array is not closed", 28 },
+	{ "e:p test.all a=+0($s32):u8[65]", -EINVAL, "Array number is too big", 27 },
+	{ "e:p test.all a=+0($s32):u8[0]", -EINVAL, "Invalid array size", 27 },
+	{ "e:p test.all a=+0($s32):u8[2]x", -EINVAL, "Array has wrong suffix", 29 },
+	{ "e:p test.all a=+0($comm)", -EINVAL, "$comm can not be dereferenced", 18 },
+	{ "e:p test.all a=+0($s32", -EINVAL, "Dereference brace is not closed", 22 },
+	{ "e:p test.all a=+x($s32)", -EINVAL, "Invalid dereference offset", 15 },
+	{ "e:p test.all a=+0", -EINVAL, "Dereference needs a brace", 15 },
+	{ "e:p test.all a=\\x", -EINVAL, "Invalid immediate value", 16 },
+	{ "e:p test.all a=\\\"x", -EINVAL, "String is not closed with '\"'", 18 },
+	{ "e:p test.all a=@1x", -EINVAL, "Invalid memory address", 15 },
+	{ "e:p test.all a=@+1", -EINVAL, "File offset is not available with kprobe", 15 },
+	{ "e:p test.all a=@none", -ENOENT, NULL, 0 },
+	{ "e:p test.all =$s32", -EINVAL, "Argument name is not specified", 13 },
+	{ "e:p test.all a=", -EINVAL, "No argument expression", 15 },
+	{ "e:p test.all 1=$s32", -EINVAL,
+	  "Argument name must follow the same rules as C identifiers", 13 },
+	{ "e:p test.all a=$s32 a=$u32", -EINVAL, "This argument name is already used", 20 },
+	{ "e:p test.all common_pid=$s32", -EINVAL, "This argument name is already used",
+	  13 },
+	{ "e:p test.all a23456789012345678901234567890123=$s32", -EINVAL,
+	  "Argument name is too long", 13 },
+	{ "e:p test.all a=+0($s32)12345678901234567890123456789012345678901234567890123456",
+	  -E2BIG, "Argument expression is too long", 15 },
+};
+
 static void what_is_wrong_is_told_with_its_place(void **state)
 {
-	static const struct {
-		const char	*command;
-		int		err;
-		const char	*error;		/* the last one; NULL: nothing is logged */
-		int		caret;
-	} cases[] = {
-		{ "e", -EINVAL, NULL, 0 },
-		{ "e: test.all", -EINVAL, "Event name is not specified", 2 },
-		{ "e:/p test.all", -EINVAL, "Group name is not specified", 2 },
-		{ "e:1/p test.all", -EINVAL,
-		  "Group name must follow the same rules as C identifiers", 2 },
-		{ "e:g/p.1 test.all", -EINVAL,
-		  "Event name must follow the same rules as C identifiers", 4 },
-		{ "e:p all", -EINVAL, "This requires both group and event name to attach", 4 },
-		{ "e:p test.", -EINVAL, "This requires both group and event name to attach", 4 },
-		{ "e:p test.none", -ENODEV, "Attached event does not exist", 4 },
-		{ "e:p ftrace.print", -ENODEV, "Attached event does not exist", 4 },
-		{ "e:test/all test.all", -EEXIST,
-		  "Given group/event name is already used by another event", 0 },
-		{ "e:p test.all if", -EINVAL, "No filter rule after 'if'", 16 },
-		{ "e:p test.all a=$none", -EINVAL, "Invalid $-variable specified", 15 },
-		{ "e:p test.all a=$common_pid", -EINVAL, "Invalid $-variable specified", 15 },
-		{ "e:p test.all a=s32", -EINVAL, "BTF is not available or not supported", 15 },
-		{ "e:p test.all a=7", -EINVAL, "Invalid fetch argument", 15 },
-		{ "e:p test.all a=%ax", -EINVAL, "Invalid fetch argument", 15 },
-		{ "e:p test.all a=$s32:u7", -EINVAL, "Unknown type is specified", 20 },
-		{ "e:p test.all a=$s32:b9@0/8", -EINVAL, "Invalid bitfield", 20 },
-		{ "e:p test.all a=$s32:u8[2]", -EINVAL, "String accepts only memory argument", 20 },
-		{ "e:p test.all a=+0($s32):u8[2", -EINVAL, "Array is not closed", 28 },
-		{ "e:p test.all a=+0($s32):u8[65]", -EINVAL, "Array number is too big", 27 },
-		{ "e:p test.all a=+0($s32):u8[0]", -EINVAL, "Invalid array size", 27 },
-		{ "e:p test.all a=+0($s32):u8[2]x", -EINVAL, "Array has wrong suffix", 29 },
-		{ "e:p test.all a=+0($comm)", -EINVAL, "$comm can not be dereferenced", 18 },
-		{ "e:p test.all a=+0($s32", -EINVAL, "Dereference brace is not closed", 22 },
-		{ "e:p test.all a=+x($s32)", -EINVAL, "Invalid dereference offset", 15 },
-		{ "e:p test.all a=+0", -EINVAL, "Dereference needs a brace", 15 },
-		{ "e:p test.all a=\\x", -EINVAL, "Invalid immediate value", 16 },
-		{ "e:p test.all a=\\\"x", -EINVAL, "String is not closed with '\"'", 18 },
-		{ "e:p test.all a=@1x", -EINVAL, "Invalid memory address", 15 },
-		{ "e:p test.all a=@+1", -EINVAL, "File offset is not available with kprobe", 15 },
-		{ "e:p test.all a=@none", -ENOENT, NULL, 0 },
-		{ "e:p test.all =$s32", -EINVAL, "Argument name is not specified", 13 },
-		{ "e:p test.all a=", -EINVAL, "No argument expression", 15 },
-		{ "e:p test.all 1=$s32", -EINVAL,
-		  "Argument name must follow the same rules as C identifiers", 13 },
-		{ "e:p test.all a=$s32 a=$u32", -EINVAL, "This argument name is already used", 20 },
-		{ "e:p test.all common_pid=$s32", -EINVAL, "This argument name is already used",
-		  13 },
-		{ "e:p test.all a23456789012345678901234567890123=$s32", -EINVAL,
-		  "Argument name is too long", 13 },
-		{ "e:p test.all a=+0($s32)12345678901234567890123456789012345678901234567890123456",
-		  -E2BIG, "Argument expression is too long", 15 },
-	};
 	struct fixture *f = *state;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < sizeof(wrong_probes) / sizeof(wrong_probes[0]); i++) {
+		const struct wrong *w = &wrong_probes[i];
 		char *log, *want = NULL;
 		int err;
 
 		errlog_clear(f->top->errlog);
-		err = dynamic_command(f->model, cases[i].command);
-		if (err != cases[i].err)
-			fail_msg("%s: %d", cases[i].command, err);
+		err = dynamic_command(f->model, w->command);
+		if (err != w->err)
+			fail_msg("%s: %d", w->command, err);
 		log = printed(errlog_print(f->top->errlog, out));
-		if (cases[i].error)
+		if (w->error)
 			assert_true(
 				asprintf(&want,
 					 "event_probe: error: %s\n  Command: %s\n           %*s^\n",
-					 cases[i].error, cases[i].command, cases[i].caret, "") > 0);
+					 w->error, w->command, w->caret, "") > 0);
 		if (want ? !strstr(log, want) : *log)
-			fail_msg("%s: %s", cases[i].command, log);
+			fail_msg("%s: %s", w->command, log);
 		free(log);
 		free(want);
 	}

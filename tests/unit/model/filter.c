@@ -351,41 +351,42 @@ struct refused {
 	const char *error;	/* NULL: one without a text */
 };
 
+static const struct refused refused_filters[] = {
+	{ "s32 == x", -EINVAL, 8, "Invalid value (did you forget quotes)?" },
+	{ "nonesuch == 1", -EINVAL, 9, "Field not found" },
+	{ "s32 = 1", -EINVAL, 5, "Invalid operator" },
+	{ "s32 == 'a'", -EINVAL, 8, "Expecting numeric field" },
+	{ "fixed == 1", -EINVAL, 10, "Expecting string field" },
+	{ "fixed > 'a'", -EINVAL, 9, "Illegal operation for field type" },
+	{ "s32 ~ 1", -EINVAL, 7, "Illegal operation for field type" },
+	{ "s32 == 5x", -EINVAL, 8, "Illegal integer value" },
+	{ "u32 == -1", -EINVAL, 8, "Illegal integer value" },
+	{ "s32 == 123456789012345678901234", -EINVAL, 31, "Operand too long" },
+	{ "(s32 == 1", -2, 0, "Too many '('" },
+	{ "s32 == 1)", -1, 8, "Too few '('" },
+	{ "fixed == 'x", -3, 9, "Missing matching quote" },
+	{ "cpu & CPUS0", -EINVAL, 11, "Missing '{'" },
+	{ "cpu & CPUS{0", -EINVAL, 12, "Missing '}'" },
+	{ "cpu & CPUS{}", -EINVAL, 12, "Invalid cpulist" },
+	{ "cpu & CPUS{2}", -EINVAL, 13, "Invalid cpulist" },
+	{ "s32 == 1 s32 == 2", -1, 9, "Too many terms in predicate expression" },
+	{ "s32 == 1 && ", -EINVAL, 11, "Meaningless filter expression" },
+	{ "!", -EINVAL, 1, "No filter found" },
+	{ "ip.function == nonesuch", -EINVAL, 23, "Function not found" },
+	{ "ip.function & x", -EINVAL, 15, "Invalid operator" },
+	{ "s32.function == first_function", -EINVAL, 17,
+	  "Illegal operation for field type" },
+	{ "&& s32 == 1", -1, 0, NULL },
+	{ "()", -EINVAL, 0, NULL },
+};
+
 static void errors_are_shown_in_the_file_and_the_log(void **state)
 {
-	static const struct refused cases[] = {
-		{ "s32 == x", -EINVAL, 8, "Invalid value (did you forget quotes)?" },
-		{ "nonesuch == 1", -EINVAL, 9, "Field not found" },
-		{ "s32 = 1", -EINVAL, 5, "Invalid operator" },
-		{ "s32 == 'a'", -EINVAL, 8, "Expecting numeric field" },
-		{ "fixed == 1", -EINVAL, 10, "Expecting string field" },
-		{ "fixed > 'a'", -EINVAL, 9, "Illegal operation for field type" },
-		{ "s32 ~ 1", -EINVAL, 7, "Illegal operation for field type" },
-		{ "s32 == 5x", -EINVAL, 8, "Illegal integer value" },
-		{ "u32 == -1", -EINVAL, 8, "Illegal integer value" },
-		{ "s32 == 123456789012345678901234", -EINVAL, 31, "Operand too long" },
-		{ "(s32 == 1", -2, 0, "Too many '('" },
-		{ "s32 == 1)", -1, 8, "Too few '('" },
-		{ "fixed == 'x", -3, 9, "Missing matching quote" },
-		{ "cpu & CPUS0", -EINVAL, 11, "Missing '{'" },
-		{ "cpu & CPUS{0", -EINVAL, 12, "Missing '}'" },
-		{ "cpu & CPUS{}", -EINVAL, 12, "Invalid cpulist" },
-		{ "cpu & CPUS{2}", -EINVAL, 13, "Invalid cpulist" },
-		{ "s32 == 1 s32 == 2", -1, 9, "Too many terms in predicate expression" },
-		{ "s32 == 1 && ", -EINVAL, 11, "Meaningless filter expression" },
-		{ "!", -EINVAL, 1, "No filter found" },
-		{ "ip.function == nonesuch", -EINVAL, 23, "Function not found" },
-		{ "ip.function & x", -EINVAL, 15, "Invalid operator" },
-		{ "s32.function == first_function", -EINVAL, 17,
-		  "Illegal operation for field type" },
-		{ "&& s32 == 1", -1, 0, NULL },
-		{ "()", -EINVAL, 0, NULL },
-	};
 	struct fixture *f = *state;
 	struct event_file *file = event_file_get(f->top, f->all);
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct refused *c = &cases[i];
+	for (size_t i = 0; i < sizeof(refused_filters) / sizeof(refused_filters[0]); i++) {
+		const struct refused *c = &refused_filters[i];
 		char *stripped = strdup(c->text), *expected, *log;
 
 		while (stripped[strlen(stripped) - 1] == ' ')

@@ -85,59 +85,59 @@ static void the_format_is_the_kernels(void **state)
 	assert_string_equal(synth_find(f->model, "x")->event->format, want);
 }
 
+#define FORM "Command must be of the form: <name> field[;field] ..."
+
+static const struct wrong {
+	const char	*file, *command;
+	int		err;
+	const char	*error;		/* NULL: nothing is logged */
+	int		caret;
+} wrong_events[] = {
+	{ "synth", "x", -EINVAL, FORM, 0 },
+	{ "synth", "x int", -EINVAL, FORM, 0 },
+	{ "synth", "x ;int y", -EINVAL, FORM, 0 },
+	{ "synth", "1x int y", -EINVAL, "Illegal name", 0 },
+	{ "synth", "x int y-z", -EINVAL, "Illegal name", 6 },
+	{ "synth", "x int y; foo z", -EINVAL, "Invalid type", 9 },
+	{ "synth", "x int y; short z", -EINVAL, "Invalid type", 9 },
+	{ "synth", "x int y; unsigned z", -EINVAL, "Incomplete type", 9 },
+	{ "synth", "x int y; u8", -EINVAL, "Invalid field", 9 },
+	{ "synth", "x char y[257]", -EINVAL, "Invalid array specification", 7 },
+	{ "synth", "x char y[1000]", -EINVAL, "Invalid array specification", 7 },
+	{ "synth", "there int y", -EEXIST, "Event already exists", 0 },
+	{ "synth", "!nonesuch", -ENOENT, NULL, 0 },
+	{ "synth", "   ", 0, NULL, 0 },
+	{ "dynamic", "s:x", -EINVAL, FORM, 0 },
+	{ "dynamic", "s:other/x int y", -EINVAL,
+	  "Command must be of the form: s or -:[synthetic/]<name> field[;field] ...", 0 },
+	{ "dynamic", "s:synthetic/there int y", -EEXIST, "Event already exists", 12 },
+	{ "dynamic", "y:x function", -EINVAL, NULL, 0 },
+	{ "dynamic", "-:nonesuch", -ENOENT, NULL, 0 },
+	{ "dynamic", "-nonesuch", -EINVAL, NULL, 0 },
+	{ "dynamic", "!", -EINVAL, NULL, 0 },
+};
+
 static void what_is_wrong_is_told_with_its_place(void **state)
 {
-	static const char form[] = "Command must be of the form: <name> field[;field] ...";
-	const struct {
-		const char	*file, *command;
-		int		err;
-		const char	*error;		/* NULL: nothing is logged */
-		int		caret;
-	} cases[] = {
-		{ "synth", "x", -EINVAL, form, 0 },
-		{ "synth", "x int", -EINVAL, form, 0 },
-		{ "synth", "x ;int y", -EINVAL, form, 0 },
-		{ "synth", "1x int y", -EINVAL, "Illegal name", 0 },
-		{ "synth", "x int y-z", -EINVAL, "Illegal name", 6 },
-		{ "synth", "x int y; foo z", -EINVAL, "Invalid type", 9 },
-		{ "synth", "x int y; short z", -EINVAL, "Invalid type", 9 },
-		{ "synth", "x int y; unsigned z", -EINVAL, "Incomplete type", 9 },
-		{ "synth", "x int y; u8", -EINVAL, "Invalid field", 9 },
-		{ "synth", "x char y[257]", -EINVAL, "Invalid array specification", 7 },
-		{ "synth", "x char y[1000]", -EINVAL, "Invalid array specification", 7 },
-		{ "synth", "there int y", -EEXIST, "Event already exists", 0 },
-		{ "synth", "!nonesuch", -ENOENT, NULL, 0 },
-		{ "synth", "   ", 0, NULL, 0 },
-		{ "dynamic", "s:x", -EINVAL, form, 0 },
-		{ "dynamic", "s:other/x int y", -EINVAL,
-		  "Command must be of the form: s or -:[synthetic/]<name> field[;field] ...", 0 },
-		{ "dynamic", "s:synthetic/there int y", -EEXIST, "Event already exists", 12 },
-		{ "dynamic", "y:x function", -EINVAL, NULL, 0 },
-		{ "dynamic", "-:nonesuch", -ENOENT, NULL, 0 },
-		{ "dynamic", "-nonesuch", -EINVAL, NULL, 0 },
-		{ "dynamic", "!", -EINVAL, NULL, 0 },
-	};
 	struct fixture *f = *state;
 
 	assert_int_equal(synth_command(f->model, "there int y"), 0);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < sizeof(wrong_events) / sizeof(wrong_events[0]); i++) {
+		const struct wrong *w = &wrong_events[i];
 		char *log, *want = NULL;
 		int err;
 
 		errlog_clear(f->top->errlog);
-		err = (*cases[i].file == 's' ? synth_command : dynamic_command)(f->model,
-										cases[i].command);
-		if (err != cases[i].err)
-			fail_msg("%s: %d", cases[i].command, err);
+		err = (*w->file == 's' ? synth_command : dynamic_command)(f->model, w->command);
+		if (err != w->err)
+			fail_msg("%s: %d", w->command, err);
 		log = printed(errlog_print(f->top->errlog, out));
-		if (cases[i].error)
+		if (w->error)
 			assert_true(asprintf(&want,
 					     "synthetic_events: error: %s\n  Command: %s\n         "
-					     "  %*s^\n",
-					     cases[i].error, cases[i].command, cases[i].caret,
-					     "") > 0);
+					     "  %*s^\n", w->error, w->command, w->caret, "") > 0);
 		if (want ? !strstr(log, want) : *log)
-			fail_msg("%s: %s", cases[i].command, log);
+			fail_msg("%s: %s", w->command, log);
 		free(log);
 		free(want);
 	}

@@ -14,75 +14,75 @@ static const char none[] =
 	"# Available triggers:\n# traceon traceoff snapshot stacktrace enable_event "
 	"disable_event enable_hist disable_hist hist\n";
 
+static const struct {
+	const char *text;
+	int err;
+	const char *reads;	/* NULL: no trigger */
+} commands[] = {
+	{ "traceoff", 0, "traceoff:unlimited\n" },
+	{ " traceon \n", 0, "traceon:unlimited\n" },
+	{ "traceoff:3", 0, "traceoff:count=3\n" },
+	{ "traceoff:0x10", 0, "traceoff:count=16\n" },
+	{ "traceoff 3", 0, "traceoff:count=3\n" },
+	{ "traceoff:", 0, "traceoff:unlimited\n" },
+	{ "traceoff: 3", 0, "traceoff:count=3\n" },
+	{ "traceoff:1:2", 0, "traceoff:count=1\n" },
+	{ "traceoff:0", 0, "traceoff:count=0\n" },
+	{ "traceoff:18446744073709551615", 0, "traceoff:unlimited\n" },
+	{ "traceoff:99999999999999999999", -ERANGE, NULL },
+	{ "traceoff:-1", -EINVAL, NULL },
+	{ "traceoff:3x", -EINVAL, NULL },
+	{ "traceoff if", -EINVAL, NULL },
+	{ "traceoff if s32 == 1", 0, "traceoff:unlimited if s32 == 1\n" },
+	{ "traceoff:2 if s32 == 1", 0, "traceoff:count=2 if s32 == 1\n" },
+	{ "traceoff   if   s32  ==  1", 0, "traceoff:unlimited if   s32  ==  1\n" },
+	{ "traceoff if nonesuch == 1", -EINVAL, NULL },
+	{ "traceoff iff s32 == 1", -EINVAL, NULL },
+	{ "stacktrace:5 if s32 == 1", 0, "stacktrace:count=5 if s32 == 1\n" },
+	{ "snapshot", 0, "snapshot:unlimited\n" },
+	{ "enable_event:more:third", 0, "enable_event:more:third:unlimited\n" },
+	{ "disable_event:more:third:2", 0, "disable_event:more:third:count=2\n" },
+	{ "enable_event:more:third if s32 == 1", 0,
+	 "enable_event:more:third:unlimited if s32 == 1\n" },
+	{ "enable_event:more:third:1 if s32 == 1", 0,
+	 "enable_event:more:third:count=1 if s32 == 1\n" },
+	{ "enable_hist:more:third", 0, "enable_hist:more:third:unlimited\n" },
+	{ "disable_hist:test:all:7", 0, "disable_hist:test:all:count=7\n" },
+	{ "enable_event:test:all", 0, "enable_event:test:all:unlimited\n" },
+	{ "enable_event", -EINVAL, NULL },
+	{ "enable_event:", -EINVAL, NULL },
+	{ "enable_event:more", -EINVAL, NULL },
+	{ "enable_event:more:", -EINVAL, NULL },
+	{ "enable_event:more:nonesuch", -EINVAL, NULL },
+	{ "enable_event:more:third:", -EINVAL, NULL },
+	{ "enable_event:more:third:unlimited", -EINVAL, NULL },
+	{ "enable_event:ftrace:print", -EINVAL, NULL },
+	{ "foo", -EINVAL, NULL },
+	{ "", -EINVAL, NULL },
+	{ "!", -EINVAL, NULL },
+	{ "Traceoff", -EINVAL, NULL },
+	{ "!foo", -EINVAL, NULL },
+	{ "!traceoff", 0, NULL },
+	{ "!enable_event:more:third", 0, NULL },
+	{ "!enable_event:more:nonesuch", -EINVAL, NULL },
+	{ "! traceoff", -EINVAL, NULL },
+};
+
 static void commands_and_how_they_read_back(void **state)
 {
-	static const struct {
-		const char *text;
-		int err;
-		const char *reads;	/* NULL: no trigger */
-	} cases[] = {
-		{ "traceoff", 0, "traceoff:unlimited\n" },
-		{ " traceon \n", 0, "traceon:unlimited\n" },
-		{ "traceoff:3", 0, "traceoff:count=3\n" },
-		{ "traceoff:0x10", 0, "traceoff:count=16\n" },
-		{ "traceoff 3", 0, "traceoff:count=3\n" },
-		{ "traceoff:", 0, "traceoff:unlimited\n" },
-		{ "traceoff: 3", 0, "traceoff:count=3\n" },
-		{ "traceoff:1:2", 0, "traceoff:count=1\n" },
-		{ "traceoff:0", 0, "traceoff:count=0\n" },
-		{ "traceoff:18446744073709551615", 0, "traceoff:unlimited\n" },
-		{ "traceoff:99999999999999999999", -ERANGE, NULL },
-		{ "traceoff:-1", -EINVAL, NULL },
-		{ "traceoff:3x", -EINVAL, NULL },
-		{ "traceoff if", -EINVAL, NULL },
-		{ "traceoff if s32 == 1", 0, "traceoff:unlimited if s32 == 1\n" },
-		{ "traceoff:2 if s32 == 1", 0, "traceoff:count=2 if s32 == 1\n" },
-		{ "traceoff   if   s32  ==  1", 0, "traceoff:unlimited if   s32  ==  1\n" },
-		{ "traceoff if nonesuch == 1", -EINVAL, NULL },
-		{ "traceoff iff s32 == 1", -EINVAL, NULL },
-		{ "stacktrace:5 if s32 == 1", 0, "stacktrace:count=5 if s32 == 1\n" },
-		{ "snapshot", 0, "snapshot:unlimited\n" },
-		{ "enable_event:more:third", 0, "enable_event:more:third:unlimited\n" },
-		{ "disable_event:more:third:2", 0, "disable_event:more:third:count=2\n" },
-		{ "enable_event:more:third if s32 == 1", 0,
-		 "enable_event:more:third:unlimited if s32 == 1\n" },
-		{ "enable_event:more:third:1 if s32 == 1", 0,
-		 "enable_event:more:third:count=1 if s32 == 1\n" },
-		{ "enable_hist:more:third", 0, "enable_hist:more:third:unlimited\n" },
-		{ "disable_hist:test:all:7", 0, "disable_hist:test:all:count=7\n" },
-		{ "enable_event:test:all", 0, "enable_event:test:all:unlimited\n" },
-		{ "enable_event", -EINVAL, NULL },
-		{ "enable_event:", -EINVAL, NULL },
-		{ "enable_event:more", -EINVAL, NULL },
-		{ "enable_event:more:", -EINVAL, NULL },
-		{ "enable_event:more:nonesuch", -EINVAL, NULL },
-		{ "enable_event:more:third:", -EINVAL, NULL },
-		{ "enable_event:more:third:unlimited", -EINVAL, NULL },
-		{ "enable_event:ftrace:print", -EINVAL, NULL },
-		{ "foo", -EINVAL, NULL },
-		{ "", -EINVAL, NULL },
-		{ "!", -EINVAL, NULL },
-		{ "Traceoff", -EINVAL, NULL },
-		{ "!foo", -EINVAL, NULL },
-		{ "!traceoff", 0, NULL },
-		{ "!enable_event:more:third", 0, NULL },
-		{ "!enable_event:more:nonesuch", -EINVAL, NULL },
-		{ "! traceoff", -EINVAL, NULL },
-	};
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		struct fixture *f;
 		struct event_file *file;
 		int err;
 
 		fixture_setup((void **)&f);
 		file = event_file_get(f->top, f->all);
-		err = event_file_trigger_write(file, cases[i].text);
-		if (err != cases[i].err)
-			fail_msg("%s: %d", cases[i].text, err);
+		err = event_file_trigger_write(file, commands[i].text);
+		if (err != commands[i].err)
+			fail_msg("%s: %d", commands[i].text, err);
 		assert_prints(event_file_trigger_print(file, out),
-			      cases[i].reads ? cases[i].reads : none);
-		assert_prints(event_file_print_enable(file, out), cases[i].reads ? "0*" : "0");
+			      commands[i].reads ? commands[i].reads : none);
+		assert_prints(event_file_print_enable(file, out), commands[i].reads ? "0*" : "0");
 		fixture_teardown((void **)&f);
 	}
 }

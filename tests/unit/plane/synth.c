@@ -37,19 +37,9 @@ static config_ref counter(void)
 	return CODE_OF(&hs, 0, KEY_LAT, FIND);
 }
 
-static void records_are_the_kernels(void **state)
+/* A synthetic event with a field of each kind; what is dynamic begins at `behind`. */
+static void synth_of_each_kind(uint16_t behind)
 {
-	struct {
-		struct record_common common;
-		uint64_t	u64, u32, u8;
-		char		fixed[STRING_ROOM];
-		uint64_t	dyn, stack;
-		char		text[8];
-		uint64_t	words[4];
-	} __attribute__((packed)) expected, got;
-	uint32_t behind = offsetof(__typeof__(expected), text);
-	uint32_t size;
-
 	hist_make(&ha, 8, 1, 4, 4, STRING_ROOM);
 	plan_hist(SYNTH, ARM_RECORD, 0);
 	plan_hist(EVENT_A, 0,
@@ -71,7 +61,7 @@ static void records_are_the_kernels(void **state)
 			  { .kind = OP_REF_OWN, .arg = 1, .off = 1, .len = 2 },
 			  { .kind = OP_REF_OWN, .arg = 2, .off = 2, .len = 3 },
 			  { .kind = OP_REF_OWN, .arg = 3, .off = 3, .len = 4 },
-			  { .kind = OP_SYNTH_BEGIN, .arg = SYNTH, .len = (uint16_t)behind },
+			  { .kind = OP_SYNTH_BEGIN, .arg = SYNTH, .len = behind },
 			  { .kind = OP_SYNTH_U64, .off = 8, .size = 8, .arg = 0 },
 			  { .kind = OP_SYNTH_U64, .off = 16, .size = 4, .arg = 0 },
 			  { .kind = OP_SYNTH_U64, .off = 24, .size = 1, .arg = 0 },
@@ -79,8 +69,24 @@ static void records_are_the_kernels(void **state)
 			  { .kind = OP_SYNTH_STRING, .off = 288, .arg = 2 },
 			  { .kind = OP_SYNTH_STACK, .off = 296, .arg = 3 },
 			  { .kind = OP_SYNTH_END }));
-	struct rec r = rec_make(EVENT_A, 7);
+}
 
+static void records_are_the_kernels(void **state)
+{
+	struct {
+		struct record_common common;
+		uint64_t	u64, u32, u8;
+		char		fixed[STRING_ROOM];
+		uint64_t	dyn, stack;
+		char		text[8];
+		uint64_t	words[4];
+	} __attribute__((packed)) expected, got;
+	uint32_t behind = offsetof(__typeof__(expected), text);
+	struct rec r;
+	uint32_t size;
+
+	synth_of_each_kind((uint16_t)behind);
+	r = rec_make(EVENT_A, 7);
 	r.c = 0x1122334455667788;
 	/* Fires twice: bytes of the first in the arena must not be in the second. */
 	memset(r.name, 'n', 15);
