@@ -174,6 +174,17 @@ bool client_info(const char *text, const char *key, unsigned int nr, char *out, 
 	return false;
 }
 
+void client_machine(struct access *a, char *out, size_t size)
+{
+	char *info;
+
+	*out = '\0';
+	if (access_request(a, WIRE_INFO, "", -1, &info) < 0)
+		return;
+	client_info(info, "uname", 0, out, size);
+	free(info);
+}
+
 /* The line's value is "SYSTEM:EVENT[ in process PID:] REASON". */
 bool client_probe_refused(const char *info, unsigned int nr, char out[CLIENT_REFUSED])
 {

@@ -46,6 +46,8 @@ int client_boot(struct access *a, const char *text);
  * there is no such line.
  */
 bool client_info(const char *text, const char *key, unsigned int nr, char *out, size_t size);
+/* Finds the machine on which the session's recording was made; "": this one. */
+void client_machine(struct access *a, char *out, size_t size);
 
 /*
  * Number `nr` of the events whose place cannot be probed: "SYSTEM:EVENT cannot be probed: WHY.".

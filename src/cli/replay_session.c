@@ -2,10 +2,14 @@
 /* replay_session.c - see replay_session.h */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "access/access.h"
+#include "cli/command.h"
 #include "cli/replay_session.h"
+#include "host/message.h"
 #include "model/model.h"
+#include "model/text_memory.h"
 #include "session/session.h"
 #include "sources/recording/source.h"
 #include "tracefs/tree.h"
@@ -35,6 +39,22 @@ int replay_session_open(struct replay_session *s, const struct source_params *pa
 	if (ret)
 		snprintf(err->text, sizeof(err->text), "%s", session_error(ret));
 	return ret;
+}
+
+int replay_session_failed(const char *command, const struct source_error *err)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = text_memory_open(&text, &size);
+
+	if (out) {
+		source_error_print(err, out);
+		fclose(out);
+	}
+	message_error("%s%s%s", command ? command : "", command ? ": " : "",
+		      text ? text : err->text);
+	free(text);
+	return COMMAND_FAILED;
 }
 
 void replay_session_destroy(struct replay_session *s)

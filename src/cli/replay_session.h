@@ -27,6 +27,8 @@ struct replay_session {
  */
 int replay_session_open(struct replay_session *s, const struct source_params *params,
 			struct source_error *err);
+/* Says why a recording cannot be read, behind `command` if that is not NULL: COMMAND_FAILED. */
+int replay_session_failed(const char *command, const struct source_error *err);
 /* No server may use it any more. */
 void replay_session_destroy(struct replay_session *s);
 

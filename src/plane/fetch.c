@@ -3,6 +3,7 @@
  * fetch.c - runs the code of a probe at an instruction: makes a record of registers and memory
  */
 #include "plane/fetch.h"
+#include "plane/hex.h"
 
 enum { FETCH_PAGE = 4096 };
 
@@ -163,19 +164,10 @@ static void fetch_text(struct fetch *f, const struct fetch_op *op)
 
 static void fetch_symbol(struct fetch *f, const struct fetch_op *op)
 {
-	static const char digits[] = "0123456789abcdef";
-	uint64_t v = f->value;
-	char text[19];
-	uint32_t at = sizeof(text);
+	char text[HEX_TEXT + 1] = "";
+	const char *at = hex_put(text + HEX_TEXT, f->value);
 
-	text[--at] = 0;
-	do {
-		text[--at] = digits[v & 15];
-		v >>= 4;
-	} while (v);
-	text[--at] = 'x';
-	text[--at] = '0';
-	fetch_bytes(f, op, text + at, (uint32_t)sizeof(text) - at);
+	fetch_bytes(f, op, at, (uint32_t)(text + sizeof(text) - at));
 }
 
 /* ---- the whole ---- */

@@ -3,6 +3,7 @@
  * probe.c - runs the code of an event probe: makes a record of fields of the hit's own record
  */
 #include "plane/action/fold.h"
+#include "plane/hex.h"
 
 /*
  * The address of the bytes that lie `more` bytes from the begin of a text. False: it is outside the
@@ -100,17 +101,10 @@ static void store_string(struct fold *f, const struct op *op)
 
 static void store_address(struct fold *f, const struct op *op, uint64_t v)
 {
-	static const char digits[] = "0123456789abcdef";
-	char text[18];
-	uint32_t at = sizeof(text);
+	char text[HEX_TEXT];
+	const char *at = hex_put(text + HEX_TEXT, v);
 
-	do {
-		text[--at] = digits[v & 15];
-		v >>= 4;
-	} while (v);
-	text[--at] = 'x';
-	text[--at] = '0';
-	store_text(f, op, text + at, (uint32_t)sizeof(text) - at);
+	store_text(f, op, at, (uint32_t)(text + sizeof(text) - at));
 }
 
 const struct op *fold_probe(struct fold *f, const struct op *op)

@@ -175,6 +175,23 @@ int answer_arguments(struct answer *a, int argc, char **argv)
 	return check_target(a);
 }
 
+int answer_parse(struct answer *a, const struct option *options, int argc, char **argv)
+{
+	int opt, status = COMMAND_DONE;
+
+	argc = answer_begin(a, argc, argv);
+	while (!status && (opt = getopt_long(argc, argv, ANSWER_SHORT, options, NULL)) != -1)
+		status = answer_option(a, opt, argv);
+	return status ? status : answer_arguments(a, argc, argv);
+}
+
+int answer_no_recording(const struct answer *a)
+{
+	return a->recordings.nr ? command_usage(a->command,
+						"%s: it looks at programs and sessions only",
+						a->recordings.v[0]) : COMMAND_DONE;
+}
+
 /* ---- events ---- */
 
 static bool is_name(const char *s)
@@ -442,4 +459,14 @@ int answer_run(struct answer *a)
 	if (a->show)
 		return show(a);
 	return a->session ? answer_in_session(a) : run_other(a);
+}
+
+int answer_make(struct answer *a, int status, int (*lines)(struct answer *a))
+{
+	if (!status)
+		status = lines(a);
+	if (!status)
+		status = answer_run(a);
+	answer_free(a);
+	return status;
 }

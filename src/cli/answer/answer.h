@@ -21,6 +21,7 @@
 
 struct access;
 struct flight_asked;
+struct option;
 struct table;
 
 struct answer {
@@ -90,6 +91,10 @@ int answer_seconds(const struct answer *a, const char *option, const char *text,
  */
 int answer_option(struct answer *a, int opt, char **argv);
 int answer_arguments(struct answer *a, int argc, char **argv);
+/* All of this for a command without options of its own. An exit status. */
+int answer_parse(struct answer *a, const struct option *options, int argc, char **argv);
+/* A usage error if there is a recording: the command looks at programs and sessions only. */
+int answer_no_recording(const struct answer *a);
 
 /* An event as written: "SYSTEM:EVENT", also with / or . between them. */
 struct answer_event {
@@ -119,6 +124,8 @@ int answer_table_print(const struct answer *a, struct table *t, const char *sort
 
 /* Shows or runs all of it. An exit status; for a program, this may not return. */
 int answer_run(struct answer *a);
+/* If the status is 0, makes the lines and runs them. Frees in any case. An exit status. */
+int answer_make(struct answer *a, int status, int (*lines)(struct answer *a));
 void answer_free(struct answer *a);
 
 #endif

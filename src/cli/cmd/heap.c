@@ -381,14 +381,8 @@ static int heap_parse(struct answer *a, int argc, char **argv)
 static int heap_run(int argc, char **argv)
 {
 	struct answer a = { .command = &command_heap, .print = heap_print, .may = heap_may };
-	int status = heap_parse(&a, argc, argv);
 
-	if (!status)
-		status = heap_lines(&a);
-	if (!status)
-		status = answer_run(&a);
-	answer_free(&a);
-	return status;
+	return answer_make(&a, heap_parse(&a, argc, argv), heap_lines);
 }
 
 const struct command command_heap = {

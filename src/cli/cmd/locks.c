@@ -369,13 +369,8 @@ static int locks_lines(struct answer *a)
 static int locks_parse(struct answer *a, int argc, char **argv)
 {
 	const struct table t = { .columns = columns, .nr_columns = COLUMNS };
-	int opt, status = COMMAND_DONE;
+	int status = answer_parse(a, long_options, argc, argv);
 
-	argc = answer_begin(a, argc, argv);
-	while (!status && (opt = getopt_long(argc, argv, ANSWER_SHORT, long_options, NULL)) != -1)
-		status = answer_option(a, opt, argv);
-	if (!status)
-		status = answer_arguments(a, argc, argv);
 	if (!status && (a->words.nr || a->recordings.nr))
 		status = command_usage(a->command, "%s: it looks at programs and sessions only",
 				       a->words.nr ? a->words.v[0] : a->recordings.v[0]);
@@ -385,14 +380,8 @@ static int locks_parse(struct answer *a, int argc, char **argv)
 static int locks_run(int argc, char **argv)
 {
 	struct answer a = { .command = &command_locks, .print = locks_print };
-	int status = locks_parse(&a, argc, argv);
 
-	if (!status)
-		status = locks_lines(&a);
-	if (!status)
-		status = answer_run(&a);
-	answer_free(&a);
-	return status;
+	return answer_make(&a, locks_parse(&a, argc, argv), locks_lines);
 }
 
 const struct command command_locks = {

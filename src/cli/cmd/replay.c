@@ -35,7 +35,6 @@
 #include "setup/shell.h"
 #include "host/terminal.h"
 #include "model/model.h"
-#include "model/text_memory.h"
 #include "session/session.h"
 #include "sources/recording/source.h"
 #include "tracefs/tree.h"
@@ -162,21 +161,6 @@ static int replay_parse_arguments(struct replay *r, int argc, char **argv)
 
 /* ---- making the session ---- */
 
-static int source_failed(const struct source_error *err)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *out = text_memory_open(&text, &size);
-
-	if (out) {
-		source_error_print(err, out);
-		fclose(out);
-	}
-	message_error("%s", text ? text : err->text);
-	free(text);
-	return COMMAND_FAILED;
-}
-
 static struct source_params params_of(const struct replay *r)
 {
 	return (struct source_params){
@@ -191,7 +175,8 @@ static int open_source(struct replay *r)
 	struct source_params params = params_of(r);
 	struct source_error err;
 
-	return source_open(&params, &r->made.source, &err) ? source_failed(&err) : COMMAND_DONE;
+	return source_open(&params, &r->made.source, &err) ? replay_session_failed(NULL, &err)
+							   : COMMAND_DONE;
 }
 
 /*
@@ -244,7 +229,7 @@ static int make_session(struct replay *r)
 	if (ret)
 		return message_error("cannot make the session: %s", session_error(ret));
 	if (source_import(r->made.source, r->made.model, &err))
-		return source_failed(&err);
+		return replay_session_failed(NULL, &err);
 	if (r->asked.session_name && source_save(r->made.source, &params))
 		return message_error("out of memory");
 	r->made.model->hist_legacy = r->asked.hist_legacy;
@@ -397,7 +382,7 @@ static int run_stops(struct replay *r, struct progress *p)
 
 	for (i = 0; i < r->at_events.nr; i++) {
 		if (source_stop_at(r->made.source, r->at_events.v[i], &err))
-			return source_failed(&err);
+			return replay_session_failed(NULL, &err);
 		ret = run_on(r, p);
 		if (ret < 0)
 			return COMMAND_DONE;	/* run_all() reports the damage */
@@ -427,7 +412,7 @@ static int run_all(struct replay *r)
 	progress_end(&p);
 	damage = source_damage(r->made.source);
 	if (damage) {
-		source_failed(damage);
+		replay_session_failed(NULL, damage);
 		if (r->partial)
 			fprintf(stderr, "tracefuse: the results are of the readable part\n");
 	}

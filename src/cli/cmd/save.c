@@ -1,25 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* save.c - `tracefuse save`: writes the records of a session as a trace.dat */
 #include <getopt.h>
-#include <stdlib.h>
 
 #include "cli/client.h"
 #include "cli/options.h"
 #include "host/output.h"
 #include "cli/save_dat.h"
-#include "access/wire.h"
-
-/* Finds the machine on which the session's recording was made; "": this one. */
-static void machine_of(struct access *a, char *out, size_t size)
-{
-	char *info;
-
-	*out = '\0';
-	if (access_request(a, WIRE_INFO, "", -1, &info) < 0)
-		return;
-	client_info(info, "uname", 0, out, size);
-	free(info);
-}
 
 static int save(const char *session, const char *file, bool compress)
 {
@@ -32,7 +18,7 @@ static int save(const char *session, const char *file, bool compress)
 		return status;
 	a = client_connect_to(&command_save, session);
 	if (a) {
-		machine_of(a, uname, sizeof(uname));
+		client_machine(a, uname, sizeof(uname));
 		status = save_dat(a, &what);
 		access_close(a);
 	}

@@ -189,16 +189,10 @@ static int syscalls_lines(struct answer *a)
 static int syscalls_parse(struct answer *a, int argc, char **argv)
 {
 	const struct table t = { .columns = columns, .nr_columns = COLUMNS };
-	int opt, status = COMMAND_DONE;
+	int status = answer_parse(a, long_options, argc, argv);
 
-	argc = answer_begin(a, argc, argv);
-	while (!status && (opt = getopt_long(argc, argv, ANSWER_SHORT, long_options, NULL)) != -1)
-		status = answer_option(a, opt, argv);
 	if (!status)
-		status = answer_arguments(a, argc, argv);
-	if (!status && a->recordings.nr)
-		status = command_usage(a->command, "%s: it looks at programs and sessions only",
-				       a->recordings.v[0]);
+		status = answer_no_recording(a);
 	for (unsigned int i = 0; !status && i < a->words.nr; i++) {
 		a->words.v[i] = kernels_name(a->words.v[i]);
 		if (!is_call(a->words.v[i]))
@@ -211,14 +205,8 @@ static int syscalls_parse(struct answer *a, int argc, char **argv)
 static int syscalls_run(int argc, char **argv)
 {
 	struct answer a = { .command = &command_syscalls, .print = syscalls_print };
-	int status = syscalls_parse(&a, argc, argv);
 
-	if (!status)
-		status = syscalls_lines(&a);
-	if (!status)
-		status = answer_run(&a);
-	answer_free(&a);
-	return status;
+	return answer_make(&a, syscalls_parse(&a, argc, argv), syscalls_lines);
 }
 
 const struct command command_syscalls = {

@@ -21,7 +21,6 @@
 #include "export/records.h"
 #include "model/cmdlines.h"
 #include "model/model.h"
-#include "model/text_memory.h"
 #include "sources/recording/source.h"
 
 enum { BUFFER = 256 * 1024 };
@@ -32,21 +31,6 @@ bool export_form_known(const char *form)
 }
 
 /* ---- messages ---- */
-
-static int damage_message(const struct source_error *err)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *out = text_memory_open(&text, &size);
-
-	if (out) {
-		source_error_print(err, out);
-		fclose(out);
-	}
-	message_error("export: %s", text ? text : err->text);
-	free(text);
-	return COMMAND_FAILED;
-}
 
 static void export_note(uint64_t nr, const char *what)
 {
@@ -94,17 +78,6 @@ static void groups_read(struct access *a, struct model *m)
 	free(text);
 }
 
-static void machine_of_session(struct access *a, char *out, size_t size)
-{
-	char *info;
-
-	*out = '\0';
-	if (access_request(a, WIRE_INFO, "", -1, &info) < 0)
-		return;
-	client_info(info, "uname", 0, out, size);
-	free(info);
-}
-
 /* Saves the session's records. NULL: they could not be, which is printed. */
 static FILE *session_file(struct access *a)
 {
@@ -117,7 +90,7 @@ static FILE *session_file(struct access *a)
 		message_error("export: no temporary file: %s", strerror(errno));
 		return NULL;
 	}
-	machine_of_session(a, machine, sizeof(machine));
+	client_machine(a, machine, sizeof(machine));
 	if (!save_dat_to(a, file, &what, &err))
 		return file;
 	message_error("export: the session's records: %s", err.text);
@@ -149,7 +122,7 @@ static int records_failed(struct source *src, int err)
 	if (err == -ENOMEM)
 		return message_error("export: out of memory");
 	if (source_damage(src))
-		return damage_message(source_damage(src));
+		return replay_session_failed("export", source_damage(src));
 	/* The reader wanted no more. */
 	if (err == -EPIPE)
 		return COMMAND_FAILED;
@@ -179,7 +152,7 @@ static int records_write(const struct export_asked *e, const struct replay_sessi
 		progress_end(&p);
 		status = ret ? records_failed(s->source, ret) : sums_message(e, &sums);
 		if (!ret && source_damage(s->source))
-			damage_message(source_damage(s->source));
+			replay_session_failed("export", source_damage(s->source));
 		results_print_losses(s->source);
 	}
 	free(counters);
@@ -198,7 +171,7 @@ static int files_export(const struct export_asked *e, const char *const *files, 
 	int status;
 
 	if (replay_session_open(&s, &params, &err)) {
-		status = damage_message(&err);
+		status = replay_session_failed("export", &err);
 	} else {
 		if (session)
 			groups_read(session, s.model);

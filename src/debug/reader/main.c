@@ -206,23 +206,6 @@ static bool has_flag(Dwarf_Die *function, unsigned int name)
 	return !dwarf_formflag(dwarf_attr_integrate(function, name, &attribute), &flag) && flag;
 }
 
-static bool is_c(Dwarf_Die *function)
-{
-	Dwarf_Die unit;
-
-	if (!dwarf_diecu(function, &unit, NULL, NULL))
-		return false;
-	switch (dwarf_srclang(&unit)) {
-	case DW_LANG_C:
-	case DW_LANG_C89:
-	case DW_LANG_C99:
-	case DW_LANG_C11:
-		return true;
-	default:
-		return false;
-	}
-}
-
 /* The compiler says so where it knows all callers of a function and has changed its parameters. */
 static bool is_changed(Dwarf_Die *function)
 {
@@ -258,7 +241,7 @@ static void print_function(Dwarf_Die *function, Dwarf_Die *parameters)
 	putchar('\t');
 	print_word(file_of(function), PROTOTYPE_TEXT);
 	printf("\t%d\t-%s%s%s\n", line > 0 ? line : 0, has_varargs(parameters) ? "v" : "",
-	       is_c(function) && !has_flag(function, DW_AT_prototyped) &&
+	       reader_language(function) == READER_C && !has_flag(function, DW_AT_prototyped) &&
 	       has_parameters(parameters) ? "k" : "", is_changed(function) ? "c" : "");
 }
 

@@ -36,6 +36,9 @@ bool reader_find(Dwarf *dw, Dwarf_Addr at, Dwarf_Die *out);
 
 /* ---- text.c ---- */
 
+/* Of the file in which an entry was compiled. */
+enum reader_language { READER_UNKNOWN, READER_C, READER_OTHER };
+enum reader_language reader_language(Dwarf_Die *die);
 /* The name of an entry; "": it has none. */
 const char *reader_name(Dwarf_Die *die);
 /* The entry's type. False: void, or none that can be read. */

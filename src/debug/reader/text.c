@@ -72,20 +72,20 @@ static void join(char out[PROTOTYPE_TEXT], const char *const *parts)
 
 /* ---- Names of types ---- */
 
-static bool is_cplusplus(Dwarf_Die *type)
+enum reader_language reader_language(Dwarf_Die *die)
 {
 	Dwarf_Die unit;
 
-	if (!dwarf_diecu(type, &unit, NULL, NULL))
-		return false;
+	if (!dwarf_diecu(die, &unit, NULL, NULL))
+		return READER_UNKNOWN;
 	switch (dwarf_srclang(&unit)) {
 	case DW_LANG_C:
 	case DW_LANG_C89:
 	case DW_LANG_C99:
 	case DW_LANG_C11:
-		return false;
+		return READER_C;
 	default:
-		return true;
+		return READER_OTHER;
 	}
 }
 
@@ -111,7 +111,7 @@ static void write_named(Dwarf_Die *type, const char *inner, char out[PROTOTYPE_T
 
 	if (!*name)
 		name = *word ? "{...}" : "void";
-	else if (*word && is_cplusplus(type))
+	else if (*word && reader_language(type) == READER_OTHER)
 		word = "";
 	JOIN(out, word, name, *inner ? " " : "", inner);
 }

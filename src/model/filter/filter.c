@@ -154,14 +154,16 @@ static int filter_replace(struct event_file *f, struct filter *filter, const cha
 	return 0;
 }
 
-/* A copy of the written text without the white space at its end. NULL: out of memory. */
-static char *filter_copy_text(const char *text)
+/* Copies the written text without the white space at its end. 0, -EINVAL: too long, -ENOMEM */
+static int filter_copy_text(const char *text, char **out)
 {
-	char *copy = strdup(text);
-
-	if (copy)
-		text_strip(copy);
-	return copy;
+	if (strlen(text) >= TEXT_MAX)
+		return -EINVAL;
+	*out = strdup(text);
+	if (!*out)
+		return -ENOMEM;
+	text_strip(*out);
+	return 0;
 }
 
 static bool is_reset(const char *text)
@@ -188,13 +190,10 @@ static int set_filter(struct event_file *f, const char *text)
 int event_file_set_filter(struct event_file *f, const char *text)
 {
 	char *copy;
-	int err;
+	int err = filter_copy_text(text, &copy);
 
-	if (strlen(text) >= TEXT_MAX)
-		return -EINVAL;
-	copy = filter_copy_text(text);
-	if (!copy)
-		return -ENOMEM;
+	if (err)
+		return err;
 	err = set_filter(f, copy);
 	free(copy);
 	return err;
@@ -260,13 +259,10 @@ static int set_system_filter(struct instance *inst, struct system *sys, const ch
 int system_set_filter(struct instance *inst, struct system *sys, const char *text)
 {
 	char *copy;
-	int err;
+	int err = filter_copy_text(text, &copy);
 
-	if (strlen(text) >= TEXT_MAX)
-		return -EINVAL;
-	copy = filter_copy_text(text);
-	if (!copy)
-		return -ENOMEM;
+	if (err)
+		return err;
 	err = set_system_filter(inst, sys, copy);
 	free(copy);
 	return err;
