@@ -117,7 +117,7 @@ static int restore_model(struct restoring *r, struct tree *t)
 	ret = r->access ? model_restore(m, write_again, r) : -ENOMEM;
 	access_close(r->access);
 	if (!ret)
-		ret = programs_restored(r->programs);
+		programs_restored(r->programs);
 	/* Otherwise the step is already the one that answers programs. */
 	if (m->step == restore_step)
 		m->step = NULL;

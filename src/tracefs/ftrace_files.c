@@ -29,6 +29,17 @@ static bool is_absent(const struct instance *inst, const struct event *e)
 
 /* ---- Lists ---- */
 
+enum { LONG_LIST = 16384 };	/* functions; a printer takes as long as these */
+
+static int begin_list(struct tree_file *f, FILE *out)
+{
+	struct ftrace *ft = f->tree->model->ftrace;
+
+	/* The printer's copy of them would be gone with it. */
+	(void)ftrace_need_sites(ft);
+	return ft->nr_sites > LONG_LIST ? long_text_all(f, out) : f->at.kind->print(f, out);
+}
+
 static int print_available(struct tree_file *f, FILE *out)
 {
 	ftrace_print_available(f->tree->model->ftrace, false, out);
@@ -132,14 +143,14 @@ FILTER(graph_notrace, FTRACE_FILE_GRAPH_NOTRACE)
 PIDS(pid, PIDS_FUNCTION)
 PIDS(notrace_pid, PIDS_NO_FUNCTION)
 
-#define EDIT(file, fn)										\
-	{ .name = file, .mode = 0640, .absent = is_absent, .open = open_##fn, .print = print_##fn, \
+#define LISTS(fn) .absent = is_absent, .print = print_##fn, .begin = begin_list, .stays = true
+#define EDIT(file, fn)								\
+	{ .name = file, .mode = 0640, .open = open_##fn, LISTS(fn),		\
 	  .write = write_edit, .flush = flush_edit, .release = release_edit }
 #define PIDS_FILE(file, fn)									\
 	{ .name = file, .mode = 0640, .absent = is_absent, .open = open_##fn, .print = print_##fn, \
 	  .write = write_##fn }
-#define LIST(file, fn)								\
-	{ .name = file, .mode = 0440, .absent = is_absent, .print = print_##fn }
+#define LIST(file, fn)	{ .name = file, .mode = 0440, LISTS(fn) }
 
 const struct file_kind ftrace_kinds[] = {
 	EDIT("set_ftrace_filter", filter),
@@ -157,8 +168,7 @@ const struct file_kind ftrace_top_kinds[] = {
 	EDIT("set_graph_function", graph),
 	EDIT("set_graph_notrace", graph_notrace),
 	EDIT("stack_trace_filter", stack),
-	{ .name = "refused_functions", .mode = 0440, .absent = is_absent, .print = print_refused,
-	  .hidden = true },
+	{ .name = "refused_functions", .mode = 0440, LISTS(refused), .hidden = true },
 	LIST("touched_functions", touched),
 	{ 0 }
 };

@@ -225,9 +225,14 @@ static ssize_t write_percent(struct tree_file *f, const char *buf, size_t size)
 
 /* ---- syscall_user_buf_size: one value for all instances ---- */
 
-static bool no_call_texts(const struct instance *inst, const struct event *e)
+static bool no_programs(const struct instance *inst, const struct event *e)
 {
 	return !inst->model->set_call_texts;
+}
+
+static bool has_programs(const struct instance *inst, const struct event *e)
+{
+	return !no_programs(inst, e);
 }
 
 static int print_call_texts(struct tree_file *f, FILE *out)
@@ -565,7 +570,7 @@ const struct file_kind instance_kinds[] = {
 	  .print = print_event_pid,
 	  .write = write_event_pid },
 	/* Of Linux 6.19: not listed, as 6.12 has no such file. */
-	{ .name = "syscall_user_buf_size", .mode = 0640, .absent = no_call_texts,
+	{ .name = "syscall_user_buf_size", .mode = 0640, .absent = no_programs,
 	  .print = print_call_texts, .write = write_call_texts, .hidden = true },
 	{ .name = "timestamp_mode", .mode = 0440, .print = print_timestamp_mode },
 	{ .name = "trace_clock",
@@ -584,10 +589,16 @@ const struct file_kind instance_kinds[] = {
 	{ 0 }
 };
 
+/* Nobody knows how long it is before each program's symbols are read. */
+#define KALLSYMS(...) { .name = "kallsyms", .mode = 0440, .print = print_kallsyms,	\
+			.begin = long_text_all, .stays = true, __VA_ARGS__ }
+
 const struct file_kind top_kinds[] = {
 	{ .name = "README", .mode = 0440, .print = print_readme },
 	{ .name = "available_events", .mode = 0440, .print = print_available_events },
-	{ .name = "kallsyms", .mode = 0440, .print = print_kallsyms, .hidden = true },
+	/* Programs have no other list of their symbols; a kernel has it in /proc. */
+	KALLSYMS(.absent = no_programs),
+	KALLSYMS(.absent = has_programs, .hidden = true),
 	{ .name = "printk_formats", .mode = 0440, .print = print_printk_formats },
 	{ .name = "saved_cmdlines", .mode = 0440, .print = print_cmdlines },
 	{ .name = "saved_cmdlines_size", .mode = 0640, .print = print_cmdlines_size,

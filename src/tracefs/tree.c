@@ -69,8 +69,8 @@ static const struct file_kind *find_kind(const struct file_kind *kinds, const ch
 					 const struct instance *inst, const struct event *e)
 {
 	for (; kinds->name; kinds++)
-		if (!strcmp(kinds->name, name))
-			return kinds->absent && kinds->absent(inst, e) ? NULL : kinds;
+		if (!strcmp(kinds->name, name) && !(kinds->absent && kinds->absent(inst, e)))
+			return kinds;
 	return NULL;
 }
 

@@ -64,7 +64,10 @@ struct file_kind {
 	bool		outlives;	/* can be read after its event is removed */
 	bool		pipe;
 	bool		raw;		/* each read takes a sub-buffer */
-	/* For begin(): the memory that the text is made of stays while the file is open */
+	/*
+	 * For begin(): the memory that the text is made of stays while the file is open, or is the
+	 * server's own, of which the printer has a copy
+	 */
 	bool		stays;
 	bool		whole;		/* struct printer_text */
 	/* A reader at its end that reads again gets the new text (tail -f). */
@@ -139,6 +142,8 @@ struct tree_file {
 };
 
 /* ---- long_text.c ---- */
+/* For begin(): the printer prints all of the text. */
+int long_text_all(struct tree_file *f, FILE *out);
 /* The beginning of the text is in f->text. A printer makes it all. 0 or -errno */
 int long_text_start(struct tree_file *f);
 /* Frees here what begin() made. */

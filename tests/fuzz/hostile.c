@@ -567,7 +567,8 @@ static void restore(void)
 		end();
 		if (w.tree && !model_restore(w.model, write_again, NULL)) {
 			begin("another server's programs");
-			if (w.programs && !programs_restored(w.programs)) {
+			if (w.programs) {
+				programs_restored(w.programs);
 				end();
 				look();
 			}

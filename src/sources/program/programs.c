@@ -114,14 +114,6 @@ static void hook_load(void *arg, uint64_t addr)
 	program_symbols_load(arg, addr);
 }
 
-static int print_kallsyms(void *arg, void *out)
-{
-	struct programs *p = arg;
-
-	symbols_print(p->model->symbols, out);
-	return 0;
-}
-
 static const struct parameters *hook_parameters(void *arg, uint64_t func)
 {
 	return program_parameters_of(arg, func);
@@ -159,7 +151,7 @@ static void hook_snapshot(void *arg, int sock)
 		close(sock);
 }
 
-static int set_hooks(struct programs *p)
+static void set_hooks(struct programs *p)
 {
 	const struct attach_hooks hooks = {
 		.arg = p, .table = hook_table, .joined = hook_joined, .define = hook_define,
@@ -170,8 +162,6 @@ static int set_hooks(struct programs *p)
 		.ended = hook_ended,
 		.snapshot = hook_snapshot,
 	};
-	const struct tree_extra kallsyms = {
-		.name = "kallsyms", .mode = 0440, .print = print_kallsyms, .arg = p };
 
 	attach_set_hooks(p->model->session, &hooks);
 	p->model->catch_up = hook_catch_up;
@@ -181,7 +171,6 @@ static int set_hooks(struct programs *p)
 	p->model->set_call_texts = hook_call_texts;
 	p->model->task_lives = hook_lives;
 	symbols_set_loader(p->model->symbols, hook_load, p);
-	return p->tree ? tree_add_extra(p->tree, &kallsyms) : 0;
 }
 
 void programs_on_ready(struct programs *p, bool (*ready)(void *arg, const struct attach_peer *peer),
@@ -273,12 +262,11 @@ int programs_create(struct model *m, struct tree *t, const struct programs_param
 		err = programs_add_events(p, params ? params : &defaults);
 	if (!err)
 		err = model_arm_internal(m, m->top);
-	if (!err)
-		err = set_hooks(p);
 	if (err) {
 		programs_destroy(p);
 		return err;
 	}
+	set_hooks(p);
 	program_sites_begin(p);
 	program_probes_begin(p);
 	*out = p;
@@ -353,17 +341,15 @@ int programs_restore(struct programs **p, struct model *m, struct tree *t, const
 	return pending ? program_pending_restore(*p, path + len, text) : restore_table(*p, text);
 }
 
-int programs_restored(struct programs *p)
+void programs_restored(struct programs *p)
 {
-	int err = p ? set_hooks(p) : 0;
-
+	if (!p)
+		return;
+	set_hooks(p);
 	/* The previous server may have died between an event's definition and its settings. */
-	if (p && !err) {
-		program_pending_apply(p);
-		program_sites_begin(p);
-		program_probes_begin(p);
-	}
-	return err;
+	program_pending_apply(p);
+	program_sites_begin(p);
+	program_probes_begin(p);
 }
 
 /* ---- running ---- */

@@ -71,7 +71,7 @@ const char *programs_system_call(unsigned int i);
 int programs_restore(struct programs **p, struct model *m, struct tree *t, const char *path,
 		     const char *text);
 /* Called after model_restore(). p may be NULL if it is no session of programs. */
-int programs_restored(struct programs *p);
+void programs_restored(struct programs *p);
 
 /* ---- Running ---- */
 

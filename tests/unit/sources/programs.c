@@ -662,7 +662,7 @@ static void restore(void)
 	tree = tree_create(model);
 	assert_int_equal(model_restore(model, write_again, NULL), 0);
 	assert_non_null(programs);
-	assert_int_equal(programs_restored(programs), 0);
+	programs_restored(programs);
 }
 
 static void a_new_server_has_all_of_it_again(void **state)

@@ -5,9 +5,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "model/ftrace/ftrace.h"
+#include "model/symbols.h"
+#include "model/text_memory.h"
 #include "tree_fixture.h"
 
 #define NONE "#### all functions enabled ####\n"
@@ -150,6 +154,106 @@ static void truncation_clears_sets_but_no_commands(void **state)
 	assert_file(w, "set_ftrace_filter", NONE "alpha:traceon:unlimited\n");
 }
 
+/* ---- Long lists ---- */
+
+enum { MANY = 20000 };
+
+static void many_functions_come(struct fixture *w)
+{
+	size_t len;
+	char *text;
+	FILE *out = text_memory_open(&text, &len);
+
+	for (int i = 0; i < MANY; i++)
+		fprintf(out, "%x function_number_%d\n", 0x1000 + 16 * i, i);
+	fclose(out);
+	assert_int_equal(ftrace_sites_load(w->model, text, len), 0);
+	free(text);
+}
+
+static bool has_child(void)
+{
+	siginfo_t info;
+
+	return !waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT);
+}
+
+static ssize_t await(struct fixture *w, int fd, struct tree_file *f, char *buf, size_t size,
+		     off_t off)
+{
+	struct pollfd readable = { .fd = fd, .events = POLLIN };
+	ssize_t n;
+
+	while ((n = tree_read(f, buf, size, off)) == -EINPROGRESS) {
+		assert_true(poll(&readable, 1, 60000) >= 0);
+		tree_tend(w->tree);
+	}
+	return n;
+}
+
+/* Reads what `want` is, from another process. */
+static void assert_printed(struct fixture *w, int fd, const char *path, const char *want)
+{
+	struct tree_file *f;
+	char buf[4096];
+	off_t off = 0;
+	ssize_t n;
+
+	assert_int_equal(tree_open(w->tree, path, O_RDONLY, &f), 0);
+	for (; (n = await(w, fd, f, buf, sizeof(buf), off)) > 0; off += n) {
+		/* The text is longer than the pipe, so the process is there still. */
+		if (!off)
+			assert_true(has_child());
+		assert_memory_equal(buf, want + off, n);
+	}
+	assert_int_equal(n, 0);
+	assert_int_equal(off, strlen(want));
+	tree_release(f);
+}
+
+/* The server's other clients would wait as long as the text takes. */
+static void another_process_prints_long_lists(void **state)
+{
+	static const char *const lists[] = {
+		"available_filter_functions", "available_filter_functions_addrs",
+		"set_ftrace_filter", "enabled_functions", "kallsyms",
+	};
+	enum { NR = sizeof(lists) / sizeof(lists[0]) };
+	struct fixture *w = *state;
+	char *want[NR], name[32];
+	int fd;
+
+	many_functions_come(w);
+	for (int i = 0; i < MANY; i++) {
+		snprintf(name, sizeof(name), "function_number_%d", i);
+		assert_int_equal(symbols_add(w->model->symbols, 0x1000 + 16 * i, 't', name, NULL),
+				 0);
+	}
+	assert_taken(w, "set_ftrace_filter", "*_number_*\n");
+	assert_taken(w, "current_tracer", "function\n");
+	for (int i = 0; i < NR; i++) {
+		want[i] = fixture_read(w, lists[i]);
+		assert_true(strlen(want[i]) > MANY * 15);
+	}
+	fd = tree_use_printers(w->tree);
+	assert_true(fd >= 0);
+	for (int i = 0; i < NR; i++) {
+		assert_printed(w, fd, lists[i], want[i]);
+		free(want[i]);
+	}
+	assert_taken(w, "current_tracer", "nop\n");
+}
+
+static void a_short_list_needs_no_process(void **state)
+{
+	struct fixture *w = *state;
+
+	functions_come(w);
+	assert_true(tree_use_printers(w->tree) >= 0);
+	assert_file(w, "available_filter_functions", "alpha\nbeta\nload [libone]\n");
+	assert_false(has_child());
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -161,6 +265,8 @@ int main(void)
 		TEST(a_write_takes_a_word_and_the_close_puts_it_in_place),
 		TEST(an_instance_has_its_own),
 		TEST(truncation_clears_sets_but_no_commands),
+		TEST(another_process_prints_long_lists),
+		TEST(a_short_list_needs_no_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
