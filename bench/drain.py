@@ -22,9 +22,11 @@ import time
 TRACEFUSE, HERE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 QUICK = sys.argv[3:] == ['quick']
 SECONDS, ROUNDS = (0.1, 1) if QUICK else (2, 2)
+# Of one rate: a machine that gets new memory from its host slowly disturbs some of them.
+TRIES = 1 if QUICK else 6
 # k/s
-RATES = [10, 20] if QUICK else [500, 1000, 2000, 3000, 4000, 5000, 7000, 10000, 14000, 20000,
-                              30000]
+RATES = [10, 20] if QUICK else [1000, 2000, 4000, 7000, 10000, 12000, 14000, 17000, 20000, 25000,
+                              30000, 35000, 37500, 40000]
 FULL, SMALL = (40000, 20000) if QUICK else (5000000, 1000000)
 PAIRS = 'tracefuse_bench:ring'
 EVENT_BYTES = 20        # of a record of reader_events with its header
@@ -194,10 +196,15 @@ def sustained(peer):
     """In M events/s of both threads."""
     best = 0
     for rate in RATES:
-        kept = [rate_of(peer.text) for _ in range(ROUNDS) if not peer.lost(rate * 1000)]
-        if not kept:
+        for _ in range(TRIES):
+            if not peer.lost(rate * 1000):
+                break
+        else:
             break
-        best = max(best, min(max(kept), rate * 2 / 1000))
+        made = rate_of(peer.text)
+        best = max(best, min(made, rate * 2 / 1000))
+        if made < rate * 1.5 / 1000:    # the program makes no more
+            break
     return best
 
 
