@@ -567,6 +567,8 @@ bool instance_resize_prepare(const struct instance *inst, int cpu, uint64_t byte
 /* Makes the small rings that the top has until it is expanded. 0, -ENOMEM */
 int instance_start_small(struct instance *inst);
 int instance_set_subbuf_size(struct instance *inst, uint32_t bytes);
+/* Before it, as instance_resize_prepare(). */
+bool instance_subbuf_prepare(const struct instance *inst, uint32_t bytes);
 /* Empties the live buffer and the snapshot. */
 void instance_clear(struct instance *inst);
 /*

@@ -78,6 +78,8 @@ void tracer_list(struct model *m, FILE *out);
  * or the snapshot is in use; or the error of init, after which the tracer is nop.
  */
 int tracer_choose(struct instance *inst, const char *name);
+/* Before it, as instance_resize_prepare(). */
+bool tracer_prepare(const struct instance *inst, const char *name);
 /* The instance is removed. */
 void tracer_leave(struct instance *inst);
 

@@ -471,6 +471,14 @@ static bool prepare_snapshot(struct tree_file *f, const char *buf, size_t size)
 	       instance_snapshot_prepare(f->at.inst);
 }
 
+bool buffer_files_prepare(struct tree_file *f, const char *buf, size_t size, const char *word)
+{
+	while (size && text_is_space(*buf))
+		buf++, size--;
+	return size && *buf != '!' && memmem(buf, size, word, strlen(word)) &&
+	       instance_snapshot_prepare(f->at.inst);
+}
+
 /* ---- buffer_size_kb ---- */
 
 static int print_buffer_size(struct tree_file *f, FILE *out)

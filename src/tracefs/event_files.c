@@ -183,6 +183,11 @@ static int command_trigger(struct tree_file *f, char *text)
 	return ef ? event_file_trigger_write(ef, text) : -ENOMEM;
 }
 
+static bool prepare_trigger(struct tree_file *f, const char *buf, size_t size)
+{
+	return buffer_files_prepare(f, buf, size, "snapshot");
+}
+
 static int event_files_print_hist(struct tree_file *f, FILE *out)
 {
 	struct event_file *ef = event_file_find(f->at.inst, f->at.event);
@@ -262,5 +267,6 @@ const struct file_kind event_kinds[] = {
 	 .open = open_trigger,
 	 .print = print_trigger,
 	 .command = command_trigger,
+	 .prepare = prepare_trigger,
 	 .absent = no_trigger },
 	{ 0 } };

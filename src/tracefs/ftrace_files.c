@@ -91,6 +91,11 @@ static ssize_t write_edit(struct tree_file *f, const char *buf, size_t size)
 	return ftrace_edit_write(f->edit, buf, size, !(f->flags & O_NONBLOCK));
 }
 
+static bool prepare_edit(struct tree_file *f, const char *buf, size_t size)
+{
+	return buffer_files_prepare(f, buf, size, ":snapshot");
+}
+
 static void flush_edit(struct tree_file *f)
 {
 	if (f->edit)
@@ -146,7 +151,8 @@ PIDS(notrace_pid, PIDS_NO_FUNCTION)
 #define LISTS(fn) .absent = is_absent, .print = print_##fn, .begin = begin_list, .stays = true
 #define EDIT(file, fn)								\
 	{ .name = file, .mode = 0640, .open = open_##fn, LISTS(fn),		\
-	  .write = write_edit, .flush = flush_edit, .release = release_edit }
+	  .write = write_edit, .prepare = prepare_edit, .flush = flush_edit,	\
+	  .release = release_edit }
 #define PIDS_FILE(file, fn)									\
 	{ .name = file, .mode = 0640, .absent = is_absent, .open = open_##fn, .print = print_##fn, \
 	  .write = write_##fn }

@@ -260,11 +260,10 @@ static int print_subbuf_size(struct tree_file *f, FILE *out)
 	return 0;
 }
 
-static ssize_t write_subbuf_size(struct tree_file *f, const char *buf, size_t size)
+/* A power of two of pages. */
+static int parse_subbuf_size(const char *buf, size_t size, uint32_t *bytes)
 {
 	uint64_t v, pages;
-	uint32_t bytes = PAGE;
-	char text[16];
 	int err = text_to_u64_len(buf, size, 10, &v);
 
 	if (err)
@@ -272,9 +271,26 @@ static ssize_t write_subbuf_size(struct tree_file *f, const char *buf, size_t si
 	pages = v > UINT32_MAX ? UINT32_MAX : (v * 1024 + PAGE - 1) / PAGE;
 	if (pages < 1 || pages > MAX_SUBBUF_PAGES)
 		return -EINVAL;
-	while (bytes < pages * PAGE)
-		bytes *= 2;
-	err = instance_set_subbuf_size(f->at.inst, bytes);
+	for (*bytes = PAGE; *bytes < pages * PAGE; *bytes *= 2)
+		;
+	return 0;
+}
+
+static bool prepare_subbuf_size(struct tree_file *f, const char *buf, size_t size)
+{
+	uint32_t bytes;
+
+	return !parse_subbuf_size(buf, size, &bytes) && instance_subbuf_prepare(f->at.inst, bytes);
+}
+
+static ssize_t write_subbuf_size(struct tree_file *f, const char *buf, size_t size)
+{
+	uint32_t bytes;
+	char text[16];
+	int err = parse_subbuf_size(buf, size, &bytes);
+
+	if (!err)
+		err = instance_set_subbuf_size(f->at.inst, bytes);
 	if (!err) {
 		snprintf(text, sizeof(text), "%u", bytes >> 10);
 		err = instance_save(f->at.inst, SETTING_SUBBUF_SIZE, "buffer_subbuf_size_kb", text);
@@ -547,7 +563,8 @@ const struct file_kind instance_kinds[] = {
 	{ .name = "buffer_subbuf_size_kb",
 	  .mode = 0640,
 	  .print = print_subbuf_size,
-	  .write = write_subbuf_size },
+	  .write = write_subbuf_size,
+	  .prepare = prepare_subbuf_size },
 	{ .name = "buffer_total_size_kb", .mode = 0440, .print = print_total_size },
 	{ .name = "error_log",
 	  .mode = 0640,

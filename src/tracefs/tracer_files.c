@@ -23,21 +23,32 @@ static int print_tracer(struct tree_file *f, FILE *out)
 	return 0;
 }
 
-/*
- * A text longer than any name is cut. The rings get their full size even if there is no such
- * tracer.
- */
-static ssize_t write_tracer(struct tree_file *f, const char *buf, size_t size)
+/* A text longer than any name is cut. */
+static char *copy_tracer(const char *buf, size_t size, char text[TRACER_NAME_MAX + 1])
 {
 	const size_t len = size < TRACER_NAME_MAX ? size : TRACER_NAME_MAX;
-	char text[TRACER_NAME_MAX + 1];
-	int err = instance_expand(f->at.inst);
 
 	memcpy(text, buf, len);
 	text[len] = '\0';
+	return text_strip(text);
+}
+
+/* The rings get their full size even if there is no such tracer. */
+static ssize_t write_tracer(struct tree_file *f, const char *buf, size_t size)
+{
+	char text[TRACER_NAME_MAX + 1];
+	int err = instance_expand(f->at.inst);
+
 	if (!err)
-		err = tracer_choose(f->at.inst, text_strip(text));
+		err = tracer_choose(f->at.inst, copy_tracer(buf, size, text));
 	return taken(err, size);
+}
+
+static bool prepare_tracer(struct tree_file *f, const char *buf, size_t size)
+{
+	char text[TRACER_NAME_MAX + 1];
+
+	return tracer_prepare(f->at.inst, copy_tracer(buf, size, text));
 }
 
 static int print_tracers(struct tree_file *f, FILE *out)
@@ -151,7 +162,8 @@ static ssize_t write_depth(struct tree_file *f, const char *buf, size_t size)
 
 const struct file_kind tracer_kinds[] = {
 	{ .name = "available_tracers", .mode = 0440, .print = print_tracers },
-	{ .name = "current_tracer", .mode = 0640, .print = print_tracer, .write = write_tracer },
+	{ .name = "current_tracer", .mode = 0640, .print = print_tracer, .write = write_tracer,
+	  .prepare = prepare_tracer },
 	{ .name = "tracing_max_latency",
 	 .mode = 0640,
 	 .print = print_max_latency,

@@ -156,6 +156,13 @@ void long_text_tend(struct tree *t);
 /* Returns the offset behind the lines of a text's header. */
 size_t text_body(const char *text, size_t len);
 
+/* ---- buffer_files.c ---- */
+/*
+ * As prepare() of a file whose commands make the snapshot buffer if they have this word. A command
+ * that has it for another reason gives the memory back (session_data_prepare()).
+ */
+bool buffer_files_prepare(struct tree_file *f, const char *buf, size_t size, const char *word);
+
 /* ---- tree.c ---- */
 /* Prints the file's content into f->text, or starts a printer. 0 or -errno */
 int tree_print(struct tree_file *f);

@@ -121,6 +121,13 @@ static int become(struct instance *inst, const struct tracer *t, bool had_max)
 	return err;
 }
 
+bool tracer_prepare(const struct instance *inst, const char *name)
+{
+	const struct tracer *t = tracer_find(inst->model, name);
+
+	return t && t->use_max_tr && !may_become(inst, t) && instance_snapshot_prepare(inst);
+}
+
 int tracer_choose(struct instance *inst, const char *name)
 {
 	const struct tracer *t = tracer_find(inst->model, name);

@@ -204,15 +204,21 @@ int instance_resize(struct instance *inst, int cpu, uint64_t bytes)
 	return err;
 }
 
+static uint32_t buffers_of(const struct instance *inst)
+{
+	return instance_buffer(inst, 1) ? 2 : 1;
+}
+
 /* R35: buffers of these sizes will be made. */
-static bool buffers_prepare(const struct instance *inst, const uint64_t *bytes, uint32_t buffers)
+static bool buffers_prepare(const struct instance *inst, const uint64_t *bytes, uint32_t subbuf,
+			    uint32_t buffers)
 {
 	const uint32_t nr = inst->model->nr_cpus, rings = nr * buffers;
 	uint64_t *sizes = calloc(rings, 2 * sizeof(*sizes));
 	bool more;
 
 	for (uint32_t i = 0; sizes && i < rings; i++)
-		ring_memory_for(bytes[i % nr], inst->subbuf_size, &sizes[2 * i]);
+		ring_memory_for(bytes[i % nr], subbuf, &sizes[2 * i]);
 	more = sizes && session_data_prepare(inst->model->session, sizes, 2ul * rings);
 	free(sizes);
 	return more;
@@ -223,16 +229,23 @@ bool instance_resize_prepare(const struct instance *inst, int cpu, uint64_t byte
 	uint64_t *sizes = inst->readers || restores(inst) ? NULL : sizes_with(inst, cpu, bytes);
 	const size_t len = inst->model->nr_cpus * sizeof(*sizes);
 	const bool changes = sizes && (!inst->sized || memcmp(sizes, inst->buffer_bytes, len));
-	const bool more = changes && buffers_prepare(inst, sizes, instance_buffer(inst, 1) ? 2 : 1);
+	const bool more =
+		changes && buffers_prepare(inst, sizes, inst->subbuf_size, buffers_of(inst));
 
 	free(sizes);
 	return more;
 }
 
+bool instance_subbuf_prepare(const struct instance *inst, uint32_t bytes)
+{
+	return bytes != inst->subbuf_size && !inst->readers && !inst->drainers && !restores(inst) &&
+	       buffers_prepare(inst, inst->buffer_bytes, bytes, buffers_of(inst));
+}
+
 bool instance_snapshot_prepare(const struct instance *inst)
 {
 	return !restores(inst) && inst->expanded && !instance_buffer(inst, 1) &&
-	       buffers_prepare(inst, inst->buffer_bytes, 1);
+	       buffers_prepare(inst, inst->buffer_bytes, inst->subbuf_size, 1);
 }
 
 int instance_start_small(struct instance *inst)

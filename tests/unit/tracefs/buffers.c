@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdio.h>
 
+#include "model/ftrace/ftrace.h"
 #include "plane/ring/ring.h"
 #include "session/session.h"
 #include "tree_fixture.h"
@@ -84,6 +85,46 @@ static void large_rings_are_made_in_steps(void **state)
 	assert_taken(w, "snapshot", "0");
 	/* Who cannot wait gets it at once. */
 	assert_int_equal(fixture_write(w, "buffer_size_kb", "8000"), 4);
+}
+
+static void snapshot_goes(struct fixture *w)
+{
+	assert_taken(w, "snapshot", "0");
+	while (session_reclaim(w->session))
+		;
+}
+
+static void commands_that_take_snapshots_make_the_buffer_in_steps(void **state)
+{
+	static const char function[] = "1000 alpha\n";
+	static const struct { const char *path, *on, *off; } commands[] = {
+		{ "events/test/first/trigger", "snapshot:3 if pid == 1", "!snapshot:3" },
+		{ "events/test/first/trigger", " hist:keys=pid:p=pid:onmax($p).snapshot()",
+		  "!hist:keys=pid:p=pid:onmax($p).snapshot()" },
+		{ "set_ftrace_filter", "alpha:snapshot\n", "!alpha:snapshot\n" },
+	};
+	struct fixture *w = *state;
+
+	assert_int_equal(ftrace_sites_load(w->model, function, strlen(function)), 0);
+	put_aside(w, "buffer_size_kb", "16000");
+	for (int i = 0; i < 3; i++) {
+		assert_int_not_equal(put_aside(w, commands[i].path, commands[i].on), 0);
+		/* The hist has it to itself. */
+		if (i != 1)
+			snapshot_goes(w);
+		assert_int_equal(put_aside(w, commands[i].path, commands[i].off), 0);
+		snapshot_goes(w);
+	}
+}
+
+static void sub_buffers_of_another_size_are_made_in_steps(void **state)
+{
+	struct fixture *w = *state;
+
+	put_aside(w, "buffer_size_kb", "16000");
+	assert_int_not_equal(put_aside(w, "buffer_subbuf_size_kb", "64"), 0);
+	assert_int_equal(put_aside(w, "buffer_subbuf_size_kb", "64"), 0);
+	assert_file(w, "buffer_subbuf_size_kb", "64\n");
 }
 
 static void a_resize_keeps_records_and_new_sub_buffers_do_not(void **state)
@@ -533,6 +574,8 @@ int main(void)
 		TEST(rings_are_small_until_an_event_is_enabled),
 		TEST(sizes_are_whole_pages),
 		TEST(large_rings_are_made_in_steps),
+		TEST(commands_that_take_snapshots_make_the_buffer_in_steps),
+		TEST(sub_buffers_of_another_size_are_made_in_steps),
 		TEST(a_resize_keeps_records_and_new_sub_buffers_do_not),
 		TEST(rings_keep_their_size_while_somebody_reads),
 		TEST(older_rings_stay_while_somebody_reads),

@@ -388,6 +388,27 @@ static void wakeup_rt_minds_real_time_tasks_only(void **state)
 	assert_file(fixture, "tracing_max_latency", "2\n");
 }
 
+/* The buffer for the longest section is as large as the live one. */
+static void a_tracer_makes_its_second_buffer_in_steps(void **state)
+{
+	struct fixture *w = *state;
+	struct tree_wrote wrote = { 0 };
+	struct tree_file *f;
+	int times = 0;
+
+	assert_taken(w, "buffer_size_kb", "16000");
+	assert_int_equal(tree_open(w->tree, "current_tracer", O_WRONLY, &f), 0);
+	while (tree_write_by(f, 0, "irqsoff\n", 8, &wrote) == -EINPROGRESS) {
+		assert_file(w, "current_tracer", "nop\n");
+		times++;
+	}
+	assert_true(times > 0);
+	assert_file(w, "current_tracer", "irqsoff\n");
+	wrote = (struct tree_wrote){ 0 };
+	assert_int_equal(tree_write_by(f, 0, "preemptoff\n", 11, &wrote), 11);
+	tree_release(f);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
 
 int main(void)
@@ -408,6 +429,7 @@ int main(void)
 		TEST(a_wakeup_lasts_until_its_task_runs),
 		TEST(it_waits_for_the_task_of_the_highest_priority),
 		TEST(wakeup_rt_minds_real_time_tasks_only),
+		TEST(a_tracer_makes_its_second_buffer_in_steps),
 	};
 
 	return cmocka_run_group_tests_name("latency", tests, NULL, NULL);
