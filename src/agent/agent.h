@@ -572,6 +572,8 @@ AGENT_API void agent_thread_lend(struct agent_thread *t);
  */
 AGENT_API extern _Atomic bool agent_thread_stays;
 AGENT_API void agent_thread_exits(void);
+/* The process is about to end in this thread. Makes no system call; signal-safe. */
+AGENT_API void agent_process_exits(void);
 
 /*
  * Defined by libtracefuse-providers.so only: the process has joined, and its code has not run yet,

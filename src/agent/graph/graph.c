@@ -41,8 +41,9 @@
  *     then contain anything, for one call (as E1 of emit.c).
  * M7  A function that is left without returning has no return in the trace, but
  *     the profile gets its time. The time ends when the next hooked function of
- *     the thread's own stack begins or returns, or when the thread ends. Until then
- *     the function has its frame.
+ *     the thread's own stack begins or returns, or when the thread ends, or when the
+ *     process ends in that thread by exit() or _exit(). Until then the function has
+ *     its frame.
  * M8  If a function has return sites (sites/returns.c), nothing is replaced. The frame is
  *     FRAME_SITE, and its mirror has a copy of the return address, which shows whether the slot is
  *     still this call's. Its return finds the frame by the slot, too. So a call at the same slot
@@ -432,6 +433,11 @@ static __attribute__((noinline)) void functions_left(struct agent_thread *t, uin
 			return;
 		profile_left(t, piece_find(at & -(uintptr_t)PIECE, &refused), f);
 	}
+}
+
+void graph_process_ends(struct agent_thread *t)
+{
+	functions_left(t, 0);
 }
 
 void graph_thread_ends(struct agent_thread *t)

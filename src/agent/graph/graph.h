@@ -91,8 +91,12 @@ uintptr_t graph_tail_left(uintptr_t *slot);
  */
 void graph_left(uintptr_t *slot, uint64_t retval);
 
-/* The thread ends: functions that have not returned are left. */
+/*
+ * The thread ends: functions that have not returned are left. If the process ends in it, these
+ * keep their frames, because functions of libraries may be called still.
+ */
 void graph_thread_ends(struct agent_thread *t);
+void graph_process_ends(struct agent_thread *t);
 
 /* Labels that hooked functions return to. They are not functions. */
 extern const char graph_returned[] __attribute__((visibility("hidden")));

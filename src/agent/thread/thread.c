@@ -459,6 +459,24 @@ void agent_thread_exits(void)
 		thread_leave(t);
 }
 
+void agent_process_exits(void)
+{
+	struct agent_thread *t = agent_thread_known();
+
+	/*
+	 * The functions that a child of vfork() seems to be in are its parent's, which goes on.
+	 * busy: a handler has interrupted a slow hit.
+	 */
+	if (t && !t->no_rseq && !t->busy)
+		graph_process_ends(t);
+}
+
+/* exit(), or the return of main(): behind the program's own handlers and destructors. */
+__attribute__((destructor)) static void process_exits(void)
+{
+	agent_process_exits();
+}
+
 int thread_key_create(void)
 {
 	pthread_key_t key;

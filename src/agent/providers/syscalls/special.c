@@ -6,6 +6,7 @@
  *                        limits.c
  *   initgroups()         makes several calls
  *   mprotect()           the agent notes code that becomes writable
+ *   _exit()              functions that have not returned are left
  *   getcwd()             the kernel returns a length
  *   getpriority()        the kernel returns 20 - nice value
  *   sigwait()            the kernel returns the signal
@@ -148,6 +149,22 @@ INTERPOSE int pkey_mprotect(void *addr, size_t len, int prot, int pkey)
 	r = REAL(pkey_mprotect)(addr, len, prot, pkey);
 	call_exit(SYSCALL_pkey_mprotect, call_result(r), CALL_FRAME);
 	return r;
+}
+
+/* ---- _exit() ---- */
+
+REAL_FUNCTION_AS(_exit, void (*)(int));
+INTERPOSE _Noreturn void call_process_exit(int status) __asm__("_exit");
+INTERPOSE _Noreturn void call_process_Exit(int status) __asm__("_Exit")
+	__attribute__((alias("_exit")));
+
+_Noreturn void call_process_exit(int status)
+{
+	agent_process_exits();
+	if (call_armed(SYSCALL_exit_group))
+		call_enter(SYSCALL_exit_group, (uint64_t[]){ (uint32_t)status }, CALL_FRAME);
+	for (;;)
+		REAL(_exit)(status);
 }
 
 /* ---- Results of another kind ---- */
