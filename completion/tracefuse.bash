@@ -82,7 +82,7 @@ _tracefuse() {
 	list) options="--verbose --summary --session" ;;
 	doctor) options="--verbose --session" ;;
 	cat) options="--session --json --draw" ;;
-	hist) options="--session --for --every --if --values --sort --show --plain --quiet" ;;
+	hist) options="--session --for --every --if --size --values --sort --show --plain --quiet" ;;
 	top) options="--session --for --every --sort --lines --show --plain --quiet" ;;
 	report) options="--session --for --sort --lines --graph --depth --min --buffer-size --show --plain \
 		--quiet" ;;

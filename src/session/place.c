@@ -89,6 +89,12 @@ const char *place_taken(void)
 	char base[4096] = "";
 
 	place_base(base, sizeof(base), false);
+	if (access(base, F_OK)) {
+		snprintf(text, sizeof(text),
+			 "the sessions' directory %s cannot be made: set XDG_RUNTIME_DIR to a "
+			 "directory in memory that you may write", base);
+		return text;
+	}
 	snprintf(text, sizeof(text),
 		 "the sessions' directory %s belongs to another user or is open to others: "
 		 "remove it, or set XDG_RUNTIME_DIR to a directory in memory that only you enter",

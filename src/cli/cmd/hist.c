@@ -10,6 +10,7 @@
 #include "cli/draw/heat.h"
 #include "host/terminal.h"
 #include "model/hist/hist.h"
+#include "model/text.h"
 #include "model/text_memory.h"
 
 struct hist_asked {
@@ -17,10 +18,11 @@ struct hist_asked {
 	const char	*values, *sort;		/* NULL: not given */
 	struct answer_event event;
 	uint64_t	every;		/* ns; 0: no heat map */
+	unsigned int	size;		/* entries; 0: as many as the keys need */
 	struct heat	heat;
 };
 
-enum { OPT_VALUES = ANSWER_OWN, OPT_SORT, OPT_EVERY };
+enum { OPT_VALUES = ANSWER_OWN, OPT_SORT, OPT_EVERY, OPT_SIZE };
 
 /* Entries of a histogram by time, and by stacks; the least time of a row in a session. */
 enum { HEAT_SIZE = 65536, STACKS_SIZE = 16384, HEAT_LEAST_MS = 50 };
@@ -30,8 +32,20 @@ static const struct option long_options[] = {
 	{ "values", required_argument, NULL, OPT_VALUES },
 	{ "sort", required_argument, NULL, OPT_SORT },
 	{ "every", required_argument, NULL, OPT_EVERY },
+	{ "size", required_argument, NULL, OPT_SIZE },
 	{ NULL, 0, NULL, 0 },
 };
+
+static int hist_size(struct hist_asked *h, const char *text)
+{
+	uint64_t size;
+
+	if (text_to_u64(text, 10, &size) || size < 1 << HIST_BITS_MIN || size > 1 << HIST_BITS_MAX)
+		return command_usage(&command_hist, "--size %s: a histogram has %d to %d entries",
+				     text, 1 << HIST_BITS_MIN, 1 << HIST_BITS_MAX);
+	h->size = (unsigned int)size;
+	return COMMAND_DONE;
+}
 
 static int hist_option(struct hist_asked *h, int opt, char **argv)
 {
@@ -44,6 +58,8 @@ static int hist_option(struct hist_asked *h, int opt, char **argv)
 		return COMMAND_DONE;
 	case OPT_EVERY:
 		return answer_time(&h->answer, "--every", optarg, &h->every);
+	case OPT_SIZE:
+		return hist_size(h, optarg);
 	default:
 		return answer_option(&h->answer, opt, argv);
 	}
@@ -67,10 +83,12 @@ static void print_whole_keys(const char *keys, FILE *out)
 }
 
 /* Of programs with much code there are more stacks than the 2048 that a histogram has room for. */
-static int wanted_size(const struct hist_asked *h)
+static unsigned int wanted_size(const struct hist_asked *h)
 {
 	const struct words *w = &h->answer.words;
 
+	if (h->size)
+		return h->size;
 	if (h->every && !h->answer.session)
 		return HEAT_SIZE;
 	return w->nr > 1 && strstr(w->v[1], "common_stacktrace") ? STACKS_SIZE : 0;
@@ -92,7 +110,7 @@ static char *trigger_text(const struct hist_asked *h)
 		fprintf(out, "common_timestamp.buckets=%llu,", (unsigned long long)h->every);
 	print_whole_keys(a->words.nr > 1 ? a->words.v[1] : "common_pid.execname", out);
 	if (wanted_size(h))
-		fprintf(out, ":size=%d", wanted_size(h));
+		fprintf(out, ":size=%u", wanted_size(h));
 	if (h->values)
 		fprintf(out, ":vals=%s", h->values);
 	if (h->sort)
@@ -253,6 +271,7 @@ const struct command command_hist = {
 "\n"
 "      --values FIELD,...  also sum these fields up\n"
 "      --sort FIELD,...    the order of the entries, with --plain\n"
+"      --size N            room for so many entries: 128 to 131072 (2048)\n"
 "      --every TIME        a heat map: a row for each TIME (1s, 100ms), the key's values\n"
 "                          across, shades for the hits. KEYS is one number. In a\n"
 "                          session a row is printed when its time is over, else all\n"

@@ -276,7 +276,7 @@ static void draw_head(const json_t *hist, const struct rows *rows, FILE *out)
 	fprintf(out, ": %llu hit%s", rows->hits, rows->hits == 1 ? "" : "s");
 	draw_condition(json_string_value(json_object_get(hist, "trigger")), out);
 	if (dropped)
-		fprintf(out, ", and %.0f that found no room (a larger size= has more)", dropped);
+		fprintf(out, ", and %.0f that found no room (size= or --size makes more)", dropped);
 	if (cut)
 		fprintf(out, ", %.0f with stacks that are cut (.depth=63 keeps more)", cut);
 	fputs("\n\n", out);

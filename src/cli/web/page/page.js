@@ -183,7 +183,7 @@ class Card {
 			this.counts.append(', paused');
 		if (hist.dropped)
 			this.counts.append(make('span', 'bad', ', ' + count(hist.dropped) +
-				' found no room (a larger size= has more)'));
+				' found no room (size= makes more)'));
 		if (hist.left_out)
 			this.counts.append(make('span', 'bad', ', ' + count(hist.left_out) +
 				' rows with ' + count(hist.left_out_hits) + ' hits are not shown'));
