@@ -23,6 +23,15 @@ case $words[2] in
 (mount|umount|dir|shell|doctor|reset|sessions|web)
 	found=(${(f)"$(tracefuse sessions 2>/dev/null | sed -n 's/^\([^ ][^:]*\):.*/\1/p')"})
 	compadd -a found ;;
+(ls|cat|write|append)
+	# names below the tracing directory of the session that the line names
+	local dir= session=() i
+	[[ $PREFIX == */* ]] && dir=${PREFIX%/*}/
+	for ((i = 3; i < CURRENT - 1; i++)); do
+		[[ $words[i] == (-s|--session) ]] && session=(-s $words[i+1])
+	done
+	found=(${(f)"$(tracefuse ls $session ${dir:-.} 2>/dev/null)"})
+	compadd -S '' -p "$dir" -a found ;;
 (run|hist|latency|report|syscalls|heap|locks|list)
 	_command_names -e
 	_files ;;

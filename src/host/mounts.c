@@ -257,7 +257,8 @@ static const char *mount_error(int err)
 		return access("/dev/fuse", R_OK | W_OK)
 			       ? "you may not open /dev/fuse; `tracefuse ls`, `cat`, `write` and "
 				 "`append` work without it"
-			       : "not permitted: is fusermount3 installed, and is the directory yours?";
+			       : "not permitted: is fusermount3 installed, and is the directory "
+				 "yours?";
 	case ENOTEMPTY:	return "it is not empty; --force hides what is there";
 	case EBUSY:	return "a session is mounted there";
 	default:	return strerror(-err);
