@@ -95,6 +95,8 @@ enum listed list_kind(const char *name, char *path)
 	if (c && *c->path && !c->status) {
 		snprintf(path, PATH_MAX, "%s", c->path);
 		is = listed_file_kind(path);
+	} else if (run_library_find(name, path)) {
+		is = listed_file_kind(path);
 	}
 	free(c);
 	return is;
@@ -232,13 +234,13 @@ const struct command command_list = {
 	.help =
 "usage: tracefuse list [OPTIONS] [PATTERN] [PROGRAM | SESSION | RECORDING]\n"
 "\n"
-"Of a program or a library (a file, or a name on $PATH) it lists the functions and\n"
-"the USDT probes that its author has put in, and how each can be probed, or why not:\n"
-"see docs/probes.md. Then it lists the events that the file defines, and those that\n"
-"every program has if a PATTERN names them: 'heap:*'. If the program has nothing that\n"
-"PATTERN means, the libraries that it needs are listed. The program is not run. Of a\n"
-"session or a recording it lists the events. Each line is KIND:NAME, where KIND is\n"
-"function, usdt or event.\n"
+"Of a program or a library (a file, a name on $PATH, or the name of a library, as\n"
+"libc.so.6) it lists the functions and the USDT probes that its author has put in,\n"
+"and how each can be probed, or why not: see docs/probes.md. Then it lists the events\n"
+"that the file defines, and those that every program has if a PATTERN names them:\n"
+"'heap:*'. If the program has nothing that PATTERN means, the libraries that it needs\n"
+"are listed. The program is not run. Of a session or a recording it lists the events.\n"
+"Each line is KIND:NAME, where KIND is function, usdt or event.\n"
 "\n"
 "PATTERN has * ? [ ] as in file names, and means NAME or KIND:NAME: 'usdt:*'. A\n"
 "function of C++ or Rust is meant by its name in the source, too: 'ns::Table::*'.\n"

@@ -61,7 +61,10 @@ enum listed {
 	LISTED_NOTHING, LISTED_PROGRAM, LISTED_SCRIPT, LISTED_RECORDING, LISTED_SESSION
 };
 
-/* What an argument names. path gets the file that a name on $PATH means: it has PATH_MAX bytes. */
+/*
+ * What an argument names. path gets the file that a name on $PATH, or the name of a library, means:
+ * it has PATH_MAX bytes.
+ */
 enum listed list_kind(const char *name, char *path);
 
 /* ---- static.c ---- */
