@@ -277,7 +277,9 @@ static void check_missed(struct patient *p)
 	}
 	if (all > hits) {
 		snprintf(text, sizeof(text), "%llu hits found no room.", all - hits);
-		complain(p, text, "signal handlers were nested more than 3 deep");
+		complain(p, text,
+			 "signal handlers were nested more than 3 deep, or threads without "
+			 "restartable sequences got no rings of their own in time");
 	}
 }
 
