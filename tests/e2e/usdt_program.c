@@ -27,6 +27,7 @@ extern volatile unsigned short usdt_semaphore __attribute__((visibility("hidden"
 			 "992: .balign 4\n.popsection" :: __VA_ARGS__)
 
 static int guarded;
+static long sums[3];
 
 __attribute__((noinline)) static long pass(int i)
 {
@@ -40,6 +41,9 @@ __attribute__((noinline)) static long pass(int i)
 		more++;
 	}
 	NOTE("0", "twin", "-4@$-7 -8@%0", "r"(more));
+	sums[i % 3] += 100 + i;
+	/* Memory at symbols: a variable, its neighbour, one of several by a register. */
+	NOTE("0", "static", "-4@%0 -8@%1 -8@%2", "m"(guarded), "m"(sums[1]), "m"(sums[i % 3]));
 	return more + i;
 }
 

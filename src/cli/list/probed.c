@@ -112,6 +112,9 @@ static void print_arguments(const struct code_note *n)
 			print_unknown(&arguments[i]);
 		else
 			print_place(&arguments[i]);
+		if (arguments[i].kind != CODE_ARGUMENT_UNKNOWN &&
+		    !code_argument_is_fetched(&arguments[i]))
+			printf(" (no field)");
 		putchar('\n');
 	}
 }

@@ -190,9 +190,14 @@ void code_own(struct code_file *f, const struct code_plan *plan, bool owned);
 
 /* ---- USDT ---- */
 
+enum { CODE_ARGUMENTS = 12, CODE_NO_REGISTER = 0xff };
+
 struct code_note {
 	const char	*provider, *name, *arguments;	/* in the file; each has its 0 */
 	uint64_t	address, semaphore;	/* as in the file; semaphore 0: none */
+	/* The addresses of the symbols that arguments name, and a bit for each that was found. */
+	uint64_t	symbols[CODE_ARGUMENTS];
+	uint32_t	has_symbol;
 };
 
 /* Walks through the notes of all sections. Begin with { .image = im }. */
@@ -203,12 +208,11 @@ struct code_notes {
 	size_t		size, at;
 	uint64_t	base;		/* of .stapsdt.base; 0: none */
 	bool		has_base;
+	size_t		nr_looked;	/* symbols that were compared: a file decides how many */
 };
 
 /* False: there are no more. */
 bool code_note_next(struct code_notes *w, struct code_note *out);
-
-enum { CODE_ARGUMENTS = 12, CODE_NO_REGISTER = 0xff };
 
 enum code_argument_kind {
 	CODE_ARGUMENT_UNKNOWN,	/* its text is not understood */
@@ -241,6 +245,9 @@ struct code_argument {
 	/* A symbol's name, to whose address value is added; not ended by 0. symbol_len 0: none. */
 	const char	*symbol;
 	uint32_t	symbol_len;
+	/* Its address as in the file, without value. False: the file has none, or several. */
+	uint64_t	symbol_at;
+	bool		has_symbol_at;
 	const char	*text;		/* of the whole argument; not ended by 0 */
 	uint32_t	text_len;
 };
@@ -248,5 +255,7 @@ struct code_argument {
 /* The arguments of a note, at most CODE_ARGUMENTS. -> their number */
 unsigned int code_note_arguments(const struct code_note *n,
 				 struct code_argument out[CODE_ARGUMENTS]);
+/* Whether a hit can fetch it: a word of integers, in a place that the note and the file tell. */
+bool code_argument_is_fetched(const struct code_argument *a);
 
 #endif

@@ -8,13 +8,19 @@
  * with the code, so its distance from `base` says how far.
  *
  * An argument is a size, @, and an operand as in assembly: -4@%eax, 8@$5, 8@16(%rbp,%rax,8),
- * 8f@%xmm0, 8@variable+8(%rip), 8@%fs:-8.
+ * 8f@%xmm0, 8@variable+8(%rip), 8@%fs:-8. A symbol has the address that the file's tables of
+ * symbols say. A name of several variables (static ones of several sources) has none: the note does
+ * not say which one is meant.
  *
  * Source: systemtap's wiki, UserSpaceProbeImplementation.
  */
 #include "elf/code/code.h"
 
-enum { NOTE_TYPE = 3, WORDS = 24 };
+enum {
+	NOTE_TYPE	= 3,
+	WORDS		= 24,
+	LOOKS_MAX	= 1 << 24,	/* symbols that are compared for the notes of a file */
+};
 
 /* ---- Notes ---- */
 
@@ -99,24 +105,6 @@ static bool note_read(struct code_notes *w, struct code_note *out, bool *good)
 	contents += ((size_t)n.n_descsz + 3) & ~(size_t)3;
 	w->at += contents < room ? contents : room;
 	return true;
-}
-
-bool code_note_next(struct code_notes *w, struct code_note *out)
-{
-	bool good;
-
-	if (!w->has_base)
-		base_find(w);
-	while (1) {
-		while (w->at < w->size) {
-			if (!note_read(w, out, &good))
-				break;
-			if (good)
-				return true;
-		}
-		if (!section_next(w))
-			return false;
-	}
 }
 
 /* ---- Arguments ---- */
@@ -381,9 +369,116 @@ unsigned int code_note_arguments(const struct code_note *n,
 			break;
 		t = (struct text){ .at = at, .end = at + strcspn(at, " ") };
 		argument_read(t, &out[nr]);
+		out[nr].has_symbol_at = n->has_symbol >> nr & 1;
+		out[nr].symbol_at = out[nr].has_symbol_at ? n->symbols[nr] : 0;
 		out[nr].text = t.at;
 		out[nr++].text_len = (uint32_t)(t.end - t.at);
 		at = t.end;
 	}
 	return nr;
+}
+
+bool code_argument_is_fetched(const struct code_argument *a)
+{
+	switch (a->kind) {
+	case CODE_ARGUMENT_REGISTER:
+	case CODE_ARGUMENT_CONSTANT:
+		return !a->is_float;
+	case CODE_ARGUMENT_ADDRESS:
+		return a->has_symbol_at;
+	case CODE_ARGUMENT_MEMORY:
+		if (a->is_float || a->segment == 'g')
+			return false;
+		/* A symbol of a segment is one of a thread's variables. */
+		if (a->symbol_len)
+			return a->has_symbol_at && !a->segment;
+		return a->base != CODE_RIP;
+	default:
+		return false;
+	}
+}
+
+/* ---- Symbols of arguments ---- */
+
+/* A variable or a function that the file has. */
+static bool symbol_is(const struct image_symbols *t, const Elf64_Sym *s,
+		      const struct code_argument *a)
+{
+	const unsigned int type = ELF64_ST_TYPE(s->st_info);
+	const char *name;
+	size_t len;
+
+	if (s->st_shndx == SHN_UNDEF || s->st_shndx >= SHN_LORESERVE || type > STT_FUNC)
+		return false;
+	name = image_symbol_text(t, s, &len);
+	return len == a->symbol_len && !memcmp(name, a->symbol, len);
+}
+
+/* False: the table has the name with another address than *at, or there are too many symbols. */
+static bool table_look(struct code_notes *w, const struct image_symbols *t,
+		       const struct code_argument *a, uint64_t *at, bool *found)
+{
+	if (w->nr_looked + t->nr > LOOKS_MAX)
+		return false;
+	w->nr_looked += t->nr;
+	for (size_t i = 1; i < t->nr; i++) {
+		const Elf64_Sym s = image_symbol(t, i);
+
+		if (!symbol_is(t, &s, a))
+			continue;
+		if (*found && s.st_value != *at)
+			return false;
+		*at = s.st_value;
+		*found = true;
+	}
+	return true;
+}
+
+static bool symbol_find(struct code_notes *w, const struct code_argument *a, uint64_t *at)
+{
+	const struct image *im = w->image;
+	struct image_symbols table;
+	bool found = false;
+
+	for (unsigned int i = 0; i < im->nr_shdrs; i++) {
+		const uint32_t type = im->shdrs[i].sh_type;
+
+		if ((type == SHT_SYMTAB || type == SHT_DYNSYM) &&
+		    image_symbols(im, &im->shdrs[i], &table) &&
+		    !table_look(w, &table, a, at, &found))
+			return false;
+	}
+	return found;
+}
+
+static void symbols_find(struct code_notes *w, struct code_note *n)
+{
+	struct code_argument arguments[CODE_ARGUMENTS];
+	unsigned int nr;
+
+	n->has_symbol = 0;
+	nr = code_note_arguments(n, arguments);
+	for (unsigned int i = 0; i < nr; i++)
+		if (arguments[i].symbol_len && symbol_find(w, &arguments[i], &n->symbols[i]))
+			n->has_symbol |= 1u << i;
+}
+
+bool code_note_next(struct code_notes *w, struct code_note *out)
+{
+	bool good;
+
+	if (!w->has_base)
+		base_find(w);
+	while (1) {
+		while (w->at < w->size) {
+			if (!note_read(w, out, &good))
+				break;
+			if (!good)
+				continue;
+			symbols_find(w, out);
+			return true;
+		}
+		if (!section_next(w))
+			return false;
+	}
 }

@@ -48,19 +48,6 @@ struct usdt_argument {
 	bool		is_signed;
 };
 
-static bool is_fetched(const struct code_argument *a)
-{
-	switch (a->kind) {
-	case CODE_ARGUMENT_REGISTER:
-	case CODE_ARGUMENT_CONSTANT:
-		return !a->is_float;
-	case CODE_ARGUMENT_MEMORY:
-		return !a->is_float && !a->symbol_len && a->base != CODE_RIP && a->segment != 'g';
-	default:
-		return false;
-	}
-}
-
 static unsigned int argument_size(const struct code_argument *a)
 {
 	return a->size ? a->size : 8;
@@ -75,7 +62,7 @@ static void widen(const struct code_note *n, struct usdt_argument types[CODE_ARG
 	for (unsigned int i = 0; i < nr; i++) {
 		const struct code_argument *a = &arguments[i];
 
-		if (!is_fetched(a))
+		if (!code_argument_is_fetched(a))
 			continue;
 		if (argument_size(a) > types[i].size)
 			types[i].size = (uint8_t)argument_size(a);
@@ -83,27 +70,50 @@ static void widen(const struct code_note *n, struct usdt_argument types[CODE_ARG
 	}
 }
 
-/* The value of an argument. */
-static void emit_place(struct fetch_builder *b, const struct code_argument *a)
+static void emit_add(struct fetch_builder *b, uint8_t reg, uint8_t scale)
 {
-	struct fetch_op *op;
+	struct fetch_op *op = fetch_emit(b, FETCH_ADD);
 
-	if (a->kind == CODE_ARGUMENT_CONSTANT) {
-		fetch_emit(b, FETCH_NUMBER)->imm = a->value;
-		return;
-	}
-	if (a->kind == CODE_ARGUMENT_REGISTER || a->base != CODE_NO_REGISTER)
-		fetch_emit(b, FETCH_REGISTER)->reg =
-			a->kind == CODE_ARGUMENT_REGISTER ? a->reg : a->base;
+	op->reg = reg;
+	op->imm = scale;
+}
+
+/* The address of memory, but for the displacement. */
+static void emit_address(struct fetch_builder *b, const struct code_argument *a)
+{
+	const bool has_base = a->base != CODE_NO_REGISTER && a->base != CODE_RIP;
+
+	if (a->symbol_len)
+		fetch_emit(b, FETCH_IN_FILE)->imm = (int64_t)a->symbol_at;
+	else if (has_base)
+		fetch_emit(b, FETCH_REGISTER)->reg = a->base;
 	else
 		fetch_emit(b, FETCH_NUMBER);
-	if (a->kind == CODE_ARGUMENT_MEMORY && a->index != CODE_NO_REGISTER) {
-		op = fetch_emit(b, FETCH_ADD);
-		op->reg = a->index;
-		op->imm = a->scale;
-	}
-	if (a->kind == CODE_ARGUMENT_MEMORY && a->segment == 'f')
+	if (a->symbol_len && has_base)
+		emit_add(b, a->base, 1);
+	if (a->index != CODE_NO_REGISTER)
+		emit_add(b, a->index, a->scale);
+	if (a->segment == 'f')
 		fetch_emit(b, FETCH_THREAD);
+}
+
+/* The value of an argument, or the address of its memory. */
+static void emit_place(struct fetch_builder *b, const struct code_argument *a)
+{
+	switch (a->kind) {
+	case CODE_ARGUMENT_CONSTANT:
+		fetch_emit(b, FETCH_NUMBER)->imm = a->value;
+		break;
+	case CODE_ARGUMENT_REGISTER:
+		fetch_emit(b, FETCH_REGISTER)->reg = a->reg;
+		break;
+	case CODE_ARGUMENT_ADDRESS:
+		fetch_emit(b, FETCH_IN_FILE)->imm =
+			(int64_t)(a->symbol_at + (uint64_t)a->value);
+		break;
+	default:
+		emit_address(b, a);
+	}
 }
 
 /* Its bytes, extended to a word. */
@@ -166,7 +176,7 @@ struct fetch_code *usdt_code(const struct usdt_note *n)
 			continue;
 		if (f[i].offset + f[i].size > size)
 			size = f[i].offset + f[i].size;
-		if (number < nr && is_fetched(&arguments[number]))
+		if (number < nr && code_argument_is_fetched(&arguments[number]))
 			emit_argument(&b, &arguments[number], &f[i]);
 		else
 			b.flags |= FETCH_CLEARS;	/* this note has none */

@@ -308,7 +308,59 @@ static void notes(void **state)
 	assert_string_equal(n.name, "second");
 	assert_int_not_equal(n.semaphore, 0);
 	assert_int_equal(code_note_arguments(&n, arguments), 0);
+	assert_true(code_note_next(&w, &n));
+	assert_string_equal(n.name, "third");
 	assert_false(code_note_next(&w, &n));
+}
+
+/* Reads the arguments of the note `third`. */
+static void third_arguments(const struct image *im, struct code_argument out[CODE_ARGUMENTS])
+{
+	struct code_notes w = { .image = im };
+	struct code_note n;
+
+	do
+		assert_true(code_note_next(&w, &n));
+	while (strcmp(n.name, "third"));
+	assert_int_equal(code_note_arguments(&n, out), 5);
+}
+
+static void symbols_of_arguments(void **state)
+{
+	static const char *const names[] = { "v_one", "v_two", "v_one", "f_data" };
+	const struct opened *o = *state;
+	struct code_argument a[CODE_ARGUMENTS];
+
+	third_arguments(&o->image, a);
+	for (unsigned int i = 0; i < 4; i++) {
+		assert_true(code_argument_is_fetched(&a[i]));
+		assert_int_equal(a[i].symbol_at, address_of(o, names[i]));
+	}
+	assert_int_equal(a[1].value, 8);
+	assert_int_equal(a[2].value, -4);
+	/* The file has no such symbol. */
+	assert_false(a[4].has_symbol_at);
+	assert_false(code_argument_is_fetched(&a[4]));
+}
+
+/* Static variables of two sources have one name: the note does not say which one is meant. */
+static void symbol_of_two_variables(void **state)
+{
+	const struct opened *o = *state;
+	struct opened two = { .size = o->size, .bytes = malloc(o->size) };
+	struct code_argument a[CODE_ARGUMENTS];
+	unsigned char *name;
+
+	memcpy(two.bytes, o->bytes, o->size);
+	name = memmem(two.bytes, two.size, "\0v_two", sizeof("\0v_two"));
+	assert_non_null(name);
+	memcpy(name + 1, "v_one", 5);
+	assert_true(image_open(&two.image, two.bytes, two.size));
+	third_arguments(&two.image, a);
+	assert_false(code_argument_is_fetched(&a[0]));
+	assert_false(code_argument_is_fetched(&a[1]));
+	assert_true(code_argument_is_fetched(&a[3]));
+	free(two.bytes);
 }
 
 /* Field by field: the bytes between them are anything. */
@@ -493,6 +545,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(only_jumped_to), cmocka_unit_test(jump_table),
 		cmocka_unit_test(owners),
 		cmocka_unit_test(notes),
+		cmocka_unit_test(symbols_of_arguments),
+		cmocka_unit_test(symbol_of_two_variables),
 		cmocka_unit_test(stripped),
 		cmocka_unit_test(cut_off),
 		cmocka_unit_test(damaged),

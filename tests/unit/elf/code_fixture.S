@@ -405,6 +405,14 @@ _.stapsdt.base:
 .Lsemaphore:
 	.short 0
 
+	.data
+	.type v_one, @object
+v_one:
+	.long 1
+	.type v_two, @object
+v_two:
+	.quad 2
+
 .macro note address, semaphore, name, arguments
 	.section .note.stapsdt, "", "note"
 	.balign 4
@@ -419,4 +427,5 @@ _.stapsdt.base:
 
 	note f_several, 0, first, "-4@%edi 8@%rsi"
 	note f_data, .Lsemaphore, second, ""
+	note f_data, 0, third, "4@v_one(%rip) 8@8+v_two(,%rax,8) 8@$v_one-4 8@f_data 8@v_none(%rip)"
 	.section .note.GNU-stack, "", @progbits
