@@ -126,6 +126,9 @@ struct agent_count {
 	uint32_t	turns;		/* other entries that wanted the place */
 	uint64_t	epoch;		/* when count_make() was called */
 	const struct agent_other *other;	/* COUNT_SINCE */
+	/* Actions: the elt was counted, and its variable is `value`. Under the guard. */
+	void		(*rest)(struct agent_count *c, void *record, uint32_t size, uint32_t elt,
+				uint64_t value, uint64_t now);
 };
 
 /* For a difference: the histogram whose variable is subtracted. Its key is the same word. */
@@ -170,12 +173,13 @@ enum count_late {
 	COUNT_TIME	= 1 << 1,	/* a variable is set to the time */
 	/* A variable is set to the time since another one; if that is unset, nothing is counted. */
 	COUNT_SINCE	= 1 << 2,
+	COUNT_REST	= 1 << 3,	/* behind COUNT_SINCE: rest() does the rest */
 };
 
 /* Shortcuts of threads, in the order of the table in shortcut.c. */
 enum shortcut {
 	SHORTCUT_FUNCTION, SHORTCUT_KEYS, SHORTCUT_LOG2, SHORTCUT_TIME, SHORTCUT_SINCE,
-	SHORTCUT_TEXT, SHORTCUT_ANY, SHORTCUTS
+	SHORTCUT_ACTIONS, SHORTCUT_TEXT, SHORTCUT_ANY, SHORTCUTS
 };
 
 /* The same for the function profile's map, on one CPU (profile.c). */

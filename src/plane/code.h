@@ -344,6 +344,17 @@ int filter_match(const struct code *code, const struct hit *h);
 
 /* Runs a histogram's code on run->seen. With CODE_NEEDS_TIME, run->time is set before. */
 void hist_fold(const struct code *code, struct run *run);
+/*
+ * The rest of code that begins with OP_TAKE_SINCE, which has been done: `elt` was counted, its
+ * variable is `value`. With run->time. No later op may be OP_REF_READ.
+ */
+void hist_fold_rest(const struct code *code, struct run *run, uint32_t elt, uint64_t value);
+/*
+ * Whether the rest only sets variables to fields and makes one event of such variables. If so,
+ * hist_event_rest() does the same in fewer steps.
+ */
+bool hist_rest_is_event(const struct code *code);
+void hist_event_rest(const struct code *code, struct run *run, uint32_t elt, uint64_t value);
 /* The same for code of one op that needs no run. */
 void hist_fold_keys(const struct plane *p, const struct code *code, struct slot *slot,
 		    const struct hit *h);

@@ -297,6 +297,22 @@ static uint64_t run_record_if(const struct plane *p, struct slot *slot, unsigned
 }
 
 /*
+ * What follows the code of a hit that is not recorded. Synthetic events may be pending, or a
+ * trigger of one may have changed whether this event is recorded.
+ */
+static inline __attribute__((always_inline)) uint64_t
+hist_finish(struct run *r, const struct plan *plan, struct instance_state *inst)
+{
+	const struct arm *arm = plan_arms(plan);
+
+	if (!r->synth || (!r->synth->nr_pending && soft_disabled(r->p, arm)))
+		return 0;
+	if (!arm_finish(r, arm, inst, plan_hist(plan), live_buffer(inst), NOT_PENDING, 0))
+		return 0;
+	return arm->instance < LAYOUT_GRAPH_INSTANCES ? 1ull << arm->instance : 0;
+}
+
+/*
  * Runs the code of a hit that is not recorded and that no filter refused. Inline in both callers: a
  * call costs as much as short code.
  */
@@ -304,23 +320,13 @@ static inline __attribute__((always_inline)) uint64_t
 run_hist(const struct plane *p, struct slot *slot, unsigned int level, const struct plan *plan,
 	 const struct hit *h)
 {
-	const struct arm *arm = plan_arms(plan);
-	const struct trigger_arm *t = plan_hist(plan);
-	struct instance_state *inst = plane_instance(p, arm->instance);
+	struct instance_state *inst = plane_instance(p, plan_arms(plan)->instance);
 	struct run r;
 
 	run_begin(&r, p, slot, level, h);
 	r.not_recorded = 1;
-	fold(&r, t, inst);
-	if (!r.synth || (!r.synth->nr_pending && soft_disabled(p, arm)))
-		return 0;
-	/*
-	 * Synthetic events are pending, or a trigger of one has changed whether this event is
-	 * recorded.
-	 */
-	if (!arm_finish(&r, arm, inst, t, live_buffer(inst), NOT_PENDING, 0))
-		return 0;
-	return arm->instance < LAYOUT_GRAPH_INSTANCES ? 1ull << arm->instance : 0;
+	fold(&r, plan_hist(plan), inst);
+	return hist_finish(&r, plan, inst);
 }
 
 void hit_count(const struct plane *p, struct slot *slot, const struct plan *plan,
@@ -330,6 +336,23 @@ void hit_count(const struct plane *p, struct slot *slot, const struct plan *plan
 
 	if (matched || !filter || filter_match(plane_config(p, filter), h))
 		run_hist(p, slot, 0, plan, h);
+}
+
+void hit_count_rest(const struct plane *p, struct slot *slot, const struct plan *plan,
+		    const struct hit *h, const struct hit_since *done)
+{
+	const struct code *code = plane_config(p, plan_hist(plan)->code);
+	struct run r;
+
+	run_begin(&r, p, slot, 0, h);
+	r.not_recorded = 1;
+	r.time = done->now;
+	r.clock = done->clock;
+	if (done->is_event)
+		hist_event_rest(code, &r, done->elt, done->value);
+	else
+		hist_fold_rest(code, &r, done->elt, done->value);
+	hist_finish(&r, plan, plane_instance(p, plan_arms(plan)->instance));
 }
 
 /* PLAN_COUNT */

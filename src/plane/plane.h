@@ -228,6 +228,18 @@ enum hit_plain {
  */
 void hit_count(const struct plane *p, struct slot *slot, const struct plan *plan,
 	       const struct hit *h, bool matched);
+/* What OP_TAKE_SINCE has done. */
+struct hit_since {
+	uint64_t	now;	/* by `clock` */
+	uint64_t	value;	/* of the variable */
+	uint32_t	clock;	/* enum clock_id */
+	uint32_t	elt;
+	bool		is_event;	/* hist_rest_is_event() */
+};
+
+/* The same behind OP_TAKE_SINCE, if hist_fold_rest() can run the rest. */
+void hit_count_rest(const struct plane *p, struct slot *slot, const struct plan *plan,
+		    const struct hit *h, const struct hit_since *done);
 /* `where`: the CPU; in the upper half, what hit.entry would be. */
 enum hit_plain hit_plain(const struct plane *p, struct slot *slot, const void *record,
 			 uint32_t size, uint64_t where);

@@ -48,7 +48,8 @@ _Static_assert(AT(filter_low, COUNT_LOW) && AT(filter_span, COUNT_SPAN) &&
 		       AT(offset, COUNT_OFFSET) && AT(call, COUNT_FUNCTION) &&
 		       offsetof(struct agent_thread, resume) == THREAD_RESUME,
 	       "short.h knows the third line");
-_Static_assert(AT(other, COUNT_OTHER_HIST) && offsetof(struct agent_other, cell) == OTHER_CELL &&
+_Static_assert(AT(rest, COUNT_REST_FUNCTION) && AT(other, COUNT_OTHER_HIST) &&
+		       offsetof(struct agent_other, cell) == OTHER_CELL &&
 		       offsetof(struct agent_other, map) == OTHER_MAP &&
 		       offsetof(struct agent_other, entries) == OTHER_ENTRIES &&
 		       offsetof(struct agent_other, elts) == OTHER_ELTS &&
@@ -61,7 +62,7 @@ _Static_assert(AT(other, COUNT_OTHER_HIST) && offsetof(struct agent_other, cell)
 _Static_assert(COUNT_TWO == EARLY_TWO && COUNT_OTHER == EARLY_OTHER && COUNT_LOG2 == EARLY_LOG2 &&
 		       COUNT_FILTER == EARLY_FILTER && COUNT_CALL == EARLY_CALL &&
 		       COUNT_TIMED == EARLY_TIMED && COUNT_TIME == LATE_TIME &&
-		       COUNT_SINCE == LATE_SINCE &&
+		       COUNT_SINCE == LATE_SINCE && COUNT_REST == LATE_REST &&
 		       COUNT_PARENT == EARLY_PARENT && COUNT_IPS == EARLY_IPS,
 	       "short.h knows what comes early and late");
 
@@ -109,6 +110,55 @@ static bool call_any(struct agent_count *c, void *record, uint32_t size)
 	h->comm = c->thread->comm;
 	hit_count(&agent.plane, c->slot, c->plan, h, c->early & COUNT_FILTER);
 	return true;
+}
+
+/* What follows OP_TAKE_SINCE. The hit has been counted, so it cannot leave. */
+static inline __attribute__((always_inline)) void
+rest(struct agent_count *c, void *record, uint32_t size, const struct hit_since *done)
+{
+	const uint32_t cpu = (uint32_t)*c->thread->cpu;
+	struct hit *h = &c->thread->hit;
+
+	if (!is_known(cpu)) {
+		hit_miss(c->slot);
+		return;
+	}
+	emit_fill(c->thread, c->event, record);
+	h->record = record;
+	h->size = size;
+	h->cpu = cpu;
+	h->comm = c->thread->comm;
+	hit_count_rest(&agent.plane, c->slot, c->plan, h, done);
+}
+
+static void rest_any(struct agent_count *c, void *record, uint32_t size, uint32_t elt,
+		     uint64_t value, uint64_t now)
+{
+	const struct hit_since done = { .now = now, .value = value, .clock = c->clock_id,
+					.elt = elt };
+
+	rest(c, record, size, &done);
+}
+
+/* A latency is mostly made an event, of numbers. */
+static void rest_event(struct agent_count *c, void *record, uint32_t size, uint32_t elt,
+		       uint64_t value, uint64_t now)
+{
+	const struct hit_since done = { .now = now, .value = value, .clock = c->clock_id,
+					.elt = elt, .is_event = true };
+
+	rest(c, record, size, &done);
+}
+
+/* OP_REF_OWN, OP_TRACK_BEGIN ... OP_TRACK_END: most values are no new maximum. */
+static void rest_track(struct agent_count *c, void *record, uint32_t size, uint32_t elt,
+		       uint64_t value, uint64_t now)
+{
+	const struct op *op = &c->code->ops[2];
+	const struct map_view map = map_view_of(&agent.plane, c->code->map, &c->code->layout);
+
+	if (fold_track_takes(op->flags, value, map_block_value(map, elt, op->off)))
+		rest_any(c, record, size, elt, value, now);
 }
 
 /* OP_HIST_TEXT */
@@ -368,20 +418,58 @@ static bool other_of(struct agent_count *c, const struct op *op)
 	return true;
 }
 
-/* OP_TAKE_SINCE and nothing else */
-static bool fits_since(struct agent_count *c, const struct counted *from)
+static bool begins_with_since(struct agent_count *c, const struct counted *from)
 {
 	const struct op *op = from->op;
 	const struct map_layout *l = from->map.layout;
 
-	if (op->kind != OP_TAKE_SINCE || op[1].kind != OP_END || l->key_size != 8 ||
-	    op->on_false >= l->nr_vars || !other_of(c, op) || !time_of(c, from) ||
+	if (op->kind != OP_TAKE_SINCE || l->key_size != 8 || op->on_false >= l->nr_vars ||
+	    !other_of(c, op) || !time_of(c, from) ||
 	    !field_of(c, op->size, op->off, &c->key, &c->key_off))
 		return false;
 	c->early |= COUNT_TIMED;
 	c->late = COUNT_SINCE;
 	c->var = l->var_base + op->on_false * MAP_VAR_BYTES;
 	c->usecs = op->len != 0;
+	return true;
+}
+
+/* OP_TAKE_SINCE and nothing else */
+static bool fits_since(struct agent_count *c, const struct counted *from)
+{
+	return from->op->kind == OP_TAKE_SINCE && from->op[1].kind == OP_END &&
+	       begins_with_since(c, from);
+}
+
+/* Whether the code behind OP_TAKE_SINCE is that of one onmax() or onchange(). */
+static bool only_tracks(const struct code *code)
+{
+	const struct op *op = code->ops;
+
+	return code->nr_ops > 3 && op[1].kind == OP_REF_OWN && !op[1].len &&
+	       op[1].off == op[0].on_false && op[2].kind == OP_TRACK_BEGIN &&
+	       op[2].arg == op[1].arg && !(op[2].flags & TRACK_GLOBAL) &&
+	       op[2].on_false == code->nr_ops - 1 && op[op[2].on_false].kind == OP_END;
+}
+
+/* OP_TAKE_SINCE, and actions that need nothing else of the other histogram */
+static bool fits_actions(struct agent_count *c, const struct counted *from)
+{
+	const struct code *code = c->code;
+
+	/* Relaxed: H5 of hit.h. Only the long way takes the stack of a record. */
+	if (atomic_load_explicit(&from->inst->flags, memory_order_relaxed) &
+	    (INSTANCE_STACKTRACE | INSTANCE_USERSTACKTRACE))
+		return false;
+	for (uint32_t i = 1; i < code->nr_ops; i++)
+		if (code->ops[i].kind == OP_REF_READ)
+			return false;
+	if (!begins_with_since(c, from))
+		return false;
+	c->late |= COUNT_REST;
+	c->rest = only_tracks(code)	     ? rest_track
+		  : hist_rest_is_event(code) ? rest_event
+					     : rest_any;
 	return true;
 }
 
@@ -419,6 +507,8 @@ static const struct {
 	 * not every processor hides them behind the counter.
 	 */
 	[SHORTCUT_SINCE] = {"the time since a variable", fits_since},
+	/* The same, then a call: actions are long, but most values are no new maximum. */
+	[SHORTCUT_ACTIONS] = {"the time since a variable, and actions", fits_actions},
 	/* In C: it has loops. */
 	[SHORTCUT_TEXT] = {"a text key", fits_text},
 	/* The way from the event to the code is longer than most code. */

@@ -73,6 +73,7 @@
 #define COUNT_OFFSET	176
 #define COUNT_FUNCTION	184
 #define COUNT_OTHER_HIST 232
+#define COUNT_REST_FUNCTION 240
 
 #define OTHER_CELL	0	/* struct agent_other */
 #define OTHER_MAP	8
@@ -95,6 +96,7 @@
 
 #define LATE_TIME	2	/* enum count_late */
 #define LATE_SINCE	4
+#define LATE_REST	8
 
 /* struct agent_profile */
 #define THREAD_PROFILES	6656

@@ -175,4 +175,47 @@ count_call:
 	.cfi_endproc
 	.size	count_call, . - count_call
 
+	/*
+	 * count_rest: from count_way, behind the variable. %rdi thread, %r10 its agent_count, %rax
+	 * the variable's value, RECORD_SIZE, RECORD_AT, NOW, ELT:
+	 *
+	 *     as guarded, c->rest(c, record, size, elt, value, now), c->taken++
+	 *     c->slot->depth = 0
+	 */
+	.globl	count_rest
+	.hidden	count_rest
+	.type	count_rest, @function
+	.balign	32
+count_rest:
+	.cfi_startproc
+	movl	RECORD_SIZE, %edx
+	movq	RECORD_AT, %rsi
+	movl	ELT, %ecx
+	movq	NOW, %r9
+	movq	%rax, %r8
+	guarded_push
+	leaq	THREAD_RESUME(%rdi), %rbp
+	guarded_begin %rbp
+	movq	%r10, %rbx
+	movq	%r10, %rdi
+	call	*COUNT_REST_FUNCTION(%rbx)
+	movq	8(%rsp), %rdx
+	movq	COUNT_SLOT(%rbx), %rcx
+	movq	%rdx, (%rbp)
+	incq	COUNT_TAKEN(%rbx)
+	movl	$0, SLOT_DEPTH(%rcx)
+	movq	56(%rsp), %rbx
+	.cfi_restore %rbx
+	movq	64(%rsp), %rbp
+	.cfi_restore %rbp
+	addq	$72, %rsp
+	.cfi_adjust_cfa_offset -72
+	.cfi_restore %r12
+	.cfi_restore %r13
+	.cfi_restore %r14
+	.cfi_restore %r15
+	ret
+	.cfi_endproc
+	.size	count_rest, . - count_rest
+
 	.section .note.GNU-stack, "", @progbits

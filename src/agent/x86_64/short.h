@@ -23,6 +23,7 @@
 #define RECORD_SIZE -8(%rsp)
 #define RECORD_AT -24(%rsp)
 #define NOW	-32(%rsp)
+#define ELT	-48(%rsp)
 
 #define HASH	0x9e3779b97f4a7c15	/* map_hash_word() */
 #define UNSET	0xd1342543de82ef95	/* MAP_VAR_UNSET */
@@ -411,6 +412,7 @@
 	 *     if there is a value, section { sums[cpu][elt][1] += value }
 	 *     if the time is needed, the elt's variable = now, less the other variable
 	 *                                                                  map_var_set()
+	 *     if there are actions (LATE_REST), count_rest does them and the rest
 	 *     done: slot->depth = 0
 	 *
 	 *     leave: slot->depth = 0; no: emit_long(thread, id, record, size, frame)
@@ -769,6 +771,8 @@
 	count_seek \name, 4
 	movq	%rax, %r8
 	movq	SPARE, %rsi
+	movl	%ecx, ELT
+	movq	%rdx, RECORD_AT
 	imulq	COUNT_STRIDE(%r10), %rcx
 	movq	COUNT_RSEQ(%r10), %r9
 	addq	COUNT_SUMS(%r10), %rcx
@@ -785,8 +789,9 @@
 .Lshort_count_was_\name:
 	movq	%r11, %rdx
 	count_now
+	movq	%rdx, NOW
 	late_add \name, 3, incq, 0
-	count_unit %rdx
+	count_unit NOW
 	movl	COUNT_VAR(%r10), %ecx
 	subq	%rsi, %rax
 	jmp	.Lshort_count_set_\name
@@ -806,10 +811,14 @@
 	cmpq	$1, %rdx
 	jbe	2f
 	movq	%rdx, (%r8, %rcx)
-	jmp	.Lshort_count_done_\name
+	testb	$LATE_REST, COUNT_LATE(%r10)
+	je	.Lshort_count_done_\name
+	jmp	count_rest
 2:	movq	%rax, 8(%r8, %rcx)		/* map_var_set_rare() */
 	movq	$1, (%r8, %rcx)
-	jmp	.Lshort_count_done_\name
+	testb	$LATE_REST, COUNT_LATE(%r10)
+	je	.Lshort_count_done_\name
+	jmp	count_rest
 	.endif
 
 	.if	HAS_RECORD(\kind)

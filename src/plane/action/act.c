@@ -249,7 +249,7 @@ static void block_set(struct fold *f, const struct op *op, uint32_t words)
 
 static bool track_takes(const struct fold *f, uint64_t current)
 {
-	return f->track_flags & TRACK_CHANGE ? f->track_value != current : f->track_value > current;
+	return fold_track_takes(f->track_flags, f->track_value, current);
 }
 
 static const struct op *track_begin(struct fold *f, const struct op *op)
@@ -354,11 +354,11 @@ static uint64_t synth_common(const struct record_common *cause, uint16_t type, u
  * The first synthetic event of this hit. No record is pending; a hit that longjmp() left may have
  * left some here.
  */
-static void synth_reset(struct fold *f)
+static inline void synth_reset(struct run *run)
 {
-	f->run->synth = &plane_scratch(f->run->p, f->slot, f->run->level)->synth;
-	f->run->synth->used = 0;
-	f->run->synth->nr_pending = 0;
+	run->synth = &plane_scratch(run->p, run->slot, run->level)->synth;
+	run->synth->used = 0;
+	run->synth->nr_pending = 0;
 }
 
 /* A1: where the next record begins. The arena's end has no room for any record. */
@@ -369,14 +369,19 @@ static uint32_t arena_used(const struct hit_synth *synth)
 	return used < HIT_ARENA ? (used + 7) & ~7u : HIT_ARENA;
 }
 
+/* OP_SYNTH_BEGIN: how much deeper the event's preempt depth is than the cause's. */
+static inline uint32_t synth_deeper(const struct hit *cause, const struct op *begin)
+{
+	/* An event probe adds 1 where a synthetic event adds anything. */
+	return begin->imm ? cause->synth_preempt != 0 : cause->synth_preempt;
+}
+
 static void synth_begin(struct fold *f, const struct op *op)
 {
-	/* An event probe adds 1 to the preempt depth where a synthetic event adds anything. */
-	const uint32_t by = op->imm ? f->h->synth_preempt != 0 : f->h->synth_preempt;
 	char *at;
 
 	if (!f->run->synth)
-		synth_reset(f);
+		synth_reset(f->run);
 	f->synth_at = arena_used(f->run->synth);
 	f->synth_size = 0;
 	f->synth_full = false;
@@ -385,7 +390,7 @@ static void synth_begin(struct fold *f, const struct op *op)
 	at = fold_synth_grow(f, op->len);
 	if (!at)
 		return;
-	*(uint64_t *)at = synth_common(f->h->record, (uint16_t)op->arg, by);
+	*(uint64_t *)at = synth_common(f->h->record, (uint16_t)op->arg, synth_deeper(f->h, op));
 	for (uint32_t i = 8; i < op->len; i += 8)
 		*(uint64_t *)(at + i) = 0;
 }
@@ -466,14 +471,18 @@ static void synth_stack(struct fold *f, const struct op *op)
 	synth_data_loc(f, op, at, words * 8);
 }
 
+/* H4 of synth.c */
+static inline bool synth_at_once(const struct run *run, const struct code *code)
+{
+	return run->not_recorded && (code->flags & CODE_ONE_EVENT);
+}
+
 static void synth_end(struct fold *f)
 {
-	/* H4 of synth.c */
-	const bool at_once = f->run->not_recorded && (f->code->flags & CODE_ONE_EVENT);
-
 	if (f->synth_full)
 		hit_miss(f->slot);
-	else if (hit_synth(f->run, f->synth_record, f->synth_size, f->synth_only, at_once))
+	else if (hit_synth(f->run, f->synth_record, f->synth_size, f->synth_only,
+			   synth_at_once(f->run, f->code)))
 		return;
 	f->run->synth->used = f->synth_at;
 }
@@ -486,6 +495,54 @@ static const struct op *synth_more(struct fold *f, const struct op *op)
 		return op;
 	synth_end(f);
 	return op + 1;
+}
+
+/* ---- the rest of common code ---- */
+
+/* Bytes of a record that the arena has room for in any case. */
+enum { EVENT_ROOM = 256 };
+
+bool hist_rest_is_event(const struct code *code)
+{
+	const struct op *op = code->ops;
+	uint32_t set = 1u << op->on_false % HIT_VARS, used = 0;
+
+	for (op++; op->kind == OP_VAR_FIELD; op++)
+		set |= 1u << op->off % HIT_VARS;
+	if (op->kind != OP_SYNTH_BEGIN || op->len > EVENT_ROOM)
+		return false;
+	for (op++; op->kind == OP_SYNTH_OWN; op++)
+		used |= 1u << op->arg % HIT_VARS;
+	return op->kind == OP_SYNTH_END && op[1].kind == OP_END && !(used & ~set);
+}
+
+void hist_event_rest(const struct code *code, struct run *run, uint32_t elt, uint64_t value)
+{
+	const struct map_view map = map_view_of(run->p, code->map, &code->layout);
+	const struct op *op = code->ops, *begin;
+	uint64_t own[HIT_VARS], v;	/* hist_rest_is_event(): what is read was set */
+	char *record;
+
+	own[op->on_false % HIT_VARS] = value;
+	for (op++; op->kind == OP_VAR_FIELD; op++) {
+		v = own[op->off % HIT_VARS] = fold_load(run->seen, op->size, op->arg);
+		map_var_set(map, elt, op->off, v);
+	}
+	synth_reset(run);
+	begin = op++;
+	record = run->synth->arena;
+	run->synth->used = begin->len;
+	*(uint64_t *)record = synth_common(run->h->record, (uint16_t)begin->arg,
+					   synth_deeper(run->h, begin));
+	for (uint32_t i = 8; i < begin->len; i += 8)
+		*(uint64_t *)(record + i) = 0;
+	for (; op->kind == OP_SYNTH_OWN; op++) {
+		v = own[op->arg % HIT_VARS];
+		*(uint64_t *)(record + op->off) =
+			op->size < 8 ? v & ((1ull << 8 * op->size) - 1) : v;
+	}
+	if (!hit_synth(run, record, begin->len, (uint32_t)begin->imm, synth_at_once(run, code)))
+		run->synth->used = 0;
 }
 
 const struct op *fold_act(struct fold *f, const struct op *op)

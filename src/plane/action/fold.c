@@ -563,27 +563,51 @@ static __attribute__((noinline)) void fold_whole(const struct code *code, const 
 		fold_spread(map, run->slot, run->seen);
 }
 
-void hist_fold(const struct code *code, struct run *run)
+/* Sets only what the ops need. */
+static inline void fold_begin(struct fold *f, const struct code *code, struct run *run)
 {
-	const struct op *op = code->ops;
-	struct fold f;		/* Only what these ops need is set. */
+	f->map = map_view_of(run->p, code->map, &code->layout);
+	f->slot = run->slot;
+	f->code = code;
+	f->h = run->seen;
+	f->run = run;
+	f->frame = &plane_scratch(run->p, run->slot, run->level)->frame[run->nest];
+	f->depth = 0;
+}
 
-	if (op->kind >= OP_HIST_KEY1) {
-		fold_whole(code, run);
-		return;
-	}
-	f.map = map_view_of(run->p, code->map, &code->layout);
-	f.slot = run->slot;
-	f.code = code;
-	f.h = run->seen;
-	f.run = run;
-	f.frame = &plane_scratch(run->p, run->slot, run->level)->frame[run->nest];
-	f.depth = 0;
+/* Inline in both callers: most code has few ops. */
+static inline __attribute__((always_inline)) void fold_run(struct fold *f, const struct op *op)
+{
 	do {
-		while (step(&f, op))
+		while (step(f, op))
 			op++;
 		if (!op_is_act(op))
 			return;
-		op = fold_act(&f, op);
+		op = fold_act(f, op);
 	} while (op);
+}
+
+void hist_fold(const struct code *code, struct run *run)
+{
+	struct fold f;
+
+	if (code->ops[0].kind >= OP_HIST_KEY1) {
+		fold_whole(code, run);
+		return;
+	}
+	fold_begin(&f, code, run);
+	fold_run(&f, code->ops);
+}
+
+void hist_fold_rest(const struct code *code, struct run *run, uint32_t elt, uint64_t value)
+{
+	const struct op *op = code->ops;
+	struct fold f;
+
+	fold_begin(&f, code, run);
+	f.elt = elt;
+	f.frame->key[0] = fold_load(f.h, op->size, op->off);
+	f.frame->own[op->on_false % HIT_VARS] = value;
+	fold_ref(&f, op)->value = (op->len ? (run->time + 500) / 1000 : run->time) - value;
+	fold_run(&f, op + 1);
 }

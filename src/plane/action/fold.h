@@ -96,6 +96,12 @@ static inline struct hit_ref *fold_ref(struct fold *f, const struct op *op)
 	return &f->frame->ref[op->arg % CODE_REFS];
 }
 
+/* Whether a value replaces the current one; flags: those of OP_TRACK_BEGIN. */
+static inline bool fold_track_takes(uint32_t flags, uint64_t value, uint64_t current)
+{
+	return flags & TRACK_CHANGE ? value != current : value > current;
+}
+
 /*
  * Copies the text of a record that `op` names to `to`: up to its 0, at most `limit` bytes. Writes
  * whole words and returns their number.

@@ -504,6 +504,41 @@ static void a_difference(void **state)
 	}
 }
 
+/* onmax() sees the difference that the shortcut took, and saves fields of its hit. */
+static void actions_see_the_difference(void **state)
+{
+	static const uint64_t ages[] = { 500, 900, 700 };
+	const uint64_t long_ago = 1ull << 40;	/* longer than the first hits take */
+	const char *max = SINCE1 ":onmax($lat).save(u64)";
+	uint32_t seed = 5;
+	uint64_t before;
+	struct rec r;
+
+	if (!possible())
+		skip();
+	command(OTHER, "trigger", BEGIN1);
+	command(QUICK, "trigger", max);
+	fill(&r, &seed);
+	for (int i = 0; i < 3; i++) {
+		agent_emit(agent_thread(), OTHER, &r, sizeof(r), NULL);
+		agent_emit(agent_thread(), QUICK, &r, sizeof(r), NULL);
+	}
+	assert_int_equal(count_of(QUICK)->shortcut, SHORTCUT_ACTIONS);
+	before = taken();
+	stop_clock(OTHER, long_ago);
+	for (uint64_t i = 0; i < 3; i++) {
+		stop_clock(QUICK, 2 * long_ago + ages[i]);
+		r.u64 = i;
+		agent_emit(agent_thread(), OTHER, &r, sizeof(r), NULL);
+		agent_emit(agent_thread(), QUICK, &r, sizeof(r), NULL);
+	}
+	assert_int_equal(taken() - before, 6);
+	assert_int_equal(total(QUICK, "max: "), long_ago + ages[1]);
+	assert_int_equal(total(QUICK, "u64: "), 1);
+	removed(QUICK, max);
+	removed(OTHER, BEGIN1);
+}
+
 /* ---- when something has changed ---- */
 
 static void a_short_record_goes_the_long_way(void **state)
@@ -602,6 +637,7 @@ int main(void)
 		cmocka_unit_test(both_ends_of_a_latency),
 		cmocka_unit_test(a_rare_time),
 		cmocka_unit_test(a_difference),
+		cmocka_unit_test(actions_see_the_difference),
 		cmocka_unit_test(a_short_record_goes_the_long_way),
 		cmocka_unit_test(two_events_of_one_place),
 		cmocka_unit_test(nothing_is_lost_between_threads_and_handlers),
