@@ -15,7 +15,7 @@
 #include "elf/file.h"
 #include "model/lookup.h"
 #include "sources/program/programs_state.h"
-#include "sources/program/scan/reading.h"
+#include "tracefs/reading.h"
 
 /* A place that was planned. It keeps its bytes until probed_forget(). */
 struct probed_place {

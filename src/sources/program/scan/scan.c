@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "elf/packed.h"
-#include "sources/program/scan/reading.h"
+#include "tracefs/reading.h"
 #include "sources/program/scan/scan.h"
 
 enum { SCANS = 4 };			/* at the same time */

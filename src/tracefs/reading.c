@@ -17,7 +17,7 @@
 
 #include "model/text_memory.h"
 #include "session/session.h"
-#include "sources/program/scan/reading.h"
+#include "tracefs/reading.h"
 
 enum {
 	STILL_MS	= 10000,	/* F2 */

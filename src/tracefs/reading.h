@@ -7,8 +7,8 @@
  *
  * Who takes the bytes apart trusts none of them: the file may have done harm to that process.
  */
-#ifndef TRACEFUSE_SOURCES_PROGRAM_SCAN_READING_H
-#define TRACEFUSE_SOURCES_PROGRAM_SCAN_READING_H
+#ifndef TRACEFUSE_TRACEFS_READING_H
+#define TRACEFUSE_TRACEFS_READING_H
 
 #include <stddef.h>
 #include <stdint.h>
