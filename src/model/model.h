@@ -34,6 +34,7 @@ struct cmdlines;
 struct dynamic_event;
 struct debug_kept;
 struct elf_functions;
+struct uprobe_files;
 struct symbols;
 struct pids;
 
@@ -282,6 +283,11 @@ struct model {
 	struct lookup		places;		/* struct probe_place (dynamic/place.h) */
 	struct elf_functions	*functions;	/* elf/file.h: of the last PATH:SYMBOL */
 	struct debug_kept	*prototypes;	/* debug/prototype.h: of the last $argN */
+	/*
+	 * While commands run: what another process has found in the files that they name, or where
+	 * this process prints it (dynamic/uprobe_file.h). NULL: commands look themselves
+	 */
+	struct uprobe_files	*files;
 	struct list_head	made_events;	/* Dynamic struct event, in order of `order` */
 	/* Functions, and which ops trace them (ftrace.h); NULL: not used so far */
 	struct ftrace		*ftrace;

@@ -566,20 +566,34 @@ static char *tree_join(const char *s, size_t len)
 	return out;
 }
 
-/* A text without a backslash may contain zeros, which end a line. */
-static int run_lines(struct tree_file *f, const char *buf, size_t size)
+/*
+ * The text of several lines, with room for one more byte. One without a backslash may contain
+ * zeros, which end a line. NULL: no memory.
+ */
+static char *lines_text(const char *buf, size_t size, size_t *len)
 {
-	bool joined = memmem(buf, size, "\\\n", 2);
+	const bool joined = memmem(buf, size, "\\\n", 2);
 	char *text = joined ? tree_join(buf, size) : malloc(size + 1);
-	int err;
 
 	if (!text)
-		return -ENOMEM;
+		return NULL;
 	if (!joined) {
 		memcpy(text, buf, size);
 		text[size] = '\0';
 	}
-	err = f->at.kind->lines(f, text, joined ? strlen(text) : size);
+	*len = joined ? strlen(text) : size;
+	return text;
+}
+
+static int run_lines(struct tree_file *f, const char *buf, size_t size)
+{
+	size_t len;
+	char *text = lines_text(buf, size, &len);
+	int err;
+
+	if (!text)
+		return -ENOMEM;
+	err = f->at.kind->lines(f, text, len);
 	free(text);
 	return err;
 }
@@ -643,12 +657,36 @@ static ssize_t tree_write_text(struct tree_file *f, pid_t writer, const char *bu
 	return f->at.kind->write ? f->at.kind->write(f, buf, size) : -EINVAL;
 }
 
+/* The command may have begun in earlier writes, and this one may not end it. */
+static bool tree_look(struct tree_file *f, const char *buf, size_t size)
+{
+	char *whole = malloc(f->begun_len + size + 1), *text = NULL;
+	bool again = false;
+	size_t len;
+
+	if (whole) {
+		if (f->begun)
+			memcpy(whole, f->begun, f->begun_len);
+		memcpy(whole + f->begun_len, buf, size);
+		text = lines_text(whole, f->begun_len + size, &len);
+	}
+	if (text)
+		again = f->at.kind->look(f, text, len);
+	free(text);
+	free(whole);
+	return again;
+}
+
 /* Nothing of the write is taken. */
 static bool tree_prepare(struct tree_file *f, const char *buf, size_t size)
 {
-	return (f->flags & O_ACCMODE) != O_RDONLY && !(f->flags & O_NONBLOCK) &&
-	       !is_removed(&f->at, true) && f->at.kind && f->at.kind->prepare &&
-	       f->at.kind->prepare(f, buf, size);
+	const struct file_kind *kind = f->at.kind;
+
+	if ((f->flags & O_ACCMODE) == O_RDONLY || is_removed(&f->at, true) || !kind)
+		return false;
+	if (kind->look && tree_look(f, buf, size))
+		return true;
+	return !(f->flags & O_NONBLOCK) && kind->prepare && kind->prepare(f, buf, size);
 }
 
 ssize_t tree_write_by(struct tree_file *f, pid_t writer, const char *buf, size_t size,

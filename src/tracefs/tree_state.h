@@ -50,6 +50,11 @@ struct file_kind {
 	 * to be called again, after others had their turn.
 	 */
 	bool		(*prepare)(struct tree_file *f, const char *buf, size_t size);
+	/*
+	 * Before a write of lines, also of a writer that waits for nobody: has the files read that
+	 * they name, in a process of its own. The text is that of lines(). True: as above.
+	 */
+	bool		(*look)(struct tree_file *f, const char *text, size_t len);
 	/* Instead of write, if it matters which task writes. */
 	ssize_t (*write_by)(struct tree_file *f, pid_t writer, const char *buf, size_t size);
 	/* Instead of write: one whole command without its newline, 0-terminated. 0 or -errno. */
@@ -139,6 +144,7 @@ struct tree_file {
 	bool		paused;		/* pause-on-trace */
 	bool		took;		/* pipes: something was read */
 	struct ftrace_edit *edit;	/* filters of functions: the copy that writes change */
+	struct file_look *look;		/* dynamic_files.c; NULL: nothing was looked for */
 };
 
 /* ---- long_text.c ---- */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "model/dynamic/place.h"
+#include "model/dynamic/uprobe_file.h"
 #include "model/event/format.h"
 #include "model/text_memory.h"
 
@@ -308,6 +309,8 @@ static int create_with(struct probe_place *p, const struct place_kind *kind, str
 
 	if (!err)
 		err = probe_parse_args(&p->probe, log, 2, log->nr_words, texts);
+	if (!err && uprobe_file_asks(log->model))
+		return -ECANCELED;
 	return err ? err : register_place(p, kind, log, id);
 }
 

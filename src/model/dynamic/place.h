@@ -110,6 +110,10 @@ int kprobe_command(struct model *m, const char *line);
 /* A function that was not known when the probe was made. False: it still is not. */
 bool kprobe_resolve(struct probe_place *p);
 int uprobe_command(struct model *m, const char *line);
+/* Whether the line may be a command for a probe in a file. */
+int uprobe_names_file(struct model *m, const char *line);
+/* In a process of its own: only asks what such a command asks of its file (uprobe_file.h). 0 */
+int uprobe_ask(struct model *m, const char *line);
 /* Print the files kprobe_profile and uprobe_profile. */
 void kprobe_print_profile(struct model *m, FILE *out);
 void uprobe_print_profile(struct model *m, FILE *out);

@@ -9,11 +9,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "elf/file.h"
 #include "model/dynamic/place.h"
 #include "model/dynamic/uprobe_args.h"
+#include "model/dynamic/uprobe_file.h"
 #include "model/errlog.h"
 #include "model/text.h"
 
@@ -26,33 +26,30 @@ struct place_word {
 
 /* ---- the file ---- */
 
-static int find_file(struct probe_place *p, const struct probe_log *log)
+static int find_file(struct probe_place *p, struct probe_log *log)
 {
-	struct stat st;
+	struct uprobe_status st;
+	int err;
 
-	/*
-	 * What a recorded event probes was on another machine. A restored probe stays, also if its
-	 * file is gone.
-	 */
-	if (p->recorded || log->model->restoring) {
-		if (!stat(p->path, &st) && S_ISREG(st.st_mode))
-			p->device = st.st_dev, p->inode = st.st_ino;
+	/* A restored probe stays, also if its file is gone. */
+	if (log->model->restoring)
+		return 0;
+	err = uprobe_file_status(log->model, p->path, &st);
+	/* What a recorded event probes was on another machine. */
+	if (p->recorded) {
+		if (!err && st.is_regular)
+			p->device = st.device, p->inode = st.inode;
 		return 0;
 	}
-	if (stat(p->path, &st))
-		return probe_wrong(log, -errno, 0, "Failed to find the given file");
-	if (!S_ISREG(st.st_mode))
+	if (err > 0)
+		return uprobe_file_unanswered(log);
+	if (err)
+		return probe_wrong(log, err, 0, "Failed to find the given file");
+	if (!st.is_regular)
 		return probe_wrong(log, -EINVAL, 0, "Not a regular file");
-	p->device = st.st_dev;
-	p->inode = st.st_ino;
+	p->device = st.device;
+	p->inode = st.inode;
 	return 0;
-}
-
-static bool is_regular(const char *path)
-{
-	struct stat st;
-
-	return !stat(path, &st) && S_ISREG(st.st_mode);
 }
 
 /* ---- word 1 ---- */
@@ -62,9 +59,21 @@ static bool begins_symbol(char c)
 	return c == '_' || (text_is_alnum(c) && !text_is_digit(c));
 }
 
-/* -ECANCELED: it is no place in a file. */
-static int split_place(const char *word, struct place_word *out)
+/* The kernel takes no names, so it does not say what is wrong with one. */
+static int check_named(struct probe_log *log, const char *path)
 {
+	struct uprobe_status st;
+	const int err = uprobe_file_status(log->model, path, &st);
+
+	if (err > 0)
+		return uprobe_file_unanswered(log);
+	return err || !st.is_regular ? -ECANCELED : 0;
+}
+
+/* -ECANCELED: it is no place in a file. */
+static int split_place(struct probe_log *log, struct place_word *out)
+{
+	const char *word = log->words[1];
 	char *colon;
 
 	if (!strchr(word, '/'))
@@ -78,8 +87,7 @@ static int split_place(const char *word, struct place_word *out)
 	*colon = '\0';
 	out->where = colon + 1;
 	out->by_name = !text_is_digit(*out->where);
-	/* The kernel takes no names, so it does not say what is wrong with one. */
-	return out->by_name && !is_regular(out->text) ? -ECANCELED : 0;
+	return out->by_name ? check_named(log, out->text) : 0;
 }
 
 static size_t place_at(const struct place_word *w, const char *where)
@@ -136,7 +144,7 @@ static bool is_resolver(const char *name)
 static int refuse_choice(const struct probe_place *p, const struct probe_log *log,
 			 const struct place_word *w, const struct elf_function *f)
 {
-	char *choices = elf_functions_choices(log->model->functions, p->path, f), *text;
+	char *choices = uprobe_file_choices(log->model, p->path, f), *text;
 	const int n = asprintf(&text, "Each program chooses the code of this function (IFUNC)%s%s",
 			       choices ? ", one of: " : "", choices ? choices : "");
 	int err;
@@ -150,8 +158,7 @@ static int refuse_choice(const struct probe_place *p, const struct probe_log *lo
 }
 
 /* SYMBOL[+OFF] */
-static int find_symbol(struct probe_place *p, const struct probe_log *log,
-		       const struct place_word *w)
+static int find_symbol(struct probe_place *p, struct probe_log *log, const struct place_word *w)
 {
 	char *plus = strchr(w->where, '+');
 	struct elf_function function;
@@ -160,8 +167,10 @@ static int find_symbol(struct probe_place *p, const struct probe_log *log,
 
 	if (plus)
 		*plus = '\0';
-	if (err || elf_functions_find(&log->model->functions, p->path, w->where, &function))
-		return -ECANCELED;
+	if (!err)
+		err = uprobe_file_function(log->model, p->path, w->where, &function);
+	if (err)
+		return err > 0 ? uprobe_file_unanswered(log) : -ECANCELED;
 	if (function.chooses && !is_resolver(w->where))
 		return refuse_choice(p, log, w, &function);
 	if (!more && !p->is_return)
@@ -174,8 +183,7 @@ static int find_symbol(struct probe_place *p, const struct probe_log *log,
 	return 0;
 }
 
-static int parse_offset(struct probe_place *p, const struct probe_log *log,
-			const struct place_word *w)
+static int parse_offset(struct probe_place *p, struct probe_log *log, const struct place_word *w)
 {
 	int err;
 
@@ -209,7 +217,7 @@ static int parse_place(struct probe_place *p, struct probe_log *log, struct plac
 {
 	const char *names = log->words[0][1] == ':' ? log->words[0] + 2 : NULL;
 	char made[PROBE_NAME_ROOM];
-	int err = split_place(log->words[1], w);
+	int err = split_place(log, w);
 
 	if (err)
 		return err;
@@ -313,6 +321,27 @@ static int uprobe_create(struct model *m, const char *command, unsigned int id)
 int uprobe_command(struct model *m, const char *line)
 {
 	return dynamic_command_of(m, line, &uprobe_kind);
+}
+
+int uprobe_names_file(struct model *m, const char *line)
+{
+	size_t len;
+
+	(void)m;
+	line += strspn(line, " \t");
+	if (*line != 'p' && *line != 'r')
+		return 0;
+	line += strcspn(line, " \t");
+	line += strspn(line, " \t");
+	len = strcspn(line, " \t\n");
+	return memchr(line, '/', len) && memchr(line, ':', len);
+}
+
+int uprobe_ask(struct model *m, const char *line)
+{
+	if (uprobe_names_file(m, line))
+		uprobe_create(m, line, 0);
+	return 0;
 }
 
 static void uprobe_print_place(const struct probe_place *p, FILE *out)

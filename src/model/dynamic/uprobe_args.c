@@ -9,6 +9,7 @@
 #include "debug/prototype.h"
 #include "elf/file.h"
 #include "model/dynamic/uprobe_args.h"
+#include "model/dynamic/uprobe_file.h"
 #include "model/errlog.h"
 #include "model/text.h"
 #include "model/text_memory.h"
@@ -162,19 +163,21 @@ static bool has_argument(const struct probe_log *log)
 	return false;
 }
 
-/* NULL: nothing is known of the function. The caller frees it. */
-static struct prototype *prototype_of(struct model *m, const char *path, uint64_t entry,
-				      const char *symbol)
+/* *out NULL: nothing is known of the function. The caller frees it. 1: the file does not answer. */
+static int prototype_of(struct model *m, const char *path, uint64_t entry, const char *symbol,
+			struct prototype **out)
 {
 	struct prototype *f = malloc(sizeof(*f));
+	const int err = f ? uprobe_file_prototype(m, path, entry, f) : -ENOMEM;
 
-	if (f && debug_kept_prototype(&m->prototypes, path, entry, f)) {
+	if (err) {
 		free(f);
-		return NULL;
-	}
-	if (f && prototype_is_clone(symbol))
+		f = NULL;
+	} else if (prototype_is_clone(symbol)) {
 		f->changed = true;
-	return f;
+	}
+	*out = f;
+	return err > 0;
 }
 
 /* Linux has no $argN here. It is there only at the entry of a function that was named. */
@@ -185,7 +188,8 @@ int uprobe_args_expand(struct probe_place *p, struct probe_log *log, char **text
 
 	if (!(p->probe.flags & PROBE_ENTRY) || !has_argument(log))
 		return 0;
-	f = prototype_of(log->model, p->path, p->entry, p->symbol);
+	if (prototype_of(log->model, p->path, p->entry, p->symbol, &f))
+		return uprobe_file_unanswered(log);
 	err = expand_words(f, log, texts);
 	free(f);
 	return err;
@@ -202,8 +206,8 @@ static struct prototype *prototype_at(struct model *m, const char *place)
 
 	if (colon) {
 		*colon = '\0';
-		if (!elf_functions_find(&m->functions, path, colon + 1, &function))
-			f = prototype_of(m, path, function.address, colon + 1);
+		if (!uprobe_file_function(m, path, colon + 1, &function))
+			prototype_of(m, path, function.address, colon + 1, &f);
 	}
 	free(path);
 	return f;

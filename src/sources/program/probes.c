@@ -616,6 +616,11 @@ static void leave_path(struct programs *p, struct wanted_point *w)
 	w->file = path->found;
 	if (!why)
 		why = find_in_file(w);
+	/* A restored probe does not know its file. */
+	if (w->file && !w->place->inode) {
+		w->place->device = w->file->is.device;
+		w->place->inode = w->file->is.inode;
+	}
 	if (why) {
 		w->file = NULL;
 		probes_refuse(p, w, why);

@@ -34,6 +34,7 @@ static unsigned int own_hangs;		/* how often the test's own process would have h
 static struct {
 	_Atomic int	disk;		/* enum disk */
 	_Atomic int	asked;		/* how often a process has read */
+	_Atomic bool	paths;		/* it answers no question about a path either */
 } *shared;
 
 /* DISK_STUCK: it answers, but not those that it has not answered so far. */
@@ -62,9 +63,14 @@ static void disk_await(void)
 
 static void disk_path(const char *path)
 {
-	if (on_disk && !strncmp(path, on_disk, strlen(on_disk)) && getpid() == own &&
-	    atomic_load(&shared->disk) == DISK_HANGS)
-		own_hangs++;
+	if (!on_disk || strncmp(path, on_disk, strlen(on_disk)))
+		return;
+	if (getpid() == own) {
+		own_hangs += atomic_load(&shared->disk) == DISK_HANGS;
+	} else if (atomic_load(&shared->paths)) {
+		atomic_fetch_add(&shared->asked, 1);
+		disk_await();
+	}
 }
 
 int open(const char *path, int flags, ...)
@@ -136,6 +142,7 @@ static void disk_begin(void)
 	own_hangs = 0;
 	disk_set(DISK_ANSWERS);
 	atomic_store(&shared->asked, 0);
+	atomic_store(&shared->paths, false);
 }
 
 #endif
