@@ -144,7 +144,10 @@ struct attach_reply {
 	uint32_t	provider_id;
 	/* READY, DSO: 1: a second reply will come; for READY without a limit of time */
 	uint32_t	barrier;
-	/* READY, or HELLO that stands for it: 1: the process's files have probes of their author */
+	/*
+	 * READY, or HELLO that stands for it: 1: the process's files have probes of their author.
+	 * The second reply may say so, too
+	 */
 	uint32_t	has_probes;
 	uint32_t	nr_slots;
 	uint32_t	slots[ATTACH_SLOTS];

@@ -348,8 +348,9 @@ static int tend(struct server *srv)
 
 	tree_tend(srv->tree);
 	snapshot_tend(srv);
-	hurry = retry_all(srv);
+	/* A program may come to its barrier: who waits for that is answered then. */
 	ms = srv->programs ? programs_tick(srv->programs) : IDLE_MS;
+	hurry = retry_all(srv);
 	live_ms = srv->live ? live_tick(srv->live) : ms;
 
 	if (live_ms < ms)

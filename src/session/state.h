@@ -43,6 +43,7 @@ struct process {
 	bool		passed;		/* another process passed its end of a pair: ATTACH_CHILD */
 	bool		waits;		/* it waits for attach_go() */
 	uint32_t	waits_for;	/* the number of the request that waits */
+	bool		found_probes;	/* attach_found_probes() */
 	bool		described;	/* process_describe() was called */
 	bool		settled;	/* it is described, and epoll reports its end */
 	/* Its connection has ended, and nobody has looked yet whether the process has left */

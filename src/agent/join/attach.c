@@ -475,7 +475,8 @@ static void wait_at_barrier(const struct attach_request *q)
 {
 	struct attach_reply reply;
 
-	request_answer(q, &reply, sizeof(reply), 0);
+	if (request_answer(q, &reply, sizeof(reply), 0) == (long)sizeof(reply))
+		agent.has_probes |= reply.has_probes;
 }
 
 /* Sends READY, unless HELLO has said so already. */

@@ -162,8 +162,10 @@ static void answer_ready(struct session *s, unsigned int index, const struct att
 {
 	const struct attach_peer peer = { index + 1, s->processes[index].pid };
 
+	s->processes[index].found_probes = false;
 	reply->has_probes = s->hooks.has_probes &&
 			    s->hooks.has_probes(s->hooks.arg, &peer, q->program);
+	reply->has_probes |= s->processes[index].found_probes;
 	answer_barrier(s, index, q, s->hooks.ready && s->hooks.ready(s->hooks.arg, &peer), reply);
 }
 

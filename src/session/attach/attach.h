@@ -128,6 +128,8 @@ void attach_set_hooks(struct session *s, const struct attach_hooks *hooks);
  * number waits.
  */
 int attach_go(struct session *s, unsigned int process);
+/* The process waits after READY, and has_probes() would be true by now: attach_go() says so. */
+void attach_found_probes(struct session *s, const struct attach_peer *peer);
 
 /* ---- Words of sites (layout.h): commands and answers ---- */
 

@@ -584,8 +584,17 @@ int attach_go(struct session *s, unsigned int process)
 		return -ESRCH;
 	p->waits = false;
 	reply.number = p->waits_for;
+	reply.has_probes = p->found_probes;
 	attach_send(p->conn, &reply, sizeof(reply));
 	return 0;
+}
+
+void attach_found_probes(struct session *s, const struct attach_peer *peer)
+{
+	struct process *p = &s->processes[peer->process - 1];
+
+	if (p->pid == peer->pid)
+		p->found_probes = true;
 }
 
 unsigned int attach_check_threads(struct session *s)

@@ -27,8 +27,8 @@ bool program_dso_copy(struct programs *p, uint32_t nr, struct program_dso *out)
 	/* Relaxed: program_sites_loaded() is called after it was stored. */
 	out->moved = atomic_load_explicit(&e->moved, memory_order_relaxed);
 	memcpy(out->id, e->id, sizeof(out->id));
-	memcpy(out->path, e->path, sizeof(out->path));
-	out->path[sizeof(out->path) - 1] = '\0';
+	memcpy(out->path, e->path, sizeof(e->path));
+	out->path[sizeof(e->path) - 1] = '\0';
 	return out->size && out->size <= 1ull << LAYOUT_DSO_SHIFT && out->id_len <= sizeof(out->id);
 }
 
@@ -36,7 +36,7 @@ const char *program_dso_name(const struct program_dso *d, char out[256])
 {
 	const char *slash = strrchr(d->path, '/');
 
-	snprintf(out, 256, "%s", slash ? slash + 1 : d->path);
+	snprintf(out, 256, "%.255s", slash ? slash + 1 : d->path);
 	program_text_clean(out);
 	for (char *c = out; *c; c++)
 		if (*c == ' ' || *c == ']')
@@ -76,7 +76,7 @@ static void try_path(struct search *s, const char *path)
 /* Tries the process's own file, for a program whose file was removed or replaced. */
 static void try_exe(struct search *s, pid_t pid)
 {
-	char path[64], target[320];
+	char path[64], target[PROGRAM_PATH + 64];
 	ssize_t len = (ssize_t)strlen(s->dso->path), n;
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
@@ -89,7 +89,7 @@ static void try_exe(struct search *s, pid_t pid)
 /* Tries the path as the process sees it. */
 static void try_root(struct search *s, pid_t pid)
 {
-	char path[320];
+	char path[PROGRAM_PATH + 64];
 
 	if (s->found)
 		return;

@@ -16,7 +16,7 @@ enum { PROBED_PAGE = 4096 };
 
 /* ---- open ---- */
 
-static bool is_same_file(const struct probed_is *a, const struct probed_is *b)
+bool probed_is_same(const struct probed_is *a, const struct probed_is *b)
 {
 	if (a->id_len || b->id_len)
 		return a->id_len == b->id_len && a->size == b->size &&
@@ -71,7 +71,7 @@ struct probed_file *probed_same(const struct list_head *list, const struct probe
 	struct probed_file *f;
 
 	list_each(f, list, node)
-		if (is_same_file(&f->is, is) && !is_stale(f, is))
+		if (probed_is_same(&f->is, is) && !is_stale(f, is))
 			return f;
 	return NULL;
 }
@@ -81,7 +81,7 @@ void probed_close_stale(struct list_head *list, const struct probed_is *is)
 	struct probed_file *f, *next;
 
 	list_each_safe(f, next, list, node)
-		if (is_same_file(&f->is, is) && is_stale(f, is))
+		if (probed_is_same(&f->is, is) && is_stale(f, is))
 			probed_close(f);
 }
 
@@ -116,53 +116,6 @@ struct probed_file *probed_add(struct list_head *list, const char *path, const s
 	return NULL;
 }
 
-struct opening {
-	struct list_head *list;
-	struct probed_file *found;
-};
-
-/* The file of the list that was opened, with its bytes. */
-static int probed_place(struct opening *o, const char *path, struct elf_file *file)
-{
-	const struct image *im = &file->image;
-	struct probed_is is;
-	int err = probed_identify(file, &is);
-
-	if (err || o->found)
-		return err;
-	probed_close_stale(o->list, &is);
-	o->found = probed_same(o->list, &is);
-	if (!o->found)
-		o->found = probed_add(o->list, path, &is, im->phdrs, im->nr_phdrs);
-	return o->found ? 0 : -ENOMEM;
-}
-
-static void elf_file_free(struct elf_file *file)
-{
-	if (file)
-		elf_file_close(file);
-	free(file);
-}
-
-/* An elf_reader: takes the file into the list if it is not there yet. */
-static int probed_take(const char *path, const struct elf_want *want, void *opening)
-{
-	struct opening *o = opening;
-	struct elf_file *file = malloc(sizeof(*file));
-	int err = file ? elf_file_open(path, want, file) : -ENOMEM;
-
-	if (err) {
-		free(file);
-		return err;
-	}
-	err = probed_place(o, path, file);
-	if (err || o->found->file)
-		elf_file_free(file);
-	else
-		o->found->file = file;
-	return err;
-}
-
 struct probed_file *probed_find(const struct list_head *list, const struct stat *st)
 {
 	struct probed_file *f;
@@ -173,43 +126,6 @@ struct probed_file *probed_find(const struct list_head *list, const struct stat 
 		if (f->is.device == is.device && f->is.inode == is.inode && !is_stale(f, &is))
 			return f;
 	return NULL;
-}
-
-int probed_open(struct list_head *list, const char *path, struct probed_file **out)
-{
-	struct opening o = { .list = list };
-	struct stat st;
-	int err;
-
-	if (stat(path, &st))
-		return -errno;
-	*out = probed_find(list, &st);
-	if (*out && (*out)->file)
-		return 0;
-	err = probed_take(path, NULL, &o);
-	*out = o.found;
-	return err;
-}
-
-int probed_open_dso(struct programs *p, struct list_head *list, const struct program_dso *d,
-		    struct probed_file **out)
-{
-	struct opening o = { .list = list };
-
-	if (!program_dso_read(p, d, probed_take, &o))
-		return -ENOENT;
-	*out = o.found;
-	return 0;
-}
-
-void probed_rename(struct probed_file *f, const char *path, const char *name)
-{
-	char *copy = strcmp(f->path, path) ? NULL : strdup(name);
-
-	if (!copy)
-		return;
-	free(f->path);
-	f->path = copy;
 }
 
 static void places_free(struct list_head *list)
@@ -225,8 +141,8 @@ void probed_close(struct probed_file *f)
 	list_del(&f->node);
 	list_del(&f->code_awaited.node);
 	reading_end(&f->code_awaited.reading);
-	elf_file_free(f->file);
 	free(f->path);
+	free(f->texts);
 	free(f->phdrs);
 	free(f->memory);
 	free(f->sites);

@@ -2,11 +2,11 @@
 /*
  * probed.h - private to the source of running programs: files with probes, and where these stand
  *
- *     path of a uprobe -> scan/path.h       -+-> probed_file: identity, code -> probed_plan()
- *     DSO of the table, notes -> scan/code.h -+                                of each place
+ *     path of a uprobe, DSO of a kprobe -> scan/path.h -+-> probed_file: identity,
+ *     files of a program -> scan/notes.h, scan/code.h  -+   code -> probed_plan() of each place
  *
- * The server opens no file that a uprobe names: its disk may not answer. A file is kept while a
- * probe names it, and a few others are for probes that are armed again.
+ * The server opens none of these files: their disks may not answer. A file is kept while a probe
+ * names it, and a few others are for probes that are armed again.
  */
 #ifndef TRACEFUSE_SOURCES_PROGRAM_PROBED_H
 #define TRACEFUSE_SOURCES_PROGRAM_PROBED_H
@@ -51,11 +51,10 @@ struct awaited {
 struct probed_file {
 	struct list_head node;
 	char		*path;		/* as it was first named */
+	pid_t		pid;		/* a process that sees it there; 0: the server does */
 	struct probed_is is;
 	Elf64_Phdr	*phdrs;
 	unsigned int	nr_phdrs;
-	/* NULL: the server has not opened it. Then it is read. */
-	struct elf_file	*file;
 	struct awaited	code_awaited;
 	bool		read;
 	/* As it was read; no segment: there is no code. */
@@ -70,7 +69,8 @@ struct probed_file {
 	/* probes.c */
 	size_t		nr_points;	/* that were found in it */
 	bool		needed;		/* by these, or by those that are being collected */
-	bool		has_notes;	/* of USDT: it stays open */
+	bool		has_notes;	/* of USDT: it stays */
+	char		*texts;		/* of the notes; NULL: it has none */
 	/* points.c */
 	uint32_t	number;		/* 1 + probe_file.number; 0: none yet */
 	struct point_block *blocks;	/* POINT_BLOCKS of them; NULL: it has no points */
@@ -79,6 +79,7 @@ struct probed_file {
 
 /* Reads what tells the file from others. 0, -errno */
 int probed_identify(const struct elf_file *file, struct probed_is *out);
+bool probed_is_same(const struct probed_is *a, const struct probed_is *b);
 /* The file of the list that this is. NULL: there is none that is not stale. */
 struct probed_file *probed_same(const struct list_head *list, const struct probed_is *is);
 /* The same for what stat() says, without its build-id. */
@@ -89,16 +90,7 @@ void probed_close_stale(struct list_head *list, const struct probed_is *is);
 struct probed_file *probed_add(struct list_head *list, const char *path, const struct probed_is *is,
 			       const Elf64_Phdr *phdrs, unsigned int nr_phdrs);
 
-/*
- * Opens a file, with its bytes. 0, or -errno. One that is in `list` already is not opened again,
- * unless it has changed and no probe needs it.
- */
-int probed_open(struct list_head *list, const char *path, struct probed_file **out);
-int probed_open_dso(struct programs *p, struct list_head *list, const struct program_dso *d,
-		    struct probed_file **out);
 void probed_close(struct probed_file *f);
-/* The file that was first named `path` is better known as `name`. */
-void probed_rename(struct probed_file *f, const char *path, const char *name);
 
 /* The place stays planned for one more point. NULL: it was not planned before. */
 struct probed_place *probed_keep(struct probed_file *f, uint64_t at);

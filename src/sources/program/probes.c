@@ -2,9 +2,9 @@
 /*
  * probes.c - tells running programs which probes to plant: those whose events are armed
  *
- *     kprobe: function -> address of the session -> DSO -> file, p_vaddr
+ *     kprobe: function -> address of the session -> DSO -> its file (scan/path.c)  -> p_vaddr
  *     uprobe: path, offset -> the file of the path (scan/path.c)  -> p_vaddr
- *     note of USDT (usdt.c)                             -> file, p_vaddr
+ *     note of USDT (usdt.c, scan/notes.c)               -> file, p_vaddr
  *          -> its file's code is read, once     (scan/code.c)
  *          -> point with its plan (probed.c) and its code (fetch_compile.c)
  *          -> its block -> table -> site_control.probes   (points.c)
@@ -135,7 +135,7 @@ static struct probed_path *awaited_path(struct program_probes *pr, const struct 
 	struct probed_path *path;
 
 	list_each(path, &pr->paths, node)
-		if (!strcmp(path->path, place->path))
+		if (path->path && !strcmp(path->path, place->path))
 			return path;
 	path = probed_path_create(&pr->files, place->path, place->inode);
 	if (path)
@@ -169,6 +169,20 @@ static uint32_t dso_number(uint64_t address)
 	return (uint32_t)((address - LAYOUT_DSO_BASE) >> LAYOUT_DSO_SHIFT);
 }
 
+static struct probed_path *awaited_dso(struct programs *p, const struct program_dso *d)
+{
+	struct program_probes *pr = p->probes;
+	struct probed_path *path;
+
+	list_each(path, &pr->paths, node)
+		if (!path->path && path->dso.nr == d->nr)
+			return path;
+	path = probed_path_of_dso(p, &pr->files, d);
+	if (path)
+		list_add_tail(&path->node, &pr->paths);
+	return path;
+}
+
 static const char *find_in_dso(struct programs *p, struct wanted_point *w)
 {
 	struct program_probes *pr = p->probes;
@@ -181,12 +195,14 @@ static const char *find_in_dso(struct programs *p, struct wanted_point *w)
 	nr = dso_number(address);
 	if (!program_dso_copy(p, nr, &d))
 		return "no program has this address";
-	if (!pr->dsos[nr] && probed_open_dso(p, &pr->files, &d, &pr->dsos[nr]))
-		return "its file cannot be read";
+	w->at = address - program_dso_base(&d) + d.load;
 	w->file = pr->dsos[nr];
+	if (!w->file) {
+		w->path = awaited_dso(p, &d);
+		return w->path ? NULL : reading_why(-ENOMEM);
+	}
 	/* So that a path that leads to it does not close it. */
 	w->file->needed = true;
-	w->at = address - program_dso_base(&d) + d.load;
 	return NULL;
 }
 
@@ -483,8 +499,8 @@ static void read_file(struct programs *p, struct probed_file *f)
 {
 	struct awaited *a = &f->code_awaited;
 
-	if (await(p->probes, a) && probed_code_start(scans_printers(p->sites->scans), f))
-		awaited_end(a, probed_code_here(f));
+	if (await(p->probes, a) && probed_code_start(p, scans_printers(p->sites->scans), f))
+		awaited_end(a, probed_code_here(p, f));
 }
 
 static void read_path(struct programs *p, struct probed_path *path)
@@ -614,7 +630,9 @@ static void leave_path(struct programs *p, struct wanted_point *w)
 
 	w->path = NULL;
 	w->file = path->found;
-	if (!why)
+	if (!path->path)
+		p->probes->dsos[path->dso.nr] = path->found;
+	else if (!why)
 		why = find_in_file(w);
 	/* A restored probe does not know its file. */
 	if (w->file && !w->place->inode) {
@@ -1068,28 +1086,45 @@ struct list_head *probes_files(struct programs *p)
 	return &p->probes->files;
 }
 
-bool program_probes_ready(struct programs *p, pid_t pid, uint64_t program)
+bool program_probes_ready(struct programs *p, const struct attach_peer *peer, uint64_t program)
 {
-	return usdt_look(p->probes->usdt, pid, program);
+	return usdt_look(p->probes->usdt, peer, program);
 }
 
-static void look_again(void *arg, pid_t pid, unsigned int slots)
+bool program_probes_looks(const struct programs *p, pid_t pid)
 {
-	program_probes_ready(arg, pid, 0);
+	return usdt_looks(p->probes->usdt, pid);
+}
+
+void program_probes_tend(struct programs *p)
+{
+	usdt_tend(p->probes->usdt);
+}
+
+/* What is not read yet is waited for. */
+static void probes_await(struct programs *p)
+{
+	struct pollfd fd = { .fd = program_sites_fd(p), .events = POLLIN };
+
+	poll(&fd, 1, LOOK_MS);
+	printers_tend(scans_printers(p->sites->scans));
+	attach_progress(p->model->session);
 }
 
 void program_probes_begin(struct programs *p)
 {
-	struct pollfd fd = { .fd = program_sites_fd(p), .events = POLLIN };
 	bool changed;
 
-	attach_processes(p->model->session, look_again, p);
+	usdt_look_at_all(p->probes->usdt);
+	while (program_probes_looks(p, 0)) {
+		probes_await(p);
+		program_probes_tend(p);
+	}
 	/* The table of a server that died: its memory is freed when the session is restored. */
 	p->model->probes_stale = true;
 	changed = program_probes_update(p);
 	while (program_probes_reading(p)) {
-		poll(&fd, 1, LOOK_MS);
-		attach_progress(p->model->session);
+		probes_await(p);
 		changed |= program_probes_update(p);
 	}
 	/* The server that died may have told nobody of them. */

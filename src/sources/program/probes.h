@@ -50,10 +50,14 @@ bool program_probes_fresh(struct programs *p);
 /* All programs have obeyed all commands up to now. */
 void program_probes_settled(struct programs *p);
 /*
- * A process begins: events of its USDT probes are made. Returns whether it has some. program:
- * attach_request.program
+ * A process begins: events of its USDT probes are made. Returns whether it has some, as far as that
+ * is known now. program: attach_request.program
  */
-bool program_probes_ready(struct programs *p, pid_t pid, uint64_t program);
+bool program_probes_ready(struct programs *p, const struct attach_peer *peer, uint64_t program);
+/* Whether it is still looked for them in the files of the process. 0: of any */
+bool program_probes_looks(const struct programs *p, pid_t pid);
+/* Takes what was found in such files. */
+void program_probes_tend(struct programs *p);
 /* The files that have probes or notes of USDT. */
 struct list_head *probes_files(struct programs *p);
 /* What programs have answered is looked at: their refusals go to error_log. */

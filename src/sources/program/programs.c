@@ -45,7 +45,7 @@ static int hook_define(void *arg, const struct attach_peer *peer, uint64_t dso, 
 static bool hook_has_probes(void *arg, const struct attach_peer *peer, uint64_t program)
 {
 	struct programs *p = arg;
-	const bool has_probes = program_probes_ready(p, peer->pid, program);
+	const bool has_probes = program_probes_ready(p, peer, program);
 
 	program_words_probes(p);
 	return has_probes;

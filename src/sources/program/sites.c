@@ -352,7 +352,8 @@ void program_sites_joined(struct programs *p, const struct attach_peer *peer)
 bool program_sites_wait(struct programs *p, const struct attach_peer *peer)
 {
 	p->sites->waiting[peer->process].pid = 0;
-	if (!sites_new(p) && !program_probes_unread(p, peer->pid))
+	if (!sites_new(p) && !program_probes_looks(p, peer->pid) &&
+	    !program_probes_unread(p, peer->pid))
 		return false;
 	waiter_set(p, peer, ATTACH_READY, 0);
 	return true;
@@ -382,6 +383,7 @@ static bool waiter_stays(struct programs *p, const struct sites_waiter *w)
 	if (!w->pid)
 		return false;
 	return (w->kind != ATTACH_READY && dso_unread(p, w->dso)) ||
+	       (w->kind == ATTACH_READY && program_probes_looks(p, w->pid)) ||
 	       (w->kind != ATTACH_PLACES && program_probes_unread(p, w->pid));
 }
 
@@ -471,10 +473,11 @@ bool program_sites_tick(struct programs *p)
 {
 	look_who_has_what(p);
 	program_sites_look(p);
+	program_probes_tend(p);
 	program_words_probes(p);
 	decide_waiting(p);
 	return program_words_tick(p) || scans_any(p->sites->scans) ||
-	       program_probes_reading(p);
+	       program_probes_looks(p, 0) || program_probes_reading(p);
 }
 
 /* Reasons that only the process knows, not the file. */

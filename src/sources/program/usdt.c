@@ -5,17 +5,15 @@
  * Notes of one provider and name are places of one event. They may differ in the types of their
  * arguments: the event has the widest type of each.
  *
- * Most programs have no such probes, and many live for a moment. So programs say which file they
- * execute, and one that was seen costs nothing. One that does not say it costs a stat().
+ * Programs say which file they execute, and one that was seen costs nothing. For any other one a
+ * process looks at its files (scan/notes.h), and the program waits.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "layout/attach_wire.h"
+#include "model/errlog.h"
 #include "model/event/format.h"
 #include "model/event/module.h"
 #include "model/event/program.h"
@@ -23,11 +21,14 @@
 #include "model/text_memory.h"
 #include "session/array.h"
 #include "sources/program/probes.h"
+#include "sources/program/scan/notes.h"
+#include "sources/program/scan/scan.h"
+#include "sources/program/sites.h"
 #include "sources/program/usdt.h"
 
 enum {
-	SEEN		= 4096,		/* files and programs that are remembered; a power of two */
 	EVENTS_MAX	= 8192,
+	SEARCHES	= 16,		/* processes that look at files at the same time */
 	HEAD		= 16,		/* bytes of a record before its arguments */
 	NAME_ROOM	= 128,
 };
@@ -37,8 +38,8 @@ struct usdt {
 	struct list_head events;
 	unsigned int	nr_events;
 	uint64_t	nr_notes;
-	uint64_t	seen[SEEN];	/* hashes of what was seen; 0: free */
-	unsigned int	nr_seen;
+	struct notes_seen seen;
+	struct list_head searches;	/* struct notes_search, in the order in which they came */
 };
 
 /* ---- arguments ---- */
@@ -362,146 +363,232 @@ static void take_name(struct usdt *u, struct probed_file *f, const struct code_n
 	free(body);
 }
 
-static void take_notes(struct usdt *u, struct probed_file *f)
+static void take_notes(struct usdt *u, struct probed_file *f, const struct code_note *notes,
+		       size_t nr)
 {
-	struct code_notes walk = { .image = &f->file->image };
-	struct code_note *notes = NULL, n;
-	size_t nr = 0;
-
-	if (f->has_notes)
-		return;
-	while (nr < EVENTS_MAX && code_note_next(&walk, &n)) {
-		if (array_room(&notes, nr, sizeof(n)))
-			break;
-		notes[nr++] = n;
-	}
-	f->has_notes = nr != 0;
+	f->has_notes = true;
 	for (size_t i = 0; i < nr && u->nr_events < EVENTS_MAX; i++)
 		if (note_is_first(notes, i))
 			take_name(u, f, notes, nr, i);
-	free(notes);
-	if (nr)
-		u->programs->model->probes_stale = true;
+	u->programs->model->probes_stale = true;
 }
 
-/* ---- the files of a process ---- */
-
-/* What is remembered of a file or a program: a hash, and whether it has notes. */
-enum { SEEN_IS = 1, SEEN_NOTES = 2, SEEN_FLAGS = SEEN_IS | SEEN_NOTES };
-
-static uint64_t key_of(const struct stat *st)
+/* The file as it is in the list. NULL: no memory. */
+static struct probed_file *take_known(struct usdt *u, const struct notes_part *part)
 {
-	return attach_file_key(st->st_dev, st->st_ino, (uint64_t)st->st_size,
-			       (uint64_t)st->st_mtim.tv_sec, (uint64_t)st->st_mtim.tv_nsec);
-}
-
-static uint64_t hash_of(uint64_t key)
-{
-	return (key & ~(uint64_t)SEEN_FLAGS) | SEEN_IS;
-}
-
-/* A file that is mapped: it may be a program, too, which has an entry of its own. */
-static uint64_t hash_of_file(const struct stat *st)
-{
-	return hash_of(~key_of(st));
-}
-
-/* The entry of the hash, or a free one. */
-static uint64_t *seen_at(struct usdt *u, uint64_t h)
-{
-	uint64_t i = h >> 32;
-
-	while (u->seen[i % SEEN] && (u->seen[i % SEEN] & ~(uint64_t)SEEN_NOTES) != h)
-		i++;
-	return &u->seen[i % SEEN];
-}
-
-static void see(struct usdt *u, uint64_t h, bool has_notes)
-{
-	if (u->nr_seen++ == SEEN / 2) {
-		memset(u->seen, 0, sizeof(u->seen));
-		u->nr_seen = 1;
-	}
-	*seen_at(u, h) = h | (has_notes ? SEEN_NOTES : 0);
-}
-
-/* The file is opened as the process sees it. `name` is its path there. */
-static bool file_has_notes(struct usdt *u, const char *path, const char *name)
-{
+	struct list_head *files = probes_files(u->programs);
 	struct probed_file *f;
-	bool has_notes;
 
-	if (probed_open(probes_files(u->programs), path, &f))
-		return false;
-	probed_rename(f, path, name);
-	take_notes(u, f);
-	has_notes = f->has_notes;
-	if (!has_notes && !f->needed)
-		probed_close(f);
-	return has_notes;
+	probed_close_stale(files, &part->is);
+	f = probed_same(files, &part->is);
+	if (!f)
+		f = probed_add(files, part->path, &part->is, part->phdrs, part->nr_phdrs);
+	if (f && !f->pid)
+		f->pid = (pid_t)part->pid;
+	return f;
 }
 
-/* Returns whether it has notes. */
-static bool look_at_file(struct usdt *u, const char *path, const char *name)
+/* The notes point into a copy of their texts. */
+static void take_file(struct usdt *u, const struct reading *r, const struct notes_part *part)
 {
-	struct stat st;
-	uint64_t h;
+	struct code_note *notes = part->nr ? calloc(part->nr, sizeof(*notes)) : NULL;
+	struct probed_file *f = notes ? take_known(u, part) : NULL;
+	char *texts = f && !f->has_notes ? malloc(part->texts_size) : NULL;
 
-	if (stat(path, &st) || !S_ISREG(st.st_mode))
-		return false;
-	h = hash_of_file(&st);
-	if (!*seen_at(u, h))
-		see(u, h, file_has_notes(u, path, name));
-	return *seen_at(u, h) & SEEN_NOTES;
-}
-
-/* A line of /proc/PID/maps: code that is mapped from a file. NULL: another one. */
-static const char *mapped_path(char *line)
-{
-	char *path = strchr(line, '/');
-
-	line[strcspn(line, "\n")] = '\0';
-	return path && strstr(line, "r-xp ") && strstr(line, "r-xp ") < path ? path : NULL;
-}
-
-static bool look_at_maps(struct usdt *u, pid_t pid)
-{
-	/* The server would wait for itself in its own mounts. */
-	const char *own = session_dir(u->programs->model->session);
-	char name[64], line[512], path[600];
-	bool has_notes = false;
-	FILE *in;
-
-	snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
-	in = fopen(name, "re");
-	while (in && fgets(line, sizeof(line), in)) {
-		const char *mapped = mapped_path(line);
-
-		if (!mapped || (*own && !strncmp(mapped, own, strlen(own))))
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, mapped);
-		has_notes |= look_at_file(u, path, mapped);
+	if (texts) {
+		memcpy(texts, part->texts, part->texts_size);
+		f->texts = texts;
+		for (size_t i = 0; i < part->nr; i++)
+			notes[i] = notes_note(r, part, i, texts);
+		take_notes(u, f, notes, part->nr);
 	}
-	if (in)
-		fclose(in);
-	return has_notes;
+	free(notes);
 }
 
-bool usdt_look(struct usdt *u, pid_t pid, uint64_t program)
-{
-	char exe[64];
-	struct stat st;
-	uint64_t h = hash_of(program);
+/* ---- looking at the files of processes ---- */
 
-	if (program && *seen_at(u, h))
-		return *seen_at(u, h) & SEEN_NOTES;
-	snprintf(exe, sizeof(exe), "/proc/%d/exe", (int)pid);
-	if (stat(exe, &st))
+static void search_free(struct notes_search *s)
+{
+	list_del(&s->node);
+	reading_end(&s->reading);
+	free(s->pids);
+	free(s);
+}
+
+static void search_refuse(struct usdt *u, const char *path, int err)
+{
+	char text[160];
+
+	if (!*path)
+		return;
+	snprintf(text, sizeof(text), "The probes of this file are not known: %s",
+		 err == -ETIMEDOUT ? "it does not answer" : reading_why(err));
+	errlog_add(u->programs->model->top->errlog, "usdt", path, text, 0);
+}
+
+/* Takes what was said, up to the file that ended it. Returns whether the last program has notes. */
+static bool search_take(struct usdt *u, struct notes_search *s, int err)
+{
+	struct notes_part part;
+	const char *at = "";
+	bool some = false, last = false;
+
+	for (size_t from = 0; from < s->reading.nr && notes_next(&s->reading, &from, &part);) {
+		switch (part.kind) {
+		case NOTES_AT:
+			at = part.path;
+			break;
+		case NOTES_FILE:
+			take_file(u, &s->reading, &part);
+			notes_see(&u->seen, part.hash, part.nr);
+			some |= part.nr != 0;
+			break;
+		case NOTES_KNOWN:
+			some |= notes_of(&u->seen, part.hash) == NOTES_SOME;
+			break;
+		case NOTES_PROGRAM:
+			last = some || notes_of(&u->seen, part.hash) == NOTES_SOME;
+			notes_see(&u->seen, part.hash, last);
+			some = false;
+		}
+	}
+	if (err)
+		search_refuse(u, at, err);
+	return last || some;
+}
+
+/* The program continues by attach_go(). */
+static void search_end(struct usdt *u, struct notes_search *s, int err)
+{
+	const bool some = search_take(u, s, err);
+
+	if (some && s->peer.process)
+		attach_found_probes(u->programs->model->session, &s->peer);
+	search_free(s);
+}
+
+static unsigned int searches(const struct usdt *u)
+{
+	const struct notes_search *s;
+	unsigned int nr = 0;
+
+	list_each(s, &u->searches, node)
+		nr += s->reading.printer != NULL;
+	return nr;
+}
+
+/* Whether the same program is being looked at already. */
+static bool search_is_again(const struct usdt *u, const struct notes_search *of)
+{
+	const struct notes_search *s;
+
+	list_each(s, &u->searches, node)
+		if (s != of && of->program && s->program == of->program && s->reading.printer)
+			return true;
+	return false;
+}
+
+/* Returns whether it has ended. */
+static bool search_begin(struct usdt *u, struct notes_search *s)
+{
+	const uint64_t h = notes_hash_program(s->program);
+
+	if (s->program && notes_of(&u->seen, h) != NOTES_UNSEEN) {
+		if (notes_of(&u->seen, h) == NOTES_SOME)
+			attach_found_probes(u->programs->model->session, &s->peer);
+		search_free(s);
+		return true;
+	}
+	if (search_is_again(u, s) || searches(u) >= SEARCHES ||
+	    !notes_start(scans_printers(u->programs->sites->scans), s))
 		return false;
-	h = hash_of(key_of(&st));
-	if (!*seen_at(u, h))
-		see(u, h, look_at_maps(u, pid));
-	return *seen_at(u, h) & SEEN_NOTES;
+	/* There can be no process. */
+	search_end(u, s, notes_here(s));
+	return true;
+}
+
+/* NULL: no memory. */
+static struct notes_search *search_add(struct usdt *u, const struct attach_peer *peer)
+{
+	struct notes_search *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->peer = *peer;
+	s->seen = &u->seen;
+	/* The server would wait for itself in its own mounts. */
+	s->own_mounts = session_dir(u->programs->model->session);
+	list_add_tail(&s->node, &u->searches);
+	return s;
+}
+
+/* False: no memory. */
+static bool search_pid(struct notes_search *s, pid_t pid)
+{
+	if (array_room(&s->pids, s->nr, sizeof(pid)))
+		return false;
+	s->pids[s->nr++] = pid;
+	return true;
+}
+
+bool usdt_look(struct usdt *u, const struct attach_peer *peer, uint64_t program)
+{
+	const enum notes_answer seen =
+		program ? notes_of(&u->seen, notes_hash_program(program)) : NOTES_UNSEEN;
+	struct notes_search *s = seen == NOTES_UNSEEN ? search_add(u, peer) : NULL;
+
+	if (!s)
+		return seen == NOTES_SOME;
+	s->program = program;
+	if (search_pid(s, peer->pid))
+		search_begin(u, s);
+	else
+		search_free(s);
+	return false;
+}
+
+static void look_again(void *arg, pid_t pid, unsigned int slots)
+{
+	search_pid(arg, pid);
+}
+
+void usdt_look_at_all(struct usdt *u)
+{
+	const struct attach_peer nobody = { .process = 0 };
+	struct notes_search *s = search_add(u, &nobody);
+
+	if (!s)
+		return;
+	attach_processes(u->programs->model->session, look_again, s);
+	if (s->nr)
+		search_begin(u, s);
+	else
+		search_free(s);
+}
+
+bool usdt_looks(const struct usdt *u, pid_t pid)
+{
+	const struct notes_search *s;
+
+	list_each(s, &u->searches, node)
+		if (!pid || s->peer.pid == pid)
+			return true;
+	return false;
+}
+
+void usdt_tend(struct usdt *u)
+{
+	struct notes_search *s, *next;
+
+	list_each_safe(s, next, &u->searches, node) {
+		const int err = s->reading.printer ? reading_take(&s->reading) : 1;
+
+		if (err <= 0)
+			search_end(u, s, err);
+	}
+	list_each_safe(s, next, &u->searches, node)
+		if (!s->reading.printer)
+			search_begin(u, s);
 }
 
 /* ---- life ---- */
@@ -519,16 +606,20 @@ struct usdt *usdt_new(struct programs *p)
 		return NULL;
 	u->programs = p;
 	list_init(&u->events);
+	list_init(&u->searches);
 	return u;
 }
 
 void usdt_free(struct usdt *u)
 {
 	struct usdt_event *ue, *next_event;
+	struct notes_search *s, *next_search;
 	struct usdt_note *n, *next;
 
 	if (!u)
 		return;
+	list_each_safe(s, next_search, &u->searches, node)
+		search_free(s);
 	list_each_safe(ue, next_event, &u->events, node) {
 		list_each_safe(n, next, &ue->notes, node)
 			free(n);

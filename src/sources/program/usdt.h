@@ -26,7 +26,7 @@ struct usdt_note {
 	struct wanted_point *point;	/* while its event is armed; NULL: none */
 	uint64_t	order;		/* in which the notes were found */
 	struct probed_file *file;
-	struct code_note note;		/* its texts lie in the file */
+	struct code_note note;		/* its texts: probed_file.texts */
 	bool		refused;	/* since its event was armed; it was said */
 };
 
@@ -35,10 +35,16 @@ struct usdt;
 struct usdt *usdt_new(struct programs *p);
 void usdt_free(struct usdt *u);
 /*
- * A process is about to begin, or a new server finds it: looks at files that were not seen yet.
- * Returns whether a file of its has notes. program: attach_request.program
+ * A process is about to begin: looks at its files, unless they were seen. Returns whether one has
+ * notes, as far as that is known now. program: attach_request.program
  */
-bool usdt_look(struct usdt *u, pid_t pid, uint64_t program);
+bool usdt_look(struct usdt *u, const struct attach_peer *peer, uint64_t program);
+/* The same for all processes that a new server finds. */
+void usdt_look_at_all(struct usdt *u);
+/* Whether the files of a process (0: of any) are being looked at. */
+bool usdt_looks(const struct usdt *u, pid_t pid);
+/* Takes what was found meanwhile. */
+void usdt_tend(struct usdt *u);
 struct list_head *usdt_events(struct usdt *u);
 /* The caller frees. NULL: no memory. */
 struct fetch_code *usdt_code(const struct usdt_note *n);

@@ -34,7 +34,7 @@ static unsigned int own_hangs;		/* how often the test's own process would have h
 static struct {
 	_Atomic int	disk;		/* enum disk */
 	_Atomic int	asked;		/* how often a process has read */
-	_Atomic bool	paths;		/* it answers no question about a path either */
+	_Atomic bool	paths;		/* `disk` is for questions about paths, not for reads */
 } *shared;
 
 /* DISK_STUCK: it answers, but not those that it has not answered so far. */
@@ -61,8 +61,17 @@ static void disk_await(void)
 	}
 }
 
+/* The path behind /proc/PID/root. */
+static const char *path_in_root(const char *path)
+{
+	const char *root = strncmp(path, "/proc/", 6) ? NULL : strstr(path, "/root/");
+
+	return root ? root + 5 : path;
+}
+
 static void disk_path(const char *path)
 {
+	path = path_in_root(path);
 	if (!on_disk || strncmp(path, on_disk, strlen(on_disk)))
 		return;
 	if (getpid() == own) {
@@ -93,7 +102,7 @@ int stat(const char *path, struct stat *out)
 
 ssize_t pread(int fd, void *to, size_t size, off_t at)
 {
-	if (shared && getpid() != own) {
+	if (shared && getpid() != own && !atomic_load(&shared->paths)) {
 		atomic_fetch_add(&shared->asked, 1);
 		disk_await();
 		if (atomic_load(&shared->disk) == DISK_KILLS)

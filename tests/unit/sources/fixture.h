@@ -6,10 +6,13 @@
 #ifndef TRACEFUSE_TESTS_SOURCES_FIXTURE_H
 #define TRACEFUSE_TESTS_SOURCES_FIXTURE_H
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include "layout/attach_wire.h"
 #include "model/model.h"
 #include "plane/plane.h"
 #include "session/attach/attach.h"
@@ -66,6 +69,16 @@ static inline void serve(void)
 
 	poll(&p, 1, 1000);
 	attach_serve(session);
+}
+
+/* attach_request.program of the test */
+static inline uint64_t own_program(void)
+{
+	struct stat st;
+
+	assert_int_equal(fstatat(AT_FDCWD, "/proc/self/exe", &st, 0), 0);
+	return attach_file_key(st.st_dev, st.st_ino, (uint64_t)st.st_size,
+			       (uint64_t)st.st_mtim.tv_sec, (uint64_t)st.st_mtim.tv_nsec);
 }
 
 /* Connects. Call it once for each program that the test plays. */

@@ -116,7 +116,7 @@ static void request(enum attach_kind kind, uint32_t value, uint32_t number)
 {
 	const struct attach_request q = {
 		.version = SESSION_VERSION, .kind = kind, .value = value, .number = number,
-		.table = provider_table_version(),
+		.table = provider_table_version(), .program = own_program(),
 	};
 
 	dial();
@@ -212,8 +212,13 @@ static void who_is_ready_does_not_wait_for_the_file_of_another(void **state)
 	struct attach_reply r;
 
 	join();
+	/* Its files were looked at for probes of their authors. */
+	request(ATTACH_READY, 0, 5);
+	assert_true(answered(&r) && r.barrier);
+	await();
 	enter(NUMBER, DSO_MOVED);
 	disk_set(DISK_HANGS);
+	atomic_store(&shared->asked, 0);
 	request(ATTACH_PLACES, NUMBER, 7);
 	await_question();
 	request(ATTACH_READY, 0, 8);

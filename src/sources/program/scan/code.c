@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * code.c - see code.h
- *
- * The process has the server's open file as its standard input. So it reads the file that was
- * found, also where the path leads to another one by now, and the server reads no code of it.
- */
+/* code.c - see code.h */
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
+#include <string.h>
 
 #include "sources/program/scan/packed_code.h"
 #include "elf/probe.h"
@@ -61,20 +56,45 @@ int code_print(struct elf_file *file, FILE *out)
 	return err;
 }
 
-static int code_print_open(void *arg, FILE *out)
-{
-	const struct probed_file *f = arg;
+/* Which file it is, and where it may be. */
+struct code_search {
+	const struct probed_is *is;
+	struct program_dso dso;
+	struct program_owners owners;
+	struct elf_file	file;
+};
 
-	return code_print(f->file, out);
+/* An elf_reader: the file at the path is the one that is searched. */
+static int code_open_right(const char *path, const struct elf_want *want, void *out)
+{
+	struct code_search *c = out;
+	struct probed_is is;
+	int err = elf_file_open(path, want, &c->file);
+
+	if (err)
+		return err;
+	if (!probed_identify(&c->file, &is) && probed_is_same(&is, c->is))
+		return 0;
+	elf_file_close(&c->file);
+	return -ESTALE;
+}
+
+static int code_print_found(void *arg, FILE *out)
+{
+	struct code_search *c = arg;
+	int err;
+
+	if (!program_dso_try(&c->dso, &c->owners, code_open_right, c))
+		return -ENOENT;
+	err = code_print(&c->file, out);
+	elf_file_close(&c->file);
+	return err;
 }
 
 static int code_print_alone(void *arg, FILE *out)
 {
-	const struct probed_file *f = arg;
-
 	reading_begin("tracefuse-code");
-	f->file->fd = STDIN_FILENO;
-	return code_print(f->file, out);
+	return code_print_found(arg, out);
 }
 
 /* ---- in the server ---- */
@@ -93,16 +113,36 @@ int code_take(struct probed_file *f, struct reading *r, size_t from)
 	return 0;
 }
 
-int probed_code_start(struct printers *ps, struct probed_file *f)
+static void code_search_make(struct programs *p, const struct probed_file *f,
+			     struct code_search *c)
 {
-	return reading_start(ps, &f->code_awaited.reading, code_print_alone, f, f->file->fd);
+	_Static_assert(sizeof(c->dso.id) == sizeof(f->is.id), "the same room");
+	*c = (struct code_search){ .is = &f->is };
+	c->dso.pid = (uint32_t)f->pid;
+	c->dso.load = f->is.low;
+	c->dso.size = f->is.size;
+	c->dso.id_len = f->is.id_len;
+	memcpy(c->dso.id, f->is.id, sizeof(c->dso.id));
+	snprintf(c->dso.path, sizeof(c->dso.path), "%s", f->path);
+	program_dso_owners(p, &c->dso, &c->owners);
 }
 
-int probed_code_here(struct probed_file *f)
+int probed_code_start(struct programs *p, struct printers *ps, struct probed_file *f)
+{
+	struct code_search c;
+
+	code_search_make(p, f, &c);
+	return reading_start(ps, &f->code_awaited.reading, code_print_alone, &c, 0);
+}
+
+int probed_code_here(struct programs *p, struct probed_file *f)
 {
 	struct reading *r = &f->code_awaited.reading;
-	int err = reading_here(r, code_print_open, f);
+	struct code_search c;
+	int err;
 
+	code_search_make(p, f, &c);
+	err = reading_here(r, code_print_found, &c);
 	if (!err)
 		err = code_take(f, r, 0);
 	reading_end(r);

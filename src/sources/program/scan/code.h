@@ -2,8 +2,8 @@
 /*
  * code.h - reads the code of a file with probes, in a process of its own
  *
- *     server: probed_file, open --fork--> code_open(), the compiler's sites
- *             probed_file.code  <--pipe-- packed_code.h
+ *     server: probed_file      --fork--> finds the file, code_open(), the compiler's sites
+ *             probed_file.code <--pipe-- packed_code.h
  *
  * To read the code takes some 50 ms a megabyte, once for a file. A plan takes microseconds then.
  */
@@ -18,10 +18,13 @@ int code_print(struct elf_file *file, FILE *out);
 /* Takes the bytes of a reading, from there on. 0: f->read; -errno */
 int code_take(struct probed_file *f, struct reading *r, size_t from);
 
-/* For a file that the server has opened. 0; -errno: there can be no process. */
-int probed_code_start(struct printers *ps, struct probed_file *f);
+/*
+ * For a file that is known without its code: it is looked for where a process sees it. 0; -errno:
+ * there can be no process.
+ */
+int probed_code_start(struct programs *p, struct printers *ps, struct probed_file *f);
 /* Reads it at once, where there can be no process. 0; -errno for reading_why() */
-int probed_code_here(struct probed_file *f);
+int probed_code_here(struct programs *p, struct probed_file *f);
 /* 1: it is still being read; 0: f->read; -errno for reading_why(): it can be started again. */
 int probed_code_take(struct probed_file *f);
 

@@ -45,6 +45,22 @@ static int path_print_file(const struct probed_path *p, struct elf_file *file, F
 	return code_print(file, out);
 }
 
+/* An elf_reader */
+static int path_open_right(const char *path, const struct elf_want *want, void *out)
+{
+	return elf_file_open(path, want, out);
+}
+
+static int path_open(const struct probed_path *p, struct elf_file *file)
+{
+	int err;
+
+	if (!p->path)
+		return program_dso_try(&p->dso, &p->owners, path_open_right, file) ? 0 : -ENOENT;
+	err = elf_file_open(p->path, NULL, file);
+	return err == -EIO ? -ENODATA : err ? -ENOENT : 0;
+}
+
 static int path_print(void *arg, FILE *out)
 {
 	const struct probed_path *p = arg;
@@ -53,14 +69,14 @@ static int path_print(void *arg, FILE *out)
 	struct stat st;
 	int err;
 
-	if (stat(p->path, &st))
+	if (p->path && stat(p->path, &st))
 		return -ENOENT;
-	known = probed_find(p->files, &st);
+	known = p->path ? probed_find(p->files, &st) : NULL;
 	if (known)
 		return path_print_known(known, out);
-	err = elf_file_open(p->path, NULL, &file);
+	err = path_open(p, &file);
 	if (err)
-		return err == -EIO ? -ENODATA : -ENOENT;
+		return err;
 	err = path_print_file(p, &file, out);
 	elf_file_close(&file);
 	return err;
@@ -74,7 +90,7 @@ static int path_print_alone(void *arg, FILE *out)
 
 /* ---- in the server ---- */
 
-struct probed_path *probed_path_create(struct list_head *files, const char *path, uint64_t inode)
+static struct probed_path *path_new(struct list_head *files)
 {
 	struct probed_path *p = calloc(1, sizeof(*p));
 
@@ -83,12 +99,33 @@ struct probed_path *probed_path_create(struct list_head *files, const char *path
 	list_init(&p->node);
 	list_init(&p->awaited.node);
 	p->files = files;
+	return p;
+}
+
+struct probed_path *probed_path_create(struct list_head *files, const char *path, uint64_t inode)
+{
+	struct probed_path *p = path_new(files);
+
+	if (!p)
+		return NULL;
 	p->awaited.inode = inode;
 	p->path = strdup(path);
 	if (p->path)
 		return p;
 	free(p);
 	return NULL;
+}
+
+struct probed_path *probed_path_of_dso(struct programs *programs, struct list_head *files,
+				       const struct program_dso *d)
+{
+	struct probed_path *p = path_new(files);
+
+	if (!p)
+		return NULL;
+	p->dso = *d;
+	program_dso_owners(programs, d, &p->owners);
+	return p;
 }
 
 void probed_path_destroy(struct probed_path *p)
@@ -117,7 +154,7 @@ static int path_add(struct probed_path *p, const struct path_head *h)
 	const unsigned int nr = (unsigned int)h->nr_phdrs;
 	int err;
 
-	p->found = probed_add(p->files, p->path, &h->is, phdrs, nr);
+	p->found = probed_add(p->files, p->path ? p->path : p->dso.path, &h->is, phdrs, nr);
 	if (!p->found)
 		return -ENOMEM;
 	err = code_take(p->found, &p->awaited.reading, sizeof(*h) + nr * sizeof(*phdrs));

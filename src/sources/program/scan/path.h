@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * path.h - finds the file that a path names, and reads its code, in a process of its own
+ * path.h - finds the file that a path names, or that of a DSO, and reads its code, in a process of
+ * its own
  *
  *     server: probed_path --fork--> stat(); is it a file that the server knows?
  *                                   else open(), headers, code.h
@@ -18,7 +19,9 @@
 /* Points wait for the file of a path. */
 struct probed_path {
 	struct list_head node;
-	char		*path;
+	char		*path;		/* of a uprobe; NULL: it is the DSO's, of a kprobe */
+	struct program_dso dso;
+	struct program_owners owners;
 	struct list_head *files;	/* those that the server knows */
 	struct awaited	awaited;
 	struct probed_file *found;
@@ -27,6 +30,9 @@ struct probed_path {
 
 /* inode: that of the file, as far as is known. NULL: no memory */
 struct probed_path *probed_path_create(struct list_head *files, const char *path, uint64_t inode);
+/* The same for a DSO. */
+struct probed_path *probed_path_of_dso(struct programs *programs, struct list_head *files,
+				       const struct program_dso *d);
 void probed_path_destroy(struct probed_path *p);
 /* 0; -errno: there can be no process. */
 int probed_path_start(struct printers *ps, struct probed_path *p);
