@@ -31,18 +31,18 @@ void packed_sites_make(const struct site *v, size_t nr, struct packed_site *out)
 					       .skip = v[i].skip, .unreturned = v[i].unreturned };
 }
 
-static bool packed_sites_good(const struct packed_site *v, size_t nr)
+static bool packed_sites_good(const struct packed_site *v, size_t nr, bool moved)
 {
 	for (size_t i = 0; i < nr; i++)
-		if (v[i].kind != SITE_MOVED || v[i].skip >= SITE_NR_SKIPS ||
-		    (i && v[i].at <= v[i - 1].at))
+		if (v[i].kind > SITE_MOVED || (v[i].kind == SITE_MOVED) != moved ||
+		    v[i].skip >= SITE_NR_SKIPS || (i && v[i].at <= v[i - 1].at))
 			return false;
 	return nr <= UINT32_MAX;
 }
 
-bool packed_sites_take(const struct packed_site *v, size_t nr, struct elf_sites *out)
+bool packed_sites_take(const struct packed_site *v, size_t nr, bool moved, struct elf_sites *out)
 {
-	out->v = packed_sites_good(v, nr) ? calloc(nr ? nr : 1, sizeof(*out->v)) : NULL;
+	out->v = packed_sites_good(v, nr, moved) ? calloc(nr ? nr : 1, sizeof(*out->v)) : NULL;
 	out->nr = out->v ? nr : 0;
 	for (size_t i = 0; i < out->nr; i++)
 		out->v[i] = (struct site){
@@ -150,7 +150,7 @@ static int packed_take_symbols(const struct packed_symbol *v, const struct packe
 	return 0;
 }
 
-int packed_read(const void *bytes, size_t size, struct elf_sites *out)
+int packed_read(const void *bytes, size_t size, bool moved, struct elf_sites *out)
 {
 	struct packed_rest rest = { bytes, size };
 	const struct packed_head *h = packed_next(&rest, 1, sizeof(*h));
@@ -162,9 +162,9 @@ int packed_read(const void *bytes, size_t size, struct elf_sites *out)
 	int err;
 
 	*out = (struct elf_sites){ 0 };
-	if (!names || rest.size || !packed_sites_good(sites, h->nr_sites))
+	if (!names || rest.size || !packed_sites_good(sites, h->nr_sites, moved))
 		return -EPROTO;
-	err = packed_sites_take(sites, h->nr_sites, out) ? 0 : -ENOMEM;
+	err = packed_sites_take(sites, h->nr_sites, moved, out) ? 0 : -ENOMEM;
 	if (!err)
 		err = packed_take_symbols(symbols, h, names, &out->symbols);
 	if (err)

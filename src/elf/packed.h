@@ -24,17 +24,20 @@ struct packed_site {
 	uint8_t		pad[4];
 };
 
-/* ---- Sites of moved code, without names ---- */
+/* ---- Sites, without names ---- */
 
 void packed_sites_make(const struct site *v, size_t nr, struct packed_site *out);
-/* Fills out->v and out->nr. False: they are not in order, of another kind, or no memory. */
-bool packed_sites_take(const struct packed_site *v, size_t nr, struct elf_sites *out);
+/*
+ * Fills out->v and out->nr. False: they are not in order, of another kind, or no memory. moved: of
+ * moved code (SITE_MOVED), else a compiler's.
+ */
+bool packed_sites_take(const struct packed_site *v, size_t nr, bool moved, struct elf_sites *out);
 
 /* ---- All of it ---- */
 
 /* 0, -EIO */
 int packed_write(const struct elf_sites *s, FILE *out);
 /* 0; -EPROTO: something is wrong with them; -ENOMEM. The caller frees with elf_sites_free(). */
-int packed_read(const void *bytes, size_t size, struct elf_sites *out);
+int packed_read(const void *bytes, size_t size, bool moved, struct elf_sites *out);
 
 #endif

@@ -148,7 +148,7 @@ static bool entry_read(int fd, const struct cache_head *want, struct elf_sites *
 		return false;
 	v = malloc(h.nr ? h.nr * sizeof(*v) : 1);
 	good = v && cache_get(fd, v, h.nr * sizeof(*v)) && sum_of(v, h.nr * sizeof(*v)) == h.sum &&
-	       packed_sites_take(v, h.nr, out);
+	       packed_sites_take(v, h.nr, true, out);
 	free(v);
 	return good;
 }

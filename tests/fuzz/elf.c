@@ -109,7 +109,8 @@ static void through_pipe(const struct elf_sites *sites)
 	FILE *out = open_memstream(&bytes, &size);
 
 	check(!packed_write(sites, out) && !fclose(out), "no memory");
-	check(!packed_read(bytes, size, &again), "what a file has is refused behind the pipe");
+	check(!packed_read(bytes, size, true, &again),
+	      "what a file has is refused behind the pipe");
 	check(again.nr == sites->nr && again.symbols.nr == sites->symbols.nr,
 	      "something was lost in the pipe");
 	elf_sites_free(&again);
@@ -123,7 +124,7 @@ static void pipe_reads(const uint8_t *data, size_t size, const struct elf_want *
 	struct elf_sites sites;
 
 	memcpy(copy, data, size);
-	if (!packed_read(copy, size, &sites)) {
+	if (!packed_read(copy, size, true, &sites)) {
 		read_names(&sites.symbols);
 		elf_sites_free(&sites);
 	}

@@ -16,7 +16,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +33,6 @@
 enum {
 	FILES_IDLE	= 16,
 	READINGS	= 4,		/* files whose code is read at the same time */
-	LOOK_MS		= 10,		/* from one look at these to the next */
 };
 
 /* Commands number what they define from 1 on. */
@@ -1101,30 +1099,20 @@ void program_probes_tend(struct programs *p)
 	usdt_tend(p->probes->usdt);
 }
 
-/* What is not read yet is waited for. */
-static void probes_await(struct programs *p)
-{
-	struct pollfd fd = { .fd = program_sites_fd(p), .events = POLLIN };
-
-	poll(&fd, 1, LOOK_MS);
-	printers_tend(scans_printers(p->sites->scans));
-	attach_progress(p->model->session);
-}
-
 void program_probes_begin(struct programs *p)
 {
 	bool changed;
 
 	usdt_look_at_all(p->probes->usdt);
 	while (program_probes_looks(p, 0)) {
-		probes_await(p);
+		program_sites_await(p);
 		program_probes_tend(p);
 	}
 	/* The table of a server that died: its memory is freed when the session is restored. */
 	p->model->probes_stale = true;
 	changed = program_probes_update(p);
 	while (program_probes_reading(p)) {
-		probes_await(p);
+		program_sites_await(p);
 		changed |= program_probes_update(p);
 	}
 	/* The server that died may have told nobody of them. */

@@ -200,6 +200,8 @@ static struct programs *programs_new(struct model *m, struct tree *t)
 	m->top->options &= ~(1ull << OPTION_HASH_PTR);
 	m->of_programs = true;
 	list_init(&p->pending);
+	list_init(&p->names);
+	p->pid = getpid();
 	if (program_sites_create(p) || program_probes_create(p)) {
 		program_probes_destroy(p);
 		program_sites_destroy(p);
@@ -290,6 +292,7 @@ void programs_destroy(struct programs *p)
 	p->model->set_call_texts = NULL;
 	p->model->task_lives = NULL;
 	symbols_set_loader(p->model->symbols, NULL, NULL);
+	program_symbols_destroy(p);
 	program_probes_destroy(p);
 	program_sites_destroy(p);
 	program_parameters_destroy(p);
@@ -365,6 +368,7 @@ int programs_tick(struct programs *p)
 	int64_t now = session_now_ms();
 
 	busy |= program_sites_tick(p);
+	busy |= program_symbols_tend(p);
 	program_parameters_tick(p, now);
 	debug_kept_rest(&p->model->prototypes, now);
 	if (now - p->threads_checked >= THREADS_MS) {

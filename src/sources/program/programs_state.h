@@ -47,6 +47,8 @@ struct programs {
 
 	/* symbols.c: the DSO's symbols are loaded */
 	bool		dso_read[LAYOUT_MAX_DSOS];
+	struct list_head names;		/* struct names_reading */
+	pid_t		pid;		/* the server's: a printer is a copy of it */
 	bool		cut_is_named;	/* LAYOUT_STACK_CUT has its name */
 
 	struct program_sites *sites;	/* sites.h */
@@ -142,6 +144,9 @@ bool program_dump(struct programs *p);
 
 /* Loader of model->symbols: loads the DSO of the address; 0: all DSOs. */
 void program_symbols_load(struct programs *p, uint64_t addr);
+/* Takes what was read meanwhile. Returns whether more is being read. */
+bool program_symbols_tend(struct programs *p);
+void program_symbols_destroy(struct programs *p);
 /* Adds the symbols of a DSO whose file has been read. */
 void program_symbols_take(struct programs *p, const struct program_dso *d,
 			  const struct elf_symbols *symbols);

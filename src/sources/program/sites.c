@@ -3,9 +3,9 @@
  * sites.c - takes the functions that can be traced from the files of running programs' DSOs into
  * the model
  *
- *     table of DSOs -> file -> sites_find(), symbols -> ftrace_sites_add() ->
+ *     table of DSOs -> file -> scan.c, in a process of its own -> ftrace_sites_add() ->
  *     available_filter_functions
- *     a file without a compiler's sites -> scan.c, in a process of its own -> places.c, as above
+ *     likewise a file without a compiler's sites -> places.c
  *
  * The program finds the same list in the same file, so a site has the same index in both. A
  * library's functions are listed with the file's name in brackets, those of the program itself
@@ -23,6 +23,7 @@
 #include "sources/program/probes.h"
 #include "sources/program/scan/scan.h"
 #include "sources/program/sites.h"
+#include "tracefs/printer.h"
 
 enum { READ_MS = 10 };		/* from one look at what is being read to the next */
 
@@ -153,11 +154,6 @@ static void take_the_place(struct programs *p, const struct program_dso *d)
 
 /* ---- reading the files ---- */
 
-static int read_sites(const char *path, const struct elf_want *want, void *out)
-{
-	return elf_sites_read(path, want, out);
-}
-
 /* Those of a file that was read: none, if there are none. */
 static void dso_take(struct programs *p, const struct program_dso *d, const struct elf_sites *f)
 {
@@ -172,15 +168,6 @@ static void dso_take(struct programs *p, const struct program_dso *d, const stru
 	p->model->probes_stale = true;
 }
 
-static void dso_read(struct programs *p, const struct program_dso *d)
-{
-	struct elf_sites f = { 0 };
-
-	program_dso_read(p, d, read_sites, &f);
-	dso_take(p, d, &f);
-	elf_sites_free(&f);
-}
-
 /* Where a process may be harmed by the file, too, it finds an empty list. */
 static void scanned_refuse(struct programs *p, const struct scanned *s)
 {
@@ -190,14 +177,15 @@ static void scanned_refuse(struct programs *p, const struct scanned *s)
 	p->sites->dsos[s->dso.nr].why = s->why;
 	snprintf(text, sizeof(text), "The functions of this file cannot be traced: %s", s->why);
 	errlog_add(p->model->top->errlog, "functions", s->dso.path, text, 0);
-	program_places_publish(p, s->dso.nr, &none);
+	if (s->dso.moved)
+		program_places_publish(p, s->dso.nr, &none);
 }
 
 static void scanned_take(struct programs *p, const struct scanned *s)
 {
 	if (s->why)
 		scanned_refuse(p, s);
-	else if (s->found && inside(&s->dso, &s->sites))
+	else if (s->dso.moved && s->found && inside(&s->dso, &s->sites))
 		program_places_publish(p, s->dso.nr, &s->sites);
 	dso_take(p, &s->dso, &s->sites);
 	/* It waits for the places. */
@@ -237,10 +225,7 @@ static void dso_look(struct programs *p, uint32_t nr)
 	    !program_dso_copy(p, nr, &d))
 		return;
 	p->sites->dsos[nr].moved = d.moved != 0;
-	if (d.moved)
-		dso_scan(p, &d);
-	else
-		dso_read(p, &d);
+	dso_scan(p, &d);
 }
 
 static const struct dso_entry *dso_entry_of(struct programs *p, uint32_t nr)
@@ -345,17 +330,41 @@ void program_sites_joined(struct programs *p, const struct attach_peer *peer)
 	p->sites->waiting[peer->process].pid = 0;
 }
 
+/* How many entries the table has. */
+static uint32_t nr_used(struct programs *p)
+{
+	uint32_t nr = 0;
+
+	while (nr < LAYOUT_MAX_DSOS && is_used(p, nr))
+		nr++;
+	return nr;
+}
+
 /*
- * What it has without a compiler's sites is read: it has asked for these places before. So files
- * that are being read are those of others.
+ * Whether a file is to be read that the process may have, of those before number `end`. What it has
+ * without a compiler's sites is read: it has asked for these places before. One that another
+ * process has entered may be its own, too. It does not wait for one that does not answer.
  */
+static bool ready_unread(struct programs *p, pid_t pid, uint32_t end)
+{
+	struct program_dso d;
+
+	for (uint32_t i = 0; i < end; i++)
+		if (dso_unread(p, i) && program_dso_copy(p, i, &d) && !d.moved &&
+		    (d.pid == (uint32_t)pid || !scan_stands_still(p->sites->scans, i)))
+			return true;
+	return false;
+}
+
 bool program_sites_wait(struct programs *p, const struct attach_peer *peer)
 {
+	const uint32_t end = nr_used(p);
+
 	p->sites->waiting[peer->process].pid = 0;
-	if (!sites_new(p) && !program_probes_looks(p, peer->pid) &&
-	    !program_probes_unread(p, peer->pid))
+	if (!sites_new(p) && !ready_unread(p, peer->pid, end) &&
+	    !program_probes_looks(p, peer->pid) && !program_probes_unread(p, peer->pid))
 		return false;
-	waiter_set(p, peer, ATTACH_READY, 0);
+	waiter_set(p, peer, ATTACH_READY, end);
 	return true;
 }
 
@@ -383,7 +392,8 @@ static bool waiter_stays(struct programs *p, const struct sites_waiter *w)
 	if (!w->pid)
 		return false;
 	return (w->kind != ATTACH_READY && dso_unread(p, w->dso)) ||
-	       (w->kind == ATTACH_READY && program_probes_looks(p, w->pid)) ||
+	       (w->kind == ATTACH_READY && (ready_unread(p, w->pid, w->dso) ||
+					    program_probes_looks(p, w->pid))) ||
 	       (w->kind != ATTACH_PLACES && program_probes_unread(p, w->pid));
 }
 
@@ -425,15 +435,21 @@ int program_sites_fd(const struct programs *p)
 	return scans_fd(p->sites->scans);
 }
 
-/* A session that is restored answers when the settings of its functions hold again. */
-static void sites_read_all(struct programs *p)
+void program_sites_await(struct programs *p)
 {
 	struct pollfd fd = { .fd = program_sites_fd(p), .events = POLLIN };
 
+	poll(&fd, 1, READ_MS);
+	printers_tend(scans_printers(p->sites->scans));
+	attach_progress(p->model->session);
+}
+
+/* A session that is restored answers when the settings of its functions hold again. */
+static void sites_read_all(struct programs *p)
+{
 	program_sites_look(p);
 	while (scans_any(p->sites->scans)) {
-		poll(&fd, 1, READ_MS);
-		attach_progress(p->model->session);
+		program_sites_await(p);
 		program_sites_look(p);
 	}
 }

@@ -45,7 +45,7 @@ struct sites_waiter {
 	 * wait for probes in the process's files, too
 	 */
 	enum attach_kind kind;
-	uint32_t	dso;
+	uint32_t	dso;		/* READY: those before it */
 };
 
 struct program_late {
@@ -88,6 +88,8 @@ bool program_sites_wait_for(struct programs *p, const struct attach_peer *peer,
 void program_sites_joined(struct programs *p, const struct attach_peer *peer);
 /* Whether there are files that are to be read, or are being read. */
 bool program_sites_unread(struct programs *p);
+/* Waits for a moment, or until something comes from a process that reads a file. */
+void program_sites_await(struct programs *p);
 /* Readable when program_sites_tick() has something to do. */
 int program_sites_fd(const struct programs *p);
 /* True: there will be more to do soon. */

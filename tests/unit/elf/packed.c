@@ -59,7 +59,7 @@ static int taken(size_t n)
 	int err;
 
 	memcpy(copy, bytes, n);
-	err = packed_read(copy, n, &out);
+	err = packed_read(copy, n, true, &out);
 	free(copy);
 	if (!err)
 		elf_sites_free(&out);
@@ -85,7 +85,7 @@ static void what_is_written_comes_back(void **state)
 {
 	struct elf_sites out;
 
-	assert_int_equal(packed_read(bytes, size, &out), 0);
+	assert_int_equal(packed_read(bytes, size, true, &out), 0);
 	assert_int_equal(out.nr, SITES);
 	for (int i = 0; i < SITES; i++)
 		assert_site_equal(&out.v[i], &sites[i]);
@@ -114,7 +114,7 @@ static void nothing_comes_back_from_nothing(void **state)
 
 	assert_int_equal(packed_write(&none, f), 0);
 	fclose(f);
-	assert_int_equal(packed_read(text, n, &out), 0);
+	assert_int_equal(packed_read(text, n, true, &out), 0);
 	assert_int_equal(out.nr + out.symbols.nr, 0);
 	elf_sites_free(&out);
 	free(text);
@@ -183,6 +183,25 @@ static void any_other_byte_does_no_harm(void **state)
 		}
 }
 
+/* A compiler's sites, or those of moved code, as the reader expects. */
+static void sites_of_another_kind_are_refused(void **state)
+{
+	const uint8_t kind = SITE_CALL, return_kind = SITE_MOVED + 1;
+	struct elf_sites out;
+
+	assert_int_equal(packed_read(bytes, size, false, &out), -EPROTO);
+	for (int i = 0; i < SITES; i++) {
+		assert_int_equal(packed_read(bytes, size, false, &out), -EPROTO);
+		memcpy(bytes + HEAD + i * SITE + 8, &kind, 1);
+		assert_int_equal(packed_read(bytes, size, true, &out), -EPROTO);
+	}
+	assert_int_equal(packed_read(bytes, size, false, &out), 0);
+	assert_int_equal(out.v[1].kind, SITE_CALL);
+	elf_sites_free(&out);
+	memcpy(bytes + HEAD + 8, &return_kind, 1);
+	assert_int_equal(packed_read(bytes, size, false, &out), -EPROTO);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -192,6 +211,7 @@ int main(void)
 		PACKED_TEST(fewer_or_more_bytes_are_refused),
 		PACKED_TEST(false_counts_are_refused),
 		PACKED_TEST(false_sites_are_refused),
+		PACKED_TEST(sites_of_another_kind_are_refused),
 		PACKED_TEST(false_symbols_are_refused),
 		PACKED_TEST(any_other_byte_does_no_harm),
 	};

@@ -30,7 +30,7 @@ enum { NUMBER = 2, FUNCTIONS = 3 };
 #define LINES										\
 	"sites_static [libplain.so]\nsites_first [libplain.so]\nsites_second [libplain.so]\n"
 
-static const char *library;
+static const char *library, *sited;
 static int set_up(void **state)
 {
 	conn = -1;
@@ -365,6 +365,96 @@ static void a_library_that_is_closed_leaves_the_list(void **state)
 	assert_string_equal(cat("available_filter_functions"), LINES);
 }
 
+/* ---- a file with a compiler's sites ---- */
+
+static void enter_sited(void)
+{
+	const char *plain = library;
+
+	library = sited;
+	enter(NUMBER, 0);
+	library = plain;
+}
+
+static void who_is_ready_waits_for_its_own_functions(void **state)
+{
+	struct attach_reply r;
+
+	join();
+	enter_sited();
+	disk_set(DISK_HANGS);
+	request(ATTACH_READY, 0, 7);
+	assert_true(answered(&r) && r.barrier);
+	await_question();
+	assert_false(answered(&r));
+	assert_string_equal(cat("tracing_on"), "1\n");
+	assert_string_equal(cat("available_filter_functions"), "");
+	disk_set(DISK_ANSWERS);
+	assert_int_equal(await().number, 7);
+	assert_non_null(strstr(cat("available_filter_functions"), "sites_first [libfixture.so]\n"));
+	assert_int_equal(places(NUMBER), -1);
+}
+
+static void who_loads_a_library_waits_for_its_functions(void **state)
+{
+	struct attach_reply r;
+
+	join();
+	enter_sited();
+	disk_set(DISK_HANGS);
+	request(ATTACH_DSO, NUMBER, 7);
+	assert_true(answered(&r) && r.barrier);
+	await_question();
+	assert_false(answered(&r));
+	disk_set(DISK_ANSWERS);
+	assert_int_equal(await().number, 7);
+	assert_non_null(strstr(cat("available_filter_functions"), "sites_first [libfixture.so]\n"));
+}
+
+static void a_library_that_never_answers_has_no_functions(void **state)
+{
+	join();
+	enter_sited();
+	disk_set(DISK_HANGS);
+	request(ATTACH_DSO, NUMBER, 7);
+	await_question();
+	later_ms = LATER_MS;
+	while (!strstr(cat("error_log"), "its code could not be read in time"))
+		programs_tick(programs);
+	later_ms = 0;
+	assert_string_equal(cat("available_filter_functions"), "");
+	assert_true(doctor_says("sites-none libfixture.so: its code could not be read in time\n"));
+	assert_int_equal(places(NUMBER), -1);
+}
+
+/* ---- names ---- */
+
+/* Nothing has a name meanwhile, and the server goes on. */
+static void names_come_when_the_disk_answers(void **state)
+{
+	enter(NUMBER, DSO_MOVED);
+	disk_set(DISK_HANGS);
+	assert_null(strstr(cat("kallsyms"), "sites_first"));
+	assert_string_equal(cat("tracing_on"), "1\n");
+	disk_set(DISK_ANSWERS);
+	while (!strstr(cat("kallsyms"), "sites_first"))
+		programs_tick(programs);
+	assert_string_equal(cat("error_log"), "");
+}
+
+static void a_file_that_never_answers_has_no_names(void **state)
+{
+	enter(NUMBER, DSO_MOVED);
+	disk_set(DISK_HANGS);
+	assert_null(strstr(cat("kallsyms"), "sites_first"));
+	later_ms = LATER_MS;
+	while (!strstr(cat("error_log"), "The names of this file's functions are not known: it "
+					 "does not answer\n"))
+		programs_tick(programs);
+	later_ms = 0;
+	assert_null(strstr(cat("kallsyms"), "sites_first"));
+}
+
 static void a_session_that_ends_ends_who_reads(void **state)
 {
 	enter(NUMBER, DSO_MOVED);
@@ -387,12 +477,18 @@ int main(int argc, char **argv)
 		SCAN_TEST(without_a_process_the_server_reads_the_file),
 		SCAN_TEST(more_files_than_processes_wait_for_their_turn),
 		SCAN_TEST(a_library_that_is_closed_leaves_the_list),
+		SCAN_TEST(who_is_ready_waits_for_its_own_functions),
+		SCAN_TEST(who_loads_a_library_waits_for_its_functions),
+		SCAN_TEST(a_library_that_never_answers_has_no_functions),
+		SCAN_TEST(names_come_when_the_disk_answers),
+		SCAN_TEST(a_file_that_never_answers_has_no_names),
 		SCAN_TEST(a_session_that_ends_ends_who_reads),
 	};
 	int failed;
 
 	library = argc > 1 ? realpath(argv[1], NULL) : NULL;
-	if (!library)
+	sited = argc > 2 ? realpath(argv[2], NULL) : NULL;
+	if (!library || !sited)
 		return 2;
 	/* What was found is not kept for the next test. */
 	setenv("XDG_CACHE_HOME", "/dev/null", 1);

@@ -139,6 +139,25 @@ static struct attach_reply ask(enum attach_kind kind, uint32_t value)
 	return receive();
 }
 
+/* Tells of the DSO, and waits as a program does. */
+static void tell(void)
+{
+	const struct attach_reply r = ask(ATTACH_DSO, NUMBER);
+
+	assert_int_equal(r.err, 0);
+	if (r.barrier)
+		assert_int_equal(await().barrier, 0);
+}
+
+/* Until the functions of the library are known. */
+static void learn(void)
+{
+	struct pollfd p = { .fd = programs_fd(programs), .events = POLLIN };
+
+	while (!strstr(cat("available_filter_functions"), "sites_first"))
+		poll(&p, 1, programs_tick(programs));
+}
+
 static struct site_answer *own_answer(void)
 {
 	return &tables()->sites[ask(ATTACH_HELLO, 0).process - 1];
@@ -191,7 +210,7 @@ static void words_are_there_when_a_dso_has_been_told_of(void **state)
 	put("current_tracer", "function");
 	assert_int_equal(ask(ATTACH_HELLO, 0).err, 0);
 	enter(library);
-	assert_int_equal(ask(ATTACH_DSO, NUMBER).err, 0);
+	tell();
 	assert_int_equal(nr_words_on(), FUNCTIONS);
 	assert_int_equal(ask(ATTACH_DSO, UINT32_MAX).err, 0);
 }
@@ -201,7 +220,7 @@ static void words_follow_the_filter(void **state)
 	uint32_t command;
 
 	enter(library);
-	programs_tick(programs);
+	learn();
 	put("current_tracer", "function");
 	assert_int_equal(nr_words_on(), FUNCTIONS);
 	command = atomic_load(&control()->command);
@@ -226,7 +245,7 @@ static void who_does_not_answer_is_waited_for_once(void **state)
 	struct attach_behind b;
 
 	enter(library);
-	programs_tick(programs);
+	learn();
 	attach_behind(session, atomic_load(&control()->command), &b);
 	assert_int_equal(b.fresh, 1);
 	/* The program has prepared its sites, and waits for the answer to READY. */
@@ -259,7 +278,7 @@ static void a_dso_that_is_closed_is_forgotten_until_it_comes_again(void **state)
 	enter(library);
 	put("current_tracer", "function");
 	obey(a, true);
-	programs_tick(programs);
+	learn();
 	assert_string_equal(cat("available_filter_functions"), LINES);
 	assert_int_equal(nr_words_on(), FUNCTIONS);
 	obey(a, false);
@@ -268,7 +287,7 @@ static void a_dso_that_is_closed_is_forgotten_until_it_comes_again(void **state)
 	assert_int_equal(nr_words_on(), 0);
 	programs_tick(programs);
 	assert_string_equal(cat("available_filter_functions"), "");
-	assert_int_equal(ask(ATTACH_DSO, NUMBER).err, 0);
+	tell();
 	assert_string_equal(cat("available_filter_functions"), LINES);
 	assert_int_equal(nr_words_on(), FUNCTIONS);
 }
@@ -277,7 +296,7 @@ static void a_dso_stays_when_its_process_ends(void **state)
 {
 	obey(own_answer(), true);
 	enter(library);
-	programs_tick(programs);
+	learn();
 	close(conn);
 	conn = -1;
 	serve();
@@ -301,7 +320,7 @@ static void a_new_server_finds_the_words(void **state)
 	uint32_t command;
 
 	enter(library);
-	programs_tick(programs);
+	learn();
 	put("set_ftrace_filter", "sites_first sites_static\n");
 	put("current_tracer", "function");
 	assert_int_equal(nr_words_on(), 2);

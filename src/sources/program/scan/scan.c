@@ -4,10 +4,15 @@
 #include <stdlib.h>
 
 #include "elf/packed.h"
+#include "session/session.h"
 #include "tracefs/reading.h"
 #include "sources/program/scan/scan.h"
 
-enum { SCANS = 4 };			/* at the same time */
+enum {
+	SCANS		= 16,		/* at the same time */
+	BUSY		= 4,		/* of these, which do not stand still */
+	STILL_MS	= 1000,
+};
 
 struct scan {
 	struct reading	reading;
@@ -27,13 +32,24 @@ static int scan_moved(const char *path, const struct elf_want *want, void *out)
 	return elf_moved_read(path, want, out);
 }
 
+/* A compiler's sites */
+static int scan_sites(const char *path, const struct elf_want *want, void *out)
+{
+	return elf_sites_read(path, want, out);
+}
+
+static elf_reader scan_reader(const struct program_dso *d)
+{
+	return d->moved ? scan_moved : scan_sites;
+}
+
 static int scan_print(void *arg, FILE *out)
 {
 	const struct scan *s = arg;
 	struct elf_sites sites;
 
 	reading_begin("tracefuse-scan");
-	if (!program_dso_try(&s->dso, &s->owners, scan_moved, &sites))
+	if (!program_dso_try(&s->dso, &s->owners, scan_reader(&s->dso), &sites))
 		return -ENOENT;
 	return packed_write(&sites, out);
 }
@@ -96,12 +112,33 @@ bool scans_any(const struct scans *s)
 	return false;
 }
 
-static struct scan *scan_free(struct scans *s)
+/* Its file may be on a disk that does not answer. */
+static bool scan_is_still(const struct scan *s)
+{
+	return session_now_ms() - s->reading.since >= STILL_MS;
+}
+
+bool scan_stands_still(const struct scans *s, uint32_t nr)
 {
 	for (unsigned int i = 0; i < SCANS; i++)
+		if (s->v[i].reading.printer && s->v[i].dso.nr == nr)
+			return scan_is_still(&s->v[i]);
+	return false;
+}
+
+/* Those that stand still keep no others from being scanned. */
+static struct scan *scan_free(struct scans *s)
+{
+	struct scan *unused = NULL;
+	unsigned int busy = 0;
+
+	for (unsigned int i = 0; i < SCANS; i++) {
 		if (!s->v[i].reading.printer)
-			return &s->v[i];
-	return NULL;
+			unused = &s->v[i];
+		else
+			busy += !scan_is_still(&s->v[i]);
+	}
+	return busy < BUSY ? unused : NULL;
 }
 
 int scan_start(struct scans *s, struct programs *p, const struct program_dso *d)
@@ -118,7 +155,7 @@ int scan_start(struct scans *s, struct programs *p, const struct program_dso *d)
 void scan_here(struct programs *p, const struct program_dso *d, struct scanned *out)
 {
 	*out = (struct scanned){ .dso = *d };
-	out->found = program_dso_read(p, d, scan_moved, &out->sites);
+	out->found = program_dso_read(p, d, scan_reader(d), &out->sites);
 }
 
 /* ---- what it says ---- */
@@ -128,7 +165,7 @@ static void scan_end(struct scan *s, int err, struct scanned *out)
 {
 	*out = (struct scanned){ .dso = s->dso };
 	if (!err)
-		err = packed_read(s->reading.bytes, s->reading.nr, &out->sites);
+		err = packed_read(s->reading.bytes, s->reading.nr, s->dso.moved, &out->sites);
 	if (err && err != -ENOENT)
 		out->why = reading_why(err);
 	out->found = !err;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scan.h - finds the functions of a file without a compiler's sites, in a process of its own
+ * scan.h - finds the functions of a file, in a process of its own
  *
- *     server: scan_start() --fork--> scan: program_dso_try(), elf_moved_read()
+ *     server: scan_start() --fork--> scan: program_dso_try(), elf_moved_read() or elf_sites_read()
  *             scan_tend()  <--pipe-- elf/packed.h
  *
- * To read a file's code takes some 50 ms a megabyte. Meanwhile the server serves commands and other
- * programs (R35). A broken file harms the scan alone: the server checks all that comes out of the
- * pipe, and bounds it.
+ * To read a file's code takes some 50 ms a megabyte, and its disk may not answer. Meanwhile the
+ * server serves commands and other programs (R35). A broken file harms the scan alone: the server
+ * checks all that comes out of the pipe, and bounds it.
  */
 #ifndef TRACEFUSE_SOURCES_PROGRAM_SCAN_SCAN_H
 #define TRACEFUSE_SOURCES_PROGRAM_SCAN_SCAN_H
@@ -39,6 +39,8 @@ int scan_start(struct scans *s, struct programs *p, const struct program_dso *d)
 void scan_here(struct programs *p, const struct program_dso *d, struct scanned *out);
 /* Whether that DSO is being scanned. */
 bool scan_runs(const struct scans *s, uint32_t nr);
+/* Whether its scan does nothing, as for a file on a disk that does not answer. */
+bool scan_stands_still(const struct scans *s, uint32_t nr);
 bool scans_any(const struct scans *s);
 /*
  * Takes what the scans have found so far. True: *out is one that has ended; the caller frees its
