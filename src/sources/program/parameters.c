@@ -17,10 +17,14 @@
 #include "model/parameters.h"
 #include "model/symbols.h"
 #include "sources/program/programs_state.h"
+#include "sources/program/scan/scan.h"
+#include "sources/program/sites.h"
+#include "tracefs/reading.h"
 
 enum {
 	READERS		= 4,
 	IDLE_MS		= 3000,
+	STILL_MS	= 1000,		/* a look for a file that does not answer */
 	FUNCTIONS_MAX	= 1 << 17,	/* more are not known */
 	FAILURES_MAX	= 2,		/* of readers that were waited for in vain */
 };
@@ -104,35 +108,82 @@ static struct parameter_reader *reader_place_for(struct program_parameters *q)
 	return oldest;
 }
 
-struct opening {
-	struct debug	*debug;
-	int		err;
+/* Where the file of a DSO is looked for, and found. */
+struct path_search {
+	struct program_dso dso;
+	struct program_owners owners;
+	char		path[PROGRAM_PATH + 64];
 };
 
-/* The file is the right one; what debug_open() then finds of it is the answer. */
-static int open_right(const char *path, const struct elf_want *want, void *out)
+static int path_right(const char *path, const struct elf_want *want, void *out)
 {
-	struct opening *o = out;
+	struct path_search *s = out;
 	struct elf_file f;
 	int err = elf_file_open(path, want, &f);
 
 	if (err)
 		return err;
 	elf_file_close(&f);
-	o->err = debug_open(path, &o->debug);
+	snprintf(s->path, sizeof(s->path), "%s", path);
 	return 0;
+}
+
+static int path_search_print(void *arg, FILE *out)
+{
+	struct path_search *s = arg;
+
+	if (!program_dso_try(&s->dso, &s->owners, path_right, s))
+		return -ENOENT;
+	fwrite(s->path, 1, sizeof(s->path), out);
+	return 0;
+}
+
+static int path_print_alone(void *arg, FILE *out)
+{
+	reading_begin("tracefuse-path");
+	return path_search_print(arg, out);
+}
+
+static int path_take(struct path_search *s, const struct reading *r)
+{
+	if (r->nr != sizeof(s->path) || !memchr(r->bytes, 0, r->nr))
+		return -EPROTO;
+	memcpy(s->path, r->bytes, sizeof(s->path));
+	return 0;
+}
+
+/* The server has another process look, whose disk may not answer. */
+static int path_find(struct programs *p, struct path_search *s)
+{
+	struct reading r;
+	int err;
+
+	if (getpid() != p->pid ||
+	    reading_start(scans_printers(p->sites->scans), &r, path_print_alone, s, 0))
+		return program_dso_try(&s->dso, &s->owners, path_right, s) ? 0 : -ENOENT;
+	while ((err = reading_take(&r)) > 0 && session_now_ms() - r.since < STILL_MS)
+		program_sites_await(p);
+	if (!err)
+		err = path_take(s, &r);
+	reading_end(&r);
+	return err > 0 ? -ETIMEDOUT : err;
 }
 
 static struct debug *reader_open(struct programs *p, uint32_t dso)
 {
-	struct opening o = { .err = -ENOENT };
-	struct program_dso d;
+	struct debug *debug = NULL;
+	struct path_search s;
+	int err = -ENOENT;
 
-	if (program_dso_copy(p, dso, &d))
-		program_dso_read(p, &d, open_right, &o);
-	p->parameters->failures += o.err == -ETIMEDOUT || o.err == -EIO;
-	p->parameters->refused[dso] = o.err;
-	return o.err ? NULL : o.debug;
+	if (program_dso_copy(p, dso, &s.dso)) {
+		program_dso_owners(p, &s.dso, &s.owners);
+		err = path_find(p, &s);
+	}
+	if (!err)
+		err = debug_open(s.path, &debug);
+	p->parameters->failures += err == -ETIMEDOUT || err == -EIO;
+	p->parameters->refused[dso] = err;
+	return debug;
 }
 
 static struct parameter_reader *reader_of(struct programs *p, uint32_t dso)
