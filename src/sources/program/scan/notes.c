@@ -30,8 +30,9 @@ struct notes_head {
 /* Its texts are offsets. */
 struct packed_note {
 	uint64_t	address, semaphore;
+	uint64_t	symbols[CODE_ARGUMENTS];
 	uint32_t	provider, name, arguments;
-	uint32_t	pad;
+	uint32_t	has_symbol;
 };
 
 static size_t padded(size_t size)
@@ -124,11 +125,15 @@ static uint32_t text_put(const char *text, FILE *texts)
 
 static struct packed_note note_pack(const struct code_note *n, FILE *texts)
 {
-	return (struct packed_note){
+	struct packed_note p = {
 		.address = n->address, .semaphore = n->semaphore,
 		.provider = text_put(n->provider, texts), .name = text_put(n->name, texts),
-		.arguments = text_put(n->arguments, texts),
+		.arguments = text_put(n->arguments, texts), .has_symbol = n->has_symbol,
 	};
+
+	for (unsigned int i = 0; i < CODE_ARGUMENTS; i++)
+		p.symbols[i] = n->has_symbol >> i & 1 ? n->symbols[i] : 0;
+	return p;
 }
 
 /* *nr: how many. The caller frees. */
@@ -317,9 +322,12 @@ struct code_note notes_note(const struct reading *r, const struct notes_part *pa
 {
 	const struct packed_note *n = (const struct packed_note *)(r->bytes + part->at) + i;
 
-	return (struct code_note){
+	struct code_note note = {
 		.address = n->address, .semaphore = n->semaphore,
 		.provider = texts + n->provider, .name = texts + n->name,
-		.arguments = texts + n->arguments,
+		.arguments = texts + n->arguments, .has_symbol = n->has_symbol,
 	};
+
+	memcpy(note.symbols, n->symbols, sizeof(note.symbols));
+	return note;
 }
