@@ -24,6 +24,8 @@ class Recording:
         self.formats = {}
         self.names = {}
         self.records = []
+        self.kallsyms = b''
+        self.printk = b''
 
     def event(self, system, name, number, fields, common=COMMON):
         text = f'name: {name}\nID: {number}\nformat:\n{common}'
@@ -73,7 +75,9 @@ class Recording:
         out += formats('ftrace') + struct.pack('<I', len(systems))
         for system in systems:
             out += system.encode() + b'\0' + formats(system)
-        out += struct.pack('<IIQ', 0, 0, len(names)) + names
+        for table in self.kallsyms, self.printk:
+            out += struct.pack('<I', len(table)) + table
+        out += struct.pack('<Q', len(names)) + names
         out += struct.pack('<I', 1) + b'options  \0' + struct.pack('<H', 0) + b'flyrecord\0'
         pages = self.pages()
         start = (len(out) + 16 + PAGE - 1) // PAGE * PAGE
@@ -129,6 +133,16 @@ def stacks_32(r):
     for i in range(300):
         r.record(1000 + i, 500, 7, struct.pack('<QI16I', i, 64 << 16 | 20, *range(
             0xc1000000 + 16 * i, 0xc1000000 + 16 * i + 16)))
+
+
+def hidden_addresses(r):
+    """trace_printk() of a 32-bit kernel before 3.19, which hid its addresses (kptr_restrict)."""
+    r.word = 4
+    r.event('ftrace', 'bprint', 6, [('unsigned long ip', 8, 4, 0), ('const char * fmt', 12, 4, 0),
+                                    ('u32 buf', 16, 0, 0)])
+    r.kallsyms = b'00000000 t __vectors_start\n00000000 T update_load\n'
+    r.printk = b'0xc0100000 : "load: cpu: %u freq: %u\\n"\n'
+    r.record(1000, 6, 7, struct.pack('<IIII', 0xc044504c, 0xc0100000, 3, 800000))
 
 
 def two_handlers(r):

@@ -5,6 +5,7 @@
  *
  * If several files have the same table, the first one is used.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,6 +143,23 @@ static int keep_printk_formats(struct source *src, const struct dat_piece *p)
 	return ret;
 }
 
+/* The kernel hides its addresses from a user without rights (kptr_restrict): each one is 0 then. */
+static bool has_addresses(const struct dat_piece *kallsyms)
+{
+	const char *text = (const char *)kallsyms->data, *end = text + kallsyms->size, *line_end;
+
+	for (; text < end; text = line_end + 1) {
+		line_end = memchr(text, '\n', (size_t)(end - text));
+		if (!line_end)
+			line_end = end;
+		while (text < line_end && *text == '0')
+			text++;
+		if (text < line_end && isxdigit((unsigned char)*text))
+			return true;
+	}
+	return false;
+}
+
 static int import_tables(struct source *src)
 {
 	const struct trace_dat *d;
@@ -154,7 +172,7 @@ static int import_tables(struct source *src)
 			ret = import_names(src, &src->window.files[i]->cmdlines);
 	for (i = 0; i < src->window.nr_files && !ret; i++) {
 		d = src->window.files[i];
-		if (!symbols && d->kallsyms.size) {
+		if (!symbols && has_addresses(&d->kallsyms)) {
 			ret = import_each_line(&d->kallsyms, import_symbol, src);
 			stack_probes_end(&src->probes);
 			symbols = true;

@@ -91,7 +91,8 @@ static void set_part(const struct foreign *f, const char *system, const struct f
 		set_located(f, system, strchr(field->type, ' ') + 1, p);
 		return;
 	}
-	if (array && last && !strcmp(system, "ftrace")) {
+	/* Kernels before 3.19 have the rest of a bprint as "u32 buf", of size 0. */
+	if ((array || !field->size) && last && !strcmp(system, "ftrace")) {
 		p->kind = FOREIGN_REST;
 		p->in = p->out = bytes;
 		return;
