@@ -177,33 +177,42 @@ static const char *what_is_new(const char *before, const char *now)
 	return now + strlen(before);
 }
 
-/* The text of the last entry whose command is `command`, up to its newline. NULL: there is none. */
-static char *last_reason(const char *log, const char *command)
+/*
+ * The text of the last entry whose command is `command`, up to its newline. NULL: there is none.
+ * The caret is in the line below the command. *caret is its place in the command.
+ */
+static char *last_reason(const char *log, const char *command, size_t *caret)
 {
 	static const char before[] = "\n  Command: ";
-	const size_t len = strcspn(command, "\n");
+	const size_t len = strcspn(command, "\n"), label = strlen(before) - 1;
 	const char *found = NULL;
+	size_t blanks;
 
 	for (const char *e = log; *e; e = next_entry(e)) {
 		const char *why = strstr(e, ": error: "), *at = strstr(e, before);
 
 		at = at ? at + strlen(before) : NULL;
-		if (why && at && !strncmp(at, command, len) && at[len] == '\n')
-			found = why + strlen(": error: ");
+		if (!why || !at || strncmp(at, command, len) || at[len] != '\n')
+			continue;
+		found = why + strlen(": error: ");
+		blanks = strspn(at + len + 1, " ");
+		*caret = blanks > label ? blanks - label : 0;
 	}
 	return found ? strndup(found, strcspn(found, "\n")) : NULL;
 }
 
-char *access_errors_reason(struct access *a, const char *path, const char *command)
+char *access_errors_reason(struct access *a, const char *path, const char *command, size_t *at)
 {
 	char file[512], *log, *why;
-	size_t len;
+	size_t len, caret = 0;
 
 	log_path(path, file, sizeof(file));
 	if (access_read_all(a, file, &log, &len))
 		return NULL;
-	why = last_reason(log, command);
+	why = last_reason(log, command, &caret);
 	free(log);
+	if (at)
+		*at = caret;
 	return why;
 }
 

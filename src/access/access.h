@@ -108,7 +108,10 @@ int access_pend(struct access *a, const char *path, bool truncates, const char *
 char *access_errors_mark(struct access *a, const char *path);
 /* Frees the mark. */
 void access_errors_print(struct access *a, const char *path, char *mark, FILE *out);
-/* What error_log says of a command that was refused; the caller frees it. NULL: nothing. */
-char *access_errors_reason(struct access *a, const char *path, const char *command);
+/*
+ * What error_log says of a command that was refused; the caller frees it. *at is where its caret is
+ * in the command; NULL: nobody asks. NULL: error_log says nothing.
+ */
+char *access_errors_reason(struct access *a, const char *path, const char *command, size_t *at);
 
 #endif

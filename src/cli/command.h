@@ -47,9 +47,10 @@ extern const struct command command_web;
 
 /*
  * `tracefuse replay` with these arguments, for a command whose own lines are the setup: where one
- * of them is refused, no record is read. An exit status.
+ * of them is refused, no record is read. `needs`: what is said then, besides; NULL: nothing. An
+ * exit status.
  */
-int replay_for(const struct command *cmd, int argc, char **argv);
+int replay_for(const struct command *cmd, const char *needs, int argc, char **argv);
 
 /* Prints "tracefuse NAME: TEXT" and a hint at --help. Returns COMMAND_USAGE. */
 int command_usage(const struct command *cmd, const char *format, ...)

@@ -97,12 +97,16 @@ struct target {
 static int open_pending(struct setup *s, struct target *t)
 {
 	int ret = access_pend(s->params->access, t->path, !t->append, "", 0);
+	char near[SETUP_NEAR_MAX];
 
 	t->pending = !ret;
-	if (!ret)
-		fprintf(s->err, "%s: line %u: %s: pending until a program defines the event\n",
-			s->params->name, s->line, t->word);
-	return ret;
+	if (ret)
+		return ret;
+	setup_near_files(s->params->access, t->path, near, sizeof(near));
+	fprintf(s->err, "%s: line %u: %s: pending until a program defines the event%s%s%s\n",
+		s->params->name, s->line, t->word, *near ? " (there is " : "", near,
+		*near ? ")" : "");
+	return 0;
 }
 
 static int open_host(struct target *t)
@@ -222,8 +226,10 @@ static void finish_output(struct setup *s, struct command *cmd, const char *text
 	setup_complain(s, builtin, "%s: write error: %s",
 		       cmd->is ? cmd->is->name : cmd->target.word, strerror(-ret));
 	access_errors_print(a, cmd->target.path, cmd->target.mark, s->err);
-	if (ret == -EINVAL)
+	if (ret == -EINVAL) {
 		setup_functions_explain(a, cmd->target.path, text, s->err);
+		setup_near_fields_explain(a, cmd->target.path, text, s->err);
+	}
 	cmd->target.mark = NULL;
 }
 
@@ -257,6 +263,9 @@ static char *run_command(struct setup *s, struct command *cmd, bool pipe, size_t
 	if (ret || cmd->ambiguous) {
 		setup_complain(s, true, "%s: %s", cmd->target.word,
 			       ret ? strerror(-ret) : "ambiguous redirect");
+		/* The kernel's directory makes no files: EACCES. */
+		if (ret == -ENOENT || ret == -EACCES)
+			setup_near_files_explain(s->params->access, cmd->target.path, s->err);
 		return NULL;
 	}
 	s->printed = text_memory_open(&text, len);

@@ -5,6 +5,7 @@
  *   setup.c      reads a script twice: checks it, then runs it
  *   words.c      tokens, and what a word of the script becomes
  *   commands.c   echo, cat, mkdir ...
+ *   near.c       names that were perhaps meant
  *   paste.c      what is a command in a pasted transcript
  *   shell.c      a script in a real shell
  */
@@ -111,6 +112,17 @@ void setup_complain(struct setup *s, bool line, const char *format, ...)
 
 /* If `path` is a set of functions: prints which names of the text no function has. */
 void setup_functions_explain(struct access *a, const char *path, const char *text, FILE *err);
+
+/* ---- near.c ---- */
+
+enum { SETUP_NEAR_MAX = 256 };
+
+/* Names like the first one of the path that does not exist, in its directory; or "". */
+void setup_near_files(struct access *a, const char *path, char *near, size_t size);
+/* After a file could not be opened: prints them, if there are any. */
+void setup_near_files_explain(struct access *a, const char *path, FILE *err);
+/* After -EINVAL: if the event of this file has no such field, prints which it has. */
+void setup_near_fields_explain(struct access *a, const char *path, const char *text, FILE *err);
 
 /* ---- commands.c ---- */
 

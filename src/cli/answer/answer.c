@@ -17,6 +17,8 @@
 #include "cli/run/flight.h"
 #include "model/text_memory.h"
 
+const char answer_no_recordings[] = "-- PROGRAM, or -s SESSION";
+
 /* ---- the command line ---- */
 
 static int read_lines(struct answer *a)
@@ -110,7 +112,8 @@ static int refuse_none(const struct answer *a)
 
 	if (len > 4 && !strcmp(last + len - 4, ".dat"))
 		return command_usage(a->command, "%s: there is no such recording", last);
-	return command_usage(a->command, "of what? Give -- PROGRAM, a recording, or -s SESSION");
+	return command_usage(a->command, "of what? Give %s", a->targets ? a->targets :
+			     "-- PROGRAM, a recording, or -s SESSION");
 }
 
 static int check_target(const struct answer *a)
@@ -430,8 +433,9 @@ static int run_other(struct answer *a)
 		if (a->print && !a->plain)
 			results_print_by(answer_print, a);
 		status = a->program
-			 ? run_with_flight((int)argv.nr - 1, (char **)argv.v, a->flight)
-			 : replay_for(a->command, (int)argv.nr - 1, (char **)argv.v);
+			 ? run_for(a->command, (int)argv.nr - 1, (char **)argv.v, a->flight)
+			 : replay_for(a->command, a->needs, (int)argv.nr - 1,
+				      (char **)argv.v);
 	}
 	close(fd);
 	free(argv.v);

@@ -46,6 +46,8 @@ struct answer {
 	int		(*print_next)(const struct answer *a, struct access *access);
 	/* With -s: whether the lines may be set up there. An exit status. NULL: they may */
 	int		(*may)(const struct answer *a, struct access *access);
+	const char	*targets;	/* what it looks at; NULL: program, recording, session */
+	const char	*needs;		/* see replay_for(); NULL: nothing */
 	/* Of a table (--sort, --lines) */
 	const char	*sort;		/* a column's head; NULL: the command's own */
 	unsigned int	nr_lines;	/* 0: all */
@@ -93,6 +95,8 @@ int answer_option(struct answer *a, int opt, char **argv);
 int answer_arguments(struct answer *a, int argc, char **argv);
 /* All of this for a command without options of its own. An exit status. */
 int answer_parse(struct answer *a, const struct option *options, int argc, char **argv);
+/* struct answer.targets of such a command. */
+extern const char answer_no_recordings[];
 /* A usage error if there is a recording: the command looks at programs and sessions only. */
 int answer_no_recording(const struct answer *a);
 

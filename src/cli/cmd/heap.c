@@ -380,7 +380,11 @@ static int heap_parse(struct answer *a, int argc, char **argv)
 
 static int heap_run(int argc, char **argv)
 {
-	struct answer a = { .command = &command_heap, .print = heap_print, .may = heap_may };
+	struct answer a = {
+		.command = &command_heap, .print = heap_print, .may = heap_may,
+		.needs = "it needs kmem:kmalloc and kmem:kfree, as `tracefuse run --kernel-names "
+			 "-e kmem -o FILE` records them",
+	};
 
 	return answer_make(&a, heap_parse(&a, argc, argv), heap_lines);
 }

@@ -49,7 +49,9 @@ struct replay {
 	/* The command's arguments. */
 	struct asked	asked;
 	bool		partial, quiet;
-	const struct command *strict_for;	/* see replay_for(); NULL: replay itself */
+	/* See replay_for(); NULL: replay itself. */
+	const struct command *strict_for;
+	const char	*needs;
 	uint64_t	memory;		/* --memory; 0: the default */
 	const char	*functions;	/* NULL: the recording has none */
 	struct words	files, buffers;
@@ -314,8 +316,8 @@ static int run_shell(void *arg, const char *name, const char *text)
 static int run_script(struct replay *r, const char *file)
 {
 	struct setup_params params = {
-		.access = r->made.access, .name = file, .shell = run_shell,
-		.shell_arg = r,
+		.access = r->made.access, .name = r->strict_for ? r->strict_for->name : file,
+		.shell = run_shell, .shell_arg = r,
 	};
 	int ret = setup_run_file(&params, file);
 
@@ -323,8 +325,9 @@ static int run_script(struct replay *r, const char *file)
 	if (ret == -ENOEXEC)
 		return COMMAND_FAILED;
 	if (ret > 0 && r->strict_for)
-		return message_error("%s: the recording was not read: a line was refused",
-				     r->strict_for->name);
+		return message_error("%s: the recording was not read: a line was refused%s%s",
+				     r->strict_for->name, r->needs ? "; " : "",
+				     r->needs ? r->needs : "");
 	return ret < 0 ? message_error("%s: %s", file, input_error(-ret)) : COMMAND_DONE;
 }
 
@@ -534,9 +537,11 @@ static int replay_run(int argc, char **argv)
 	return replay_run_with(&r, argc, argv);
 }
 
-int replay_for(const struct command *cmd, int argc, char **argv)
+int replay_for(const struct command *cmd, const char *needs, int argc, char **argv)
 {
-	struct replay r = { .alone = PTHREAD_MUTEX_INITIALIZER, .strict_for = cmd };
+	struct replay r = {
+		.alone = PTHREAD_MUTEX_INITIALIZER, .strict_for = cmd, .needs = needs,
+	};
 
 	return replay_run_with(&r, argc, argv);
 }

@@ -357,7 +357,7 @@ static int report_run(int argc, char **argv)
 static int top_run(int argc, char **argv)
 {
 	struct answer a = { .command = &command_top, .print = report_print, .may = report_may,
-			    .every = 2 };
+			    .targets = "-s SESSION", .every = 2 };
 	struct graph_asked g = { .on = false };
 	int status = report_parse(&a, &g, top_options, argc, argv);
 

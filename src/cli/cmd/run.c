@@ -228,10 +228,11 @@ static int run_program(struct run *r, bool *failed)
 	return COMMAND_DONE;
 }
 
-int run_with_flight(int argc, char **argv, const struct flight_asked *asked)
+int run_for(const struct command *cmd, int argc, char **argv, const struct flight_asked *asked)
 {
 	struct run r = {
-		.command = &command_run, .life_fd = -1, .owner_fd = -1, .flight.asked = asked,
+		.command = &command_run, .lines_of = cmd, .life_fd = -1, .owner_fd = -1,
+		.flight.asked = asked,
 	};
 	bool failed = false;
 	int status;
@@ -248,7 +249,7 @@ int run_with_flight(int argc, char **argv, const struct flight_asked *asked)
 
 static int run_main(int argc, char **argv)
 {
-	return run_with_flight(argc, argv, NULL);
+	return run_for(NULL, argc, argv, NULL);
 }
 
 const struct command command_run = {

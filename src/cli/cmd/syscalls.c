@@ -204,7 +204,8 @@ static int syscalls_parse(struct answer *a, int argc, char **argv)
 
 static int syscalls_run(int argc, char **argv)
 {
-	struct answer a = { .command = &command_syscalls, .print = syscalls_print };
+	struct answer a = { .command = &command_syscalls, .print = syscalls_print,
+			    .targets = answer_no_recordings };
 
 	return answer_make(&a, syscalls_parse(&a, argc, argv), syscalls_lines);
 }

@@ -246,6 +246,9 @@ static bool has_joined(const struct run *r)
 int run_child_not_started(const struct run *r)
 {
 	run_summary_lost(r);
+	if (r->lines_of)
+		return message_error("%s: %s was not started: a line was refused",
+				     r->lines_of->name, r->program[0]);
 	return message_error("%s was not started; --keep-going starts it anyway",
 			     r->program[0]);
 }

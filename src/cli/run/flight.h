@@ -53,9 +53,13 @@ struct flight {
 };
 
 struct run;
+struct command;
 
-/* `tracefuse run` with these arguments and a flight recorder. An exit status. */
-int run_with_flight(int argc, char **argv, const struct flight_asked *asked);
+/*
+ * `tracefuse run` with these arguments, for a command whose own lines are the setup, and with a
+ * flight recorder, if `asked` is not NULL. An exit status.
+ */
+int run_for(const struct command *cmd, int argc, char **argv, const struct flight_asked *asked);
 
 /* ---- flight.c ---- */
 

@@ -168,7 +168,7 @@ static void find_nearest(struct run_pattern *p, const char *available)
 /* Keeps the reason that error_log has for a word that was refused, if it has one. */
 static void find_refused(struct run *r, struct run_pattern *p, const char *file, const char *text)
 {
-	char *why = access_errors_reason(r->access, file, text);
+	char *why = access_errors_reason(r->access, file, text, NULL);
 
 	if (!why)
 		return;

@@ -79,6 +79,7 @@ struct run {
 	const char	*systems;	/* --providers; NULL: not given */
 	struct run_functions functions;
 	const struct command *command;	/* run, or live */
+	const struct command *lines_of;	/* see run_for(); NULL: the user wrote the setups */
 	bool		kernel_names, quiet, keep_going, drain;
 	bool		kernel;		/* the running kernel's events are wanted */
 	const char	*merge_delay;	/* in ms, as written; NULL: not given */

@@ -127,8 +127,9 @@ static void enable_kernel_events(struct run *r)
 	}
 }
 
-static void run_script(struct run *r, const char *name, const char *text)
+static void run_script(struct run *r, const char *file, const char *text)
 {
+	const char *name = r->lines_of ? r->lines_of->name : file;
 	struct setup_params params = {
 		.access = r->access, .name = name, .shell = run_shell, .shell_arg = r,
 	};

@@ -56,6 +56,24 @@ char *programs_unknown_system(const char *systems)
 	return unknown;
 }
 
+/* Of kmem and sched events may come with --kernel-names. */
+bool program_events_lack(const char *system, const char *event)
+{
+	const unsigned int count = provider_kernel();
+	bool is_provider = false;
+	struct provider_event e;
+
+	for (unsigned int nr = 0; nr < count; nr++) {
+		provider_event(nr, false, &e);
+		if (strcmp(e.system, system))
+			continue;
+		if (!strcmp(e.name, event))
+			return false;
+		is_provider = true;
+	}
+	return is_provider;
+}
+
 const char *programs_system_call(unsigned int i)
 {
 	static const char enter[] = "sys_enter_";

@@ -181,6 +181,16 @@ static bool is_early(struct programs *p, const struct setting_path *at)
 	return !model_find_event(p->model, system, event);
 }
 
+/* Whether no program can bring the event, because all events of its system are known. */
+static bool never_comes(const struct setting_path *at)
+{
+	char system[256], event[256];
+
+	snprintf(system, sizeof(system), "%.*s", (int)at->system_len, at->system);
+	snprintf(event, sizeof(event), "%.*s", (int)at->event_len, at->event);
+	return at->event && program_events_lack(system, event);
+}
+
 int programs_pend(struct programs *p, const char *path, bool truncates, const char *text,
 		  size_t len)
 {
@@ -189,7 +199,7 @@ int programs_pend(struct programs *p, const char *path, bool truncates, const ch
 	char *copy;
 	int err;
 
-	if (!pending_split(path, &at) || !is_early(p, &at))
+	if (!pending_split(path, &at) || !is_early(p, &at) || never_comes(&at))
 		return -ENOENT;
 	copy = strndup(text, len);
 	if (!copy)

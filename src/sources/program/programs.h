@@ -99,7 +99,7 @@ void programs_on_snapshot(struct programs *p, void (*snapshot)(void *arg, int so
  * program defines the event, and it is saved for the next server. events/SYSTEM/enable of a system
  * that does not exist applies to each later event of the system. Settings are written in their
  * order; a truncating one of a trigger removes the earlier ones. 0; -ENOENT: the path is another
- * one, or the event exists; -ENOMEM.
+ * one, the event exists, or its system is a provider's that has no such event; -ENOMEM.
  */
 int programs_pend(struct programs *p, const char *path, bool truncates, const char *text,
 		  size_t len);

@@ -68,6 +68,8 @@ int program_internal_add(struct model *m);
 /* ---- events.c ---- */
 
 int program_events_choose(struct programs *p, const struct programs_params *params);
+/* Whether the system is one that every program has, and has no such event. */
+bool program_events_lack(const char *system, const char *event);
 /* Hook of the attach socket. Returns the event's id, or -errno. */
 int program_events_define(struct programs *p, const struct attach_peer *peer, uint64_t dso,
 			  const char *system, const char *name, const char *body);

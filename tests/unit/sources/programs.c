@@ -556,6 +556,8 @@ static void only_settings_of_unknown_events_are_kept(void **state)
 {
 	static const char *const wrong[] = {
 		"events/heap/malloc/enable",
+		"events/heap/mallok/enable",
+		"events/syscalls/sys_enter_nosuch/trigger",
 		"events/app/request/format",
 		"tracing_on",
 		"events/app/request/",
