@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "host/pager.h"
 #include "host/terminal.h"
+#include "server/nearest.h"
 #include "cli/version.h"
 
 /* The order is that of the list that `tracefuse --help` prints. */
@@ -91,6 +92,44 @@ static int main_finish(int status)
 	return status == COMMAND_DONE ? printed : status;
 }
 
+/* Commands of other tools, and what does the same here. */
+static const char *same_here(const char *name)
+{
+	static const char *const same[][2] = {
+		{ "record", "run -o FILE -e EVENT -- PROGRAM" },
+		{ "start", "run --session NAME -e EVENT -- PROGRAM" },
+		{ "extract", "save FILE" },
+		{ "show", "cat trace" },
+		{ "stat", "sessions, or doctor" },
+		{ "stream", "cat trace_pipe" },
+		{ "trace", "run -e EVENT --cat trace -- PROGRAM" },
+		{ "graph", "run --graph -- PROGRAM" },
+		{ "tui", "report --graph" },
+	};
+
+	for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++)
+		if (!strcmp(same[i][0], name))
+			return same[i][1];
+	return NULL;
+}
+
+static int refuse_command(const char *name)
+{
+	const char *same = same_here(name);
+	char names[512] = "", near[128];
+
+	for (const struct command *const *c = commands; *c; c++)
+		snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s\n", (*c)->name);
+	nearest_names(name, names, near, sizeof(near));
+	fprintf(stderr, "tracefuse: there is no command '%s'", name);
+	if (same)
+		fprintf(stderr, ": write tracefuse %s", same);
+	else if (*near)
+		fprintf(stderr, " (there is %s)", near);
+	fputs("\nTry 'tracefuse --help'.\n", stderr);
+	return COMMAND_USAGE;
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *cmd;
@@ -119,11 +158,8 @@ int main(int argc, char **argv)
 		return main_finish(COMMAND_DONE);
 	}
 	cmd = find_command(argv[1]);
-	if (!cmd) {
-		fprintf(stderr, "tracefuse: there is no command '%s'\nTry 'tracefuse --help'.\n",
-			argv[1]);
-		return COMMAND_USAGE;
-	}
+	if (!cmd)
+		return refuse_command(argv[1]);
 	if (asks_for_help(argc - 1, argv + 1)) {
 		fputs(cmd->help, stdout);
 		return main_finish(COMMAND_DONE);

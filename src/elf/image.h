@@ -174,4 +174,15 @@ static inline uint64_t relative(const unsigned char *b, uint64_t end)
 	return end + (uint64_t)(int64_t)word;
 }
 
+/*
+ * Whether a symbol of that name is a part of a function. Compilers split off what is seldom
+ * executed: name.cold, name.part.0.cold.
+ */
+static inline bool elf_name_is_part(const char *name)
+{
+	const char *cold = strstr(name, ".cold");
+
+	return cold && (!cold[5] || cold[5] == '.');
+}
+
 #endif

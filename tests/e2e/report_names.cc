@@ -36,6 +36,14 @@ template<class T> template<class U> __attribute__((noinline)) T Bag<T>::put(U mo
 	return sum += static_cast<T>(more);
 }
 
+// As the part of area() that compilers split off.
+int rare(int n) asm("_ZNK5shape6Square4areaEi.cold");
+
+__attribute__((noinline, used)) int rare(int n)
+{
+	return n + 1;
+}
+
 int twice(int n);
 
 static volatile int seen;

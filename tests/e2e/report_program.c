@@ -12,8 +12,12 @@
  *     report_program forks         2 blocks; each is freed by main and by a child
  *     report_program locks         2 threads wait for the mutex that main has, at wait_here()
  *     report_program locked        the same, and it ends while they wait
+ *     report_program unseen        a thread waits for a mutex that it had before main, which takes
+ *                                  it past the event
  */
+#include <dlfcn.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -275,6 +279,35 @@ static void end_locked(void)
 	}
 }
 
+static void *wait_again(void *arg)
+{
+	pthread_setname_np(pthread_self(), "waiter");
+	wait_here();
+	__atomic_store_n(&waiting, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&waiting, __ATOMIC_SEQ_CST) < 2)
+		usleep(1000);
+	wait_here();
+	return arg;
+}
+
+/* Nobody sees who has the mutex: as if its holder was about to be recorded. */
+static void hold_unseen(void)
+{
+	void *libc = dlopen("libc.so.6", RTLD_LAZY);
+	int (*lock)(pthread_mutex_t *m) = (int (*)(pthread_mutex_t *))(uintptr_t)dlsym(
+		libc, "pthread_mutex_lock");
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, wait_again, NULL);
+	while (!__atomic_load_n(&waiting, __ATOMIC_SEQ_CST))
+		usleep(1000);
+	lock(&mutex);
+	__atomic_store_n(&waiting, 2, __ATOMIC_SEQ_CST);
+	usleep(300000);
+	pthread_mutex_unlock(&mutex);
+	pthread_join(thread, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 2 && !strcmp(argv[1], "wait")) {
@@ -303,6 +336,8 @@ int main(int argc, char **argv)
 		hold_here();
 	} else if (argc > 1 && !strcmp(argv[1], "locked")) {
 		end_locked();
+	} else if (argc > 1 && !strcmp(argv[1], "unseen")) {
+		hold_unseen();
 	}
 	return argc > 1 ? 0 : 3;
 }

@@ -91,19 +91,42 @@ static int look_at_library(void *arg, const char *name, const char *path)
 	return w->path ? 1 : -ENOMEM;
 }
 
+/* Of one file */
+static int say_file_has_none(const char *path, const char *function)
+{
+	char *near = symbol_near(path, function);
+
+	if (near)
+		message_error("%s has no symbol of a function %s (there is %s)", path, function,
+			      near);
+	else
+		message_error("%s has no symbol of a function %s; `tracefuse list %s` lists its "
+			      "functions", path, function, path);
+	free(near);
+	return COMMAND_FAILED;
+}
+
 /* The name may be that of an event, without its system. */
 static int say_no_function(const char *program, const char *function)
 {
 	const char *system;
+	char *near;
 
 	if (event_names_provider(function, false, &system) ||
 	    event_names_provider(function, true, &system))
 		return message_error("neither %s nor a library that it needs has a symbol of a "
 				     "function %s; the event is %s:%s", program, function, system,
 				     function);
-	return message_error("neither %s nor a library that it needs has a symbol of a function "
-			     "%s; `tracefuse list %s` lists its functions", program, function,
-			     program);
+	near = symbol_near(program, function);
+	if (near)
+		message_error("neither %s nor a library that it needs has a symbol of a function "
+			      "%s (there is %s)", program, function, near);
+	else
+		message_error("neither %s nor a library that it needs has a symbol of a function "
+			      "%s; `tracefuse list %s` lists its functions", program, function,
+			      program);
+	free(near);
+	return COMMAND_FAILED;
 }
 
 /* Looks in the libraries that the program needs. An exit status. */
@@ -151,8 +174,7 @@ static int check_function(const char *path, const char *function, bool returns)
 	if (status)
 		return status;
 	if (err == -ENOENT)
-		return message_error("%s has no symbol of a function %s; `tracefuse list %s` "
-				     "lists its functions", path, function, path);
+		return say_file_has_none(path, function);
 	if (err)
 		return message_error("%s: %s", path, err == -EINVAL ? "no ELF file of 64 bits"
 								    : strerror(-err));
@@ -222,9 +244,7 @@ static int set_symbol(struct answer_point *p, const char *path)
 	free(symbol);
 	if (nr > 1)
 		return symbol_say_several(path, p->function, nr);
-	return nr < 0 ? message_error("out of memory") :
-			message_error("%s has no symbol of a function %s; `tracefuse list %s` "
-				      "lists its functions", path, p->function, path);
+	return nr < 0 ? message_error("out of memory") : say_file_has_none(path, p->function);
 }
 
 static int set_function(struct answer_point *p, const char *path)

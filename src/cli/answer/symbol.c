@@ -10,6 +10,7 @@
 #include "host/message.h"
 #include "model/demangle/demangle.h"
 #include "model/text_memory.h"
+#include "server/nearest.h"
 
 enum { NAMED = 3 };	/* of several */
 
@@ -46,7 +47,8 @@ static const char *next_called(struct called *c, size_t *i)
 		const struct elf_symbol *y = &c->symbols.v[*i];
 		const char *symbol = c->symbols.names + y->name;
 
-		if ((*i && y->value == y[-1].value) || !symbol_may_be(symbol, c->name) ||
+		if ((*i && y->value == y[-1].value) || elf_name_is_part(symbol) ||
+		    !symbol_may_be(symbol, c->name) ||
 		    !demangle_is_called(c->demangler, symbol, c->name) ||
 		    elf_function_find(c->path, symbol, &found))
 			continue;
@@ -97,6 +99,65 @@ int symbol_find(const char *path, const char *name, char **symbol)
 	}
 	called_close(&c);
 	return nr;
+}
+
+/* Whether the last part of a name of the source is this one: "put" of "Store<int>::put(long)". */
+static bool ends_in(const char *full, const char *name)
+{
+	const size_t len = strlen(name);
+
+	for (const char *at = strstr(full, name); at; at = strstr(at + 1, name))
+		if (at - full > 2 && at[-1] == ':' && (!at[len] || strchr("(<[", at[len])))
+			return true;
+	return false;
+}
+
+static bool may_be_meant(const struct elf_symbol *y, const char *symbol)
+{
+	return strchr("tTwWiV", y->type) && !elf_name_is_part(symbol);
+}
+
+/* Prints the symbols of functions, a line each. Those of the source that end so go to `longer`. */
+static void symbol_list_names(struct called *c, FILE *plain, FILE *longer)
+{
+	unsigned int nr = 0;
+
+	for (size_t i = 0; i < c->symbols.nr; i++) {
+		const char *symbol = c->symbols.names + c->symbols.v[i].name, *full;
+
+		if (!may_be_meant(&c->symbols.v[i], symbol))
+			continue;
+		full = symbol_may_be(symbol, c->name) ? demangle(c->demangler, symbol) : NULL;
+		if (full && nr < NAMED && ends_in(full, c->name))
+			fprintf(longer, "%s%s", nr++ ? ", " : "", full);
+		fprintf(plain, "%s\n", symbol);
+	}
+}
+
+char *symbol_near(const char *path, const char *name)
+{
+	char *symbols = NULL, *longer = NULL, near[256] = "";
+	size_t size, longer_size;
+	struct called c;
+	FILE *out = text_memory_open(&symbols, &size);
+	FILE *found = text_memory_open(&longer, &longer_size);
+
+	if (out && found && called_open(&c, path, name)) {
+		symbol_list_names(&c, out, found);
+		called_close(&c);
+	}
+	if ((out && fclose(out)) || (found && fclose(found)))
+		goto end;
+	if (longer && *longer) {
+		free(symbols);
+		return longer;
+	}
+	if (symbols)
+		nearest_names(name, symbols, near, sizeof(near));
+end:
+	free(symbols);
+	free(longer);
+	return *near ? strdup(near) : NULL;
 }
 
 int symbol_say_several(const char *path, const char *name, int nr)

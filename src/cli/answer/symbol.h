@@ -17,6 +17,11 @@ bool symbol_is_readable(const char *name);
  * of one address are one function. -ENOMEM; a file that cannot be read has none.
  */
 int symbol_find(const char *path, const char *name, char **symbol);
+/*
+ * Names of the file's functions that were perhaps meant: similar symbols, or the name with its
+ * namespaces and classes before it. The caller frees it. NULL: there are none.
+ */
+char *symbol_near(const char *path, const char *name);
 /* Says that the name has several functions, and names some of them. */
 int symbol_say_several(const char *path, const char *name, int nr);
 

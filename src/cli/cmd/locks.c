@@ -89,8 +89,8 @@ static int print_places(const struct answer *a, const json_t *hists)
 	for (size_t i = 0; !err && i < places.nr; i++)
 		err = add_wait_place(&t, &places.v[i]);
 	if (!err && !places.nr && !places.dropped)
-		message_error("no thread got a lock after a wait (waits for semaphores and "
-			      "condition variables do not count)");
+		message_error("no thread got a lock after a wait (semaphores, condition variables "
+			      "and locks that are not libc's, as Rust's, do not count)");
 	tally_say_dropped(places.dropped, "waits");
 	tally_free(&places);
 	if (!err)
@@ -122,6 +122,16 @@ static long long raw_key(const struct tally_row *r, unsigned int i)
 	return (long long)json_number_value(json_object_get(json_array_get(r->keys, i), "raw"));
 }
 
+/*
+ * Who has the lock is known from its record `acquired`, which comes a moment after the lock was
+ * taken. A thread that gets the lock in the end has not waited for itself: another one had taken it
+ * and was not recorded yet.
+ */
+static char *holder_text(const struct tally_row *r, const char *cmdlines)
+{
+	return raw_key(r, 0) == raw_key(r, 1) ? strdup("?") : thread_text(cmdlines, raw_key(r, 1));
+}
+
 /* Of rows with the keys thread, holder, lock */
 static char *lock_text(const struct tally_row *r)
 {
@@ -141,7 +151,7 @@ static int add_wait_thread(struct table *t, const struct tally_row *r, const cha
 	to->cell[THREAD_AVG].number = r->hits ? r->sum / r->hits : 0;
 	to->cell[THREAD_MAX].number = r->longest;
 	to->cell[THREAD_WAITER].text = thread_text(cmdlines, raw_key(r, 0));
-	to->cell[THREAD_HOLDER].text = thread_text(cmdlines, raw_key(r, 1));
+	to->cell[THREAD_HOLDER].text = holder_text(r, cmdlines);
 	to->cell[THREAD_LOCK].text = lock_text(r);
 	return to->cell[THREAD_WAITER].text && to->cell[THREAD_HOLDER].text &&
 	       to->cell[THREAD_LOCK].text ? 0 : -1;
@@ -379,7 +389,8 @@ static int locks_parse(struct answer *a, int argc, char **argv)
 
 static int locks_run(int argc, char **argv)
 {
-	struct answer a = { .command = &command_locks, .print = locks_print };
+	struct answer a = { .command = &command_locks, .print = locks_print,
+			    .targets = answer_no_recordings };
 
 	return answer_make(&a, locks_parse(&a, argc, argv), locks_lines);
 }

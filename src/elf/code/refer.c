@@ -52,14 +52,6 @@ static uint8_t returns_by_name(const char *name)
 	return CODE_RETURN_GOOD;
 }
 
-/* Compilers split off what is seldom executed: name.cold, name.part.0.cold, .text.unlikely. */
-static bool is_part_by_name(const char *name)
-{
-	const char *cold = strstr(name, ".cold");
-
-	return cold && (!cold[5] || cold[5] == '.');
-}
-
 /* ---- Symbols ---- */
 
 static bool is_table(const Elf64_Shdr *s)
@@ -113,7 +105,7 @@ static void function_by_symbol(struct code_file *f, const struct code_file *fdes
 	}
 	known = &f->functions[found - f->functions];
 	known->has |= CODE_HAS_SYMBOL;
-	if (known->why == CODE_GOOD && is_part_by_name(name))
+	if (known->why == CODE_GOOD && elf_name_is_part(name))
 		known->why = CODE_PART;
 	if (known->returns == CODE_RETURN_GOOD)
 		known->returns = returns_by_name(name);
