@@ -155,7 +155,7 @@ int asked_option(struct asked *a, const struct command *cmd, int opt, char **arg
 	case ':':
 		return command_usage(cmd, "%s needs an argument", argv[optind - 1]);
 	default:
-		return command_usage(cmd, "unknown option %s", argv[optind - 1]);
+		return command_unknown_option(cmd, argv[optind - 1]);
 	}
 	return ret ? message_error("out of memory") : COMMAND_DONE;
 }

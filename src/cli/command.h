@@ -52,6 +52,12 @@ extern const struct command command_web;
  */
 int replay_for(const struct command *cmd, const char *needs, int argc, char **argv);
 
+/*
+ * A usage error for an option that the command does not have, after getopt_long(). `word`: the
+ * argument before optind. getopt_long() may not have passed a word with several letters.
+ */
+int command_unknown_option(const struct command *cmd, const char *word);
+
 /* Prints "tracefuse NAME: TEXT" and a hint at --help. Returns COMMAND_USAGE. */
 int command_usage(const struct command *cmd, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

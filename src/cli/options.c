@@ -24,7 +24,7 @@ int options_parse(const struct command *cmd, int argc, char **argv, const char *
 		else if (opt == ':')
 			return command_usage(cmd, "%s needs an argument", argv[optind - 1]);
 		else
-			return command_usage(cmd, "unknown option %s", argv[optind - 1]);
+			return command_unknown_option(cmd, argv[optind - 1]);
 	}
 	return COMMAND_DONE;
 }

@@ -70,6 +70,17 @@ static bool has_match(const char *pattern, char *names, const char *ends)
 	return has;
 }
 
+/* Without stars, a name that nothing is like may be that of a library. */
+static void say_near(const char *word, const char *near, FILE *err)
+{
+	if (*near)
+		fprintf(err, " (there is %s)\n", near);
+	else if (strpbrk(word, "*?[: "))
+		fputc('\n', err);
+	else
+		fprintf(err, "; a function of a library is written %s:mod:LIBRARY\n", word);
+}
+
 static void explain_word(const struct known *k, char *word, bool quoted, FILE *err)
 {
 	char *names = quoted ? source_names(k) : strdup(k->functions);
@@ -90,8 +101,7 @@ static void explain_word(const struct known *k, char *word, bool quoted, FILE *e
 		if (called)
 			fprintf(err, " (there is %s)\n", called);
 		else
-			fprintf(err, "%s%s%s\n", *near ? " (there is " : "", near,
-				*near ? ")" : "");
+			say_near(word, near, err);
 		free(called);
 	}
 	free(names);

@@ -13,6 +13,7 @@
 #include "cli/answer/answer.h"
 #include "cli/answer/session.h"
 #include "cli/draw/table.h"
+#include "cli/event_names.h"
 #include "cli/results.h"
 #include "cli/run/flight.h"
 #include "model/text_memory.h"
@@ -93,7 +94,7 @@ int answer_option(struct answer *a, int opt, char **argv)
 	case ':':
 		return command_usage(a->command, "%s needs an argument", argv[optind - 1]);
 	default:
-		return command_usage(a->command, "unknown option %s", argv[optind - 1]);
+		return command_unknown_option(a->command, argv[optind - 1]);
 	}
 }
 
@@ -209,6 +210,7 @@ static bool is_name(const char *s)
 
 int answer_event_read(const struct answer *a, const char *text, struct answer_event *out)
 {
+	const char *system;
 	char *between;
 
 	*out = (struct answer_event){ .system = strdup(text) };
@@ -217,6 +219,9 @@ int answer_event_read(const struct answer *a, const char *text, struct answer_ev
 	between = strpbrk(out->system, ":/.");
 	if (between)
 		*between++ = '\0';
+	if (!between && event_names_provider(text, false, &system))
+		return command_usage(a->command, "%s: an event is written SYSTEM:EVENT, as %s:%s",
+				     text, system, text);
 	if (!between || !is_name(out->system) || !is_name(between))
 		return command_usage(a->command, "%s: an event is written SYSTEM:EVENT", text);
 	out->name = between;

@@ -829,8 +829,7 @@ static int doctor_parse(int argc, char **argv, const char **session, bool *all)
 			return command_usage(&command_doctor, "%s needs an argument",
 					     argv[optind - 1]);
 		else
-			return command_usage(&command_doctor, "unknown option %s",
-					     argv[optind - 1]);
+			return command_unknown_option(&command_doctor, argv[optind - 1]);
 	}
 	return argc - optind > 1 ? command_usage(&command_doctor, "too many arguments")
 				 : COMMAND_DONE;

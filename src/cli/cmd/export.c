@@ -64,7 +64,7 @@ static int export_option(struct export_asked *e, int opt, char **argv)
 	case ':':
 		return command_usage(&command_export, "%s needs an argument", argv[optind - 1]);
 	default:
-		return command_usage(&command_export, "unknown option %s", argv[optind - 1]);
+		return command_unknown_option(&command_export, argv[optind - 1]);
 	}
 	return err ? message_error("out of memory") : COMMAND_DONE;
 }

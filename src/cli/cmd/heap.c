@@ -176,7 +176,7 @@ static double heap_sum(const struct table *t, unsigned int column, double *sum)
 }
 
 /* "4 of 18 blocks live still, 4000 of 33280 bytes" */
-static int print_sum(const struct table *t)
+static int print_sum(const struct table *t, bool in_session)
 {
 	double sums[COLUMNS], twice;
 	char *text;
@@ -187,9 +187,10 @@ static int print_sum(const struct table *t)
 	heap_sum(t, COLUMN_LEFT, &sums[COLUMN_LEFT]);
 	twice = heap_sum(t, COLUMN_LIVE, &sums[COLUMN_LIVE]);
 	if (twice)
-		message_error("%.0f blocks were freed again: parent and child of a fork() both "
+		message_error("%.0f blocks were freed again: %sparent and child of a fork() both "
 			      "free what was allocated before it. What lives still is not exact",
-			      twice);
+			      twice, in_session ? "they were allocated while the counting began, "
+						  "or " : "");
 	n = asprintf(&text, "%.0f of %.0f blocks live still, %.0f of %.0f bytes\n\n",
 		     sums[COLUMN_LIVE], sums[COLUMN_CALLS], sums[COLUMN_LEFT], sums[COLUMN_BYTES]);
 	if (n < 0)
@@ -273,7 +274,7 @@ static int heap_print(const struct answer *a, struct access *access)
 
 	if (frees)
 		status = make_table(allocs, frees, &t) ? message_error("out of memory")
-						       : print_sum(&t);
+						       : print_sum(&t, a->session);
 	if (!status)
 		hint_at_stacks(a, &t);
 	json_decref(allocs);

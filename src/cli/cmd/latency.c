@@ -283,6 +283,9 @@ static int latency_points(struct latency_asked *l)
 		status = latency_end(l);
 	else if (!l->start.file || l->start.returns)
 		return command_usage(a->command, "from %s to which END?", a->words.v[0]);
+	else if (l->by)
+		return command_usage(a->command, "--by is for START and END: each call of a "
+				     "function is measured by itself");
 	else
 		status = answer_point_return(a, &l->start, &l->end);
 	if (status)

@@ -198,7 +198,7 @@ static int list_parse(struct list *l, int argc, char **argv, const char **sessio
 			return command_usage(&command_list, "%s needs an argument",
 					     argv[optind - 1]);
 		default:
-			return command_usage(&command_list, "unknown option %s", argv[optind - 1]);
+			return command_unknown_option(&command_list, argv[optind - 1]);
 		}
 	}
 	if (argc - optind > (*session ? 1 : 2))

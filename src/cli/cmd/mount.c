@@ -98,7 +98,7 @@ static int mount_parse(int argc, char **argv, struct mounting *m)
 			return command_usage(&command_mount, "%s needs an argument",
 					     argv[optind - 1]);
 		else if (opt == '?')
-			return command_usage(&command_mount, "unknown option %s", argv[optind - 1]);
+			return command_unknown_option(&command_mount, argv[optind - 1]);
 	}
 	if (!m->session && optind < argc)
 		m->session = argv[optind++];

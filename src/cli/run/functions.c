@@ -275,10 +275,12 @@ static void say_not_found(const struct run_pattern *p)
 {
 	if (p->refused)
 		message_error("%s=%s: %s", option_of(p), p->pattern, p->refused);
+	else if (p->nearest)
+		fprintf(stderr, "tracefuse: %s=%s: no function has this name (there is %s)\n",
+			option_of(p), p->pattern, p->nearest);
 	else
-		fprintf(stderr, "tracefuse: %s=%s: no function has this name%s%s%s\n",
-			option_of(p), p->pattern, p->nearest ? " (there is " : "",
-			p->nearest ? p->nearest : "", p->nearest ? ")" : "");
+		fprintf(stderr, "tracefuse: %s=%s: no function has this name; --all has those of "
+			"libraries, too\n", option_of(p), p->pattern);
 }
 
 void run_functions_summary(const struct run *r, const char *info)

@@ -6,6 +6,7 @@
 #include "cli/client.h"
 #include "cli/event_names.h"
 #include "cli/run/run.h"
+#include "sources/program/programs.h"
 #include "access/wire.h"
 
 struct sums {
@@ -182,17 +183,32 @@ static void print_kernels(const char *system, size_t len, const char *event)
 		of, name, of, name);
 }
 
+/* -e openat: an event of a system call has another name. */
+static void print_call(const char *system, size_t len)
+{
+	const char *call;
+
+	for (unsigned int i = 0; (call = programs_system_call(i)); i++)
+		if (strlen(call) == len && !strncmp(call, system, len)) {
+			fprintf(stderr, "tracefuse: of the system call there are sys_enter_%s and "
+				"sys_exit_%s\n", call, call);
+			return;
+		}
+}
+
 /* The line is "[instances/NAME/]events/SYSTEM/[EVENT/]FILE TEXT". */
 static void print_pending(const char *line)
 {
 	const char *system = strstr(line, "events/") + 7, *file = strchr(system, '/');
 
-	if (file && !strncmp(file, "/enable ", 8))
+	if (file && !strncmp(file, "/enable ", 8)) {
 		fprintf(stderr, "tracefuse: no program had an event of system %.*s\n",
 			(int)(file - system), system);
-	else
+		print_call(system, (size_t)(file - system));
+	} else {
 		fprintf(stderr, "tracefuse: no program had the event of %.*s\n",
 			(int)strcspn(line, " "), line);
+	}
 	if (file)
 		print_kernels(system, (size_t)(file - system), file + 1);
 }

@@ -64,7 +64,7 @@ static int web_option(struct web_asked *a, int opt, char **argv)
 	case ':':
 		return command_usage(&command_web, "%s needs an argument", argv[optind - 1]);
 	default:
-		return command_usage(&command_web, "unknown option %s", argv[optind - 1]);
+		return command_unknown_option(&command_web, argv[optind - 1]);
 	}
 }
 
