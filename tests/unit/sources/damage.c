@@ -253,6 +253,9 @@ static void foreign_files(void **state)
 
 	refused("", 0, -EINVAL, "empty");
 	refused("#!/bin/sh\n", 10, -EINVAL, "not a trace.dat");
+	refused("PERFILE2", 8, -EINVAL, "perf record has written it");
+	refused("# tracer: nop\n", 14, -EINVAL, "the text of the file trace");
+	refused("# trace", 7, -EINVAL, "not a trace.dat");
 	bytes[10] = '5';
 	refused(bytes, size, -EINVAL, "version 5");
 	bytes[10] = '6';

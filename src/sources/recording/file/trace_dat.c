@@ -279,15 +279,36 @@ int trace_dat_each_format(const struct trace_dat *d,
 	return each_file_format(d, call_with_format, &call, err);
 }
 
+/* What other tools write, and how a file of theirs begins. */
+static const char *other_tool(const struct cursor *c)
+{
+	static const struct { const char *begin, *what; } others[] = {
+		{ "PERFILE2", ": perf record has written it" },
+		{ "# tracer: ", ": it is the text of the file trace; trace-cmd extract writes a "
+				"recording" },
+	};
+	const size_t size = (size_t)(c->end - c->at);
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		const size_t len = strlen(others[i].begin);
+
+		if (size >= len && !memcmp(c->at, others[i].begin, len))
+			return others[i].what;
+	}
+	return "";
+}
+
 /* Magic, version, byte order, size of long, page size. */
 static int read_initial(struct trace_dat *d, struct cursor *c)
 {
 	const uint16_t one = 1;
+	const struct cursor begin = *c;
 	unsigned int big, long_size;
 	const char *version;
 
 	if (!cursor_match(c, magic, sizeof(magic) - 1))
-		return error_set_at(d->err, -EINVAL, d->path, 0, "not a trace.dat file");
+		return error_set_at(d->err, -EINVAL, d->path, 0, "not a trace.dat file%s",
+				    other_tool(&begin));
 	version = cursor_string(c);
 	if (!version)
 		return trace_dat_truncated(d, c, "the file's head");
