@@ -1125,12 +1125,13 @@ enum gate_count {
 /* Why return addresses are left alone in a process. */
 enum returnless {
 	RETURNLESS_UNWINDER,	/* libunwind.so.8 */
-	RETURNLESS_COPIES,	/* greenlet */
+	RETURNLESS_COPIES,	/* greenlet, Guile, PyPy, Ruby's callcc */
 	RETURNLESS_SHADOW,	/* the processor's shadow stack */
 	/* Runtimes that look at their own stacks */
 	RETURNLESS_V8,
 	RETURNLESS_JVM,
 	RETURNLESS_LUAJIT,
+	RETURNLESS_OCAML,
 	RETURNLESS_REASONS
 };
 

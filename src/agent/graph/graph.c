@@ -175,9 +175,11 @@ bool graph_may_at_sites(void)
 }
 
 /*
- * V8 and HotSpot find the code of a frame by its return address. V8 ends the program if there is
- * none; HotSpot crashes. LuaJIT reads its frame at _Unwind_GetCFA(), which is in the mirror here.
- * Embedded copies export their interface, too.
+ * V8, HotSpot and OCaml find what they know of a frame by its return address. V8 ends the program
+ * if there is none; the others crash. LuaJIT reads its frame at _Unwind_GetCFA(), which is in the
+ * mirror here. Embedded copies export their interface, too. Native programs of OCaml export their
+ * table of return addresses; the interpreter of its bytecode has none, and looks at no stack of C.
+ * Guile, PyPy and callcc of Ruby copy stacks, as greenlet does.
  */
 static void refuse_runtimes(const Elf64_Dyn *dyn, uintptr_t bias)
 {
@@ -188,6 +190,10 @@ static void refuse_runtimes(const Elf64_Dyn *dyn, uintptr_t bias)
 		{ "_ZN2v87Isolate10GetCurrentEv", RETURNLESS_V8 },
 		{ "JNI_CreateJavaVM", RETURNLESS_JVM },
 		{ "luaJIT_setmode", RETURNLESS_LUAJIT },
+		{ "caml_frametable", RETURNLESS_OCAML },
+		{ "scm_init_guile", RETURNLESS_COPIES },
+		{ "Init_continuation", RETURNLESS_COPIES },
+		{ "pypy_main_startup", RETURNLESS_COPIES },
 	};
 
 	for (unsigned int i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++)

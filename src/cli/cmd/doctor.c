@@ -504,9 +504,9 @@ static void check_answers(struct patient *p)
 			snprintf(text, sizeof(text),
 				 "Returns of functions of process %d are not traced.", pid);
 			complain(p, text,
-				 "It uses libunwind.so.8, greenlet, V8, Java, LuaJIT, a shadow "
-				 "stack or a sanitizer's addresses; function, events and return "
-				 "sites work");
+				 "It uses libunwind.so.8, greenlet, V8, Java, LuaJIT, OCaml, "
+				 "Guile, PyPy, Ruby's callcc, a shadow stack or a sanitizer's "
+				 "addresses; function, events and return sites work");
 		} else if (err) {
 			snprintf(text, sizeof(text),
 				 "Functions of process %d cannot be switched: %s.", pid,

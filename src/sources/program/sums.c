@@ -79,11 +79,12 @@ static void print_returnless(struct session *s, FILE *out)
 {
 	static const char *const reasons[RETURNLESS_REASONS] = {
 		[RETURNLESS_UNWINDER] = "libunwind.so.8, which does not find the true addresses",
-		[RETURNLESS_COPIES] = "greenlet, which copies stacks",
+		[RETURNLESS_COPIES] = "greenlet, Guile, PyPy or Ruby's callcc, which copies stacks",
 		[RETURNLESS_SHADOW] = "a shadow stack of the processor",
 		[RETURNLESS_V8] = "V8, which looks up return addresses",
 		[RETURNLESS_JVM] = "a Java VM, which looks up return addresses",
 		[RETURNLESS_LUAJIT] = "LuaJIT, which takes its frames from the unwinder",
+		[RETURNLESS_OCAML] = "OCaml, which looks up return addresses",
 	};
 	struct attach_losses l;
 
