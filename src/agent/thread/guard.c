@@ -10,8 +10,8 @@
  * Wrong values in the region - offsets, sizes, counts - make a hit fault anywhere,
  * or divide by zero. If our own code faults inside a hit, the hit is left, and no
  * other one begins. If it faults while it reads an object's tables (unwind.c), only
- * that reading is left. Any other fault is the program's own. The short way
- * (x86_64/emit.S) is recognised by its instructions.
+ * that reading is left. Any other fault is the program's own, also where its stack ends
+ * (is_overflow()). The short way (x86_64/emit.S) is recognised by its instructions.
  *
  * The handlers are set by a system call, so that interposers of sigaction() do not
  * see them. A program that sets its own handler replaces ours. But then
@@ -43,7 +43,7 @@ struct guard_action {
 	uint64_t	mask;
 };
 
-enum { HIT_STACK_MOST = 65536 };
+enum { HIT_STACK_MOST = 65536, HIT_FRAME_MOST = 8192 };
 
 #define GUARD_RESTORER 0x04000000ul
 
@@ -195,6 +195,19 @@ static bool in_short_hit(const ucontext_t *context)
 	return short_left(context) != 0;
 }
 
+/*
+ * Whether the program's stack ends inside the hit, as in an endless recursion. The session's memory
+ * is sound then, and the fault is the program's: its handler may jump out of the hit, as out of any
+ * that a signal has interrupted. Wrong sizes lead upwards, past the place where the hit began.
+ */
+static bool is_overflow(int sig, const siginfo_t *info, const ucontext_t *context)
+{
+	const uintptr_t at = (uintptr_t)info->si_addr, sp = context_sp(context);
+
+	return sig == SIGSEGV && at - (sp - HIT_FRAME_MOST) < 2 * HIT_FRAME_MOST &&
+	       at < (in_hit(context) ? agent_self.thread->resume : sp);
+}
+
 /* A hit must not continue: makes it return to its caller. */
 static void leave_hit(ucontext_t *context)
 {
@@ -246,6 +259,8 @@ bool agent_guard_takes(int sig, const siginfo_t *info, void *context)
 		return false;
 	if (probe_led(sig, info, context) || tables_led(context))
 		return true;
+	if (is_overflow(sig, info, context))
+		return false;
 	if (!(sig == SIGBUS && replaced((uintptr_t)info->si_addr)) && !in_short_hit(context) &&
 	    !(in_our_code(context) && in_hit(context)))
 		return false;
