@@ -32,6 +32,13 @@ static ssize_t write_enabled(struct tree_file *f, const char *buf, size_t size)
 	return err ? err : (ssize_t)size;
 }
 
+/* To read and sort the map, and to find the names, takes as long as there are functions. */
+static int begin_stat(struct tree_file *f, FILE *out)
+{
+	return ftrace_profile_is_large(f->tree->model->ftrace) ? long_text_all(f, out)
+							       : f->at.kind->print(f, out);
+}
+
 static int print_stat(struct tree_file *f, FILE *out)
 {
 	return ftrace_profile_print(f->tree->model->ftrace, (uint32_t)f->at.cpu, out);
@@ -49,6 +56,8 @@ const struct file_kind profile_kinds[] = { { .name = "function_profile_enabled",
 					   .write = write_enabled },
 					  { 0 } };
 
-const struct file_kind stat_kind = { .name = "function", .mode = 0640, .print = print_stat };
+#define STAT(file, fn)								\
+	{ .name = file, .mode = 0640, .print = fn, .begin = begin_stat, .whole = true }
 
-const struct file_kind stat_all_kind = { .name = "functions", .mode = 0640, .print = print_stats };
+const struct file_kind stat_kind = STAT("function", print_stat);
+const struct file_kind stat_all_kind = STAT("functions", print_stats);

@@ -431,6 +431,13 @@ uint64_t ftrace_profile_dropped(const struct ftrace *ft)
 	return dropped_of(ft, COUNTS) + dropped_of(ft, SPREAD);
 }
 
+bool ftrace_profile_is_large(const struct ftrace *ft)
+{
+	const struct ftrace_profile *p = ft->profile_data;
+
+	return p && p->part[COUNTS].shape.max_elts > MIN_ELTS;
+}
+
 int ftrace_profile_print(struct ftrace *ft, uint32_t cpu, FILE *out)
 {
 	/* Relaxed: the number alone orders nothing. */
@@ -444,9 +451,11 @@ int ftrace_profile_print(struct ftrace *ft, uint32_t cpu, FILE *out)
 	      "  --------                               ---    ----            ---             "
 	      "---\n",
 	      out);
-	for (size_t i = 0; !err && i < l.nr; i++)
+	for (size_t i = 0; !err && i < l.nr; i++) {
+		model_step(ft->model);
 		if (!thresh || l.v[i].time / l.v[i].calls >= thresh)
 			profile_print_line(ft, &l.v[i], out);
+	}
 	free(l.v);
 	return err;
 }
@@ -645,8 +654,10 @@ int ftrace_profile_print_all(struct ftrace *ft, FILE *out)
 	totals_join(&t);
 	fprintf(out, "#      Calls          Total           Self            Avg            P50"
 		"            P99            Max  Function\n");
-	for (size_t i = 0; !err && i < t.nr; i++)
+	for (size_t i = 0; !err && i < t.nr; i++) {
+		model_step(ft->model);
 		print_total(ft, &s, &t.v[i], out);
+	}
 	if (ftrace_profile_dropped(ft))
 		fprintf(out, "# No room: %" PRIu64 "\n", ftrace_profile_dropped(ft));
 	free(t.v);

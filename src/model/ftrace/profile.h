@@ -35,6 +35,8 @@ void ftrace_profile_destroy(struct ftrace *ft);
 bool ftrace_profile_arm(const struct ftrace *ft, unsigned int i, struct trigger_arm *out);
 /* How many calls and returns found no room in the map. */
 uint64_t ftrace_profile_dropped(const struct ftrace *ft);
+/* Whether its files may have many lines. */
+bool ftrace_profile_is_large(const struct ftrace *ft);
 /* Prints the file trace_stat/function<cpu>. 0, -ENOMEM */
 int ftrace_profile_print(struct ftrace *ft, uint32_t cpu, FILE *out);
 /* Prints the file trace_stat/functions: all CPUs together, times in ns. 0, -ENOMEM */

@@ -38,6 +38,7 @@ static int collect(void *arg, uint32_t elt, const void *key, const uint64_t *sum
 	struct hist_entries *all = arg;
 	struct hist_entry *e;
 
+	model_step(all->hd->event->model);
 	if (array_room(&all->v, all->nr, sizeof(*e)))
 		return -ENOMEM;
 	e = &all->v[all->nr];

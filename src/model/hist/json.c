@@ -417,6 +417,7 @@ static int hist_json_one(struct trigger *t, FILE *out)
 	for (unsigned int i = 0; !err && i < all.nr; i++) {
 		fputs(i ? "," : "", out);
 		print_entry(&all.v[i], out);
+		model_step(hd->event->model);
 	}
 	fputs("],\n  \"snapshot\": ", out);
 	hist_json_snapshot(hd, out);

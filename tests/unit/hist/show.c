@@ -318,6 +318,30 @@ static void several_hists_are_printed_one_after_the_other(void **state)
 		      "\nTotals:\n    Hits: 1\n    Entries: 1\n    Dropped: 0\n");
 }
 
+static void count_step(void *arg)
+{
+	++*(unsigned int *)arg;
+}
+
+/* If the server prints it itself, programs that wait see the progress. */
+static void reading_and_printing_tell_progress(void **state)
+{
+	enum { ENTRIES = 100 };
+	struct fixture *f = *state;
+	unsigned int steps = 0;
+
+	assert_int_equal(command(f->all, "hist:keys=s32"), 0);
+	for (int i = 0; i < ENTRIES; i++)
+		hit_all(f, i, 0);
+	f->model->step = count_step;
+	f->model->catch_up_arg = &steps;
+	free(printed(hist_print(top_file(f->all), out)));
+	assert_int_equal(steps, 2 * ENTRIES);
+	free(printed(hist_json_print(top_file(f->all), out)));
+	assert_int_equal(steps, 4 * ENTRIES);
+	f->model->step = NULL;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -350,6 +374,8 @@ int main(void)
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(several_hists_are_printed_one_after_the_other,
 						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(reading_and_printing_tell_progress, fixture_setup,
+						fixture_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

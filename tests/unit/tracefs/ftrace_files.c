@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -171,6 +172,13 @@ static void many_functions_come(struct fixture *w)
 	free(text);
 }
 
+static unsigned int forks;
+
+static void count_fork(void)
+{
+	forks++;
+}
+
 static bool has_child(void)
 {
 	siginfo_t info;
@@ -189,6 +197,24 @@ static ssize_t await(struct fixture *w, int fd, struct tree_file *f, char *buf, 
 		tree_tend(w->tree);
 	}
 	return n;
+}
+
+/* cat PATH, whoever prints it. */
+static char *printed_text(struct fixture *w, int fd, const char *path)
+{
+	struct tree_file *f;
+	char buf[4096], *text;
+	size_t len;
+	FILE *out = text_memory_open(&text, &len);
+	ssize_t n;
+
+	assert_int_equal(tree_open(w->tree, path, O_RDONLY, &f), 0);
+	for (off_t off = 0; (n = await(w, fd, f, buf, sizeof(buf), off)) > 0; off += n)
+		fwrite(buf, 1, (size_t)n, out);
+	assert_int_equal(n, 0);
+	tree_release(f);
+	fclose(out);
+	return text;
 }
 
 /* Reads what `want` is, from another process. */
@@ -244,6 +270,50 @@ static void another_process_prints_long_lists(void **state)
 	assert_taken(w, "current_tracer", "nop\n");
 }
 
+/* The map of so many functions is large, whatever it has. */
+static void another_process_reads_a_large_function_profile(void **state)
+{
+	static const char *const files[] = { "trace_stat/function1", "trace_stat/functions" };
+	struct fixture *w = *state;
+	struct tree_file *f;
+	char *want, buf[4096];
+	int fd;
+
+	many_functions_come(w);
+	fd = tree_use_printers(w->tree);
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		assert_taken(w, "function_profile_enabled", "2");
+		want = printed_text(w, fd, files[i]);
+		assert_int_equal(tree_open(w->tree, files[i], O_RDONLY, &f), 0);
+		forks = 0;
+		assert_int_equal(await(w, fd, f, buf, 8, 0), 8);
+		assert_int_equal(forks, 1);
+		/* It has read the map, or the map stays. */
+		assert_taken(w, "function_profile_enabled", "0");
+		assert_taken(w, "function_profile_enabled", "1");
+		assert_int_equal(await(w, fd, f, buf + 8, sizeof(buf) - 8, 8), strlen(want) - 8);
+		assert_memory_equal(buf, want, strlen(want));
+		tree_release(f);
+		free(want);
+	}
+}
+
+static void a_small_function_profile_needs_no_process(void **state)
+{
+	struct fixture *w = *state;
+	char *text;
+
+	functions_come(w);
+	assert_true(tree_use_printers(w->tree) >= 0);
+	assert_taken(w, "function_profile_enabled", "1");
+	forks = 0;
+	text = fixture_read(w, "trace_stat/function0");
+	assert_non_null(text);
+	assert_int_equal(forks, 0);
+	free(text);
+}
+
 static void a_short_list_needs_no_process(void **state)
 {
 	struct fixture *w = *state;
@@ -266,8 +336,11 @@ int main(void)
 		TEST(an_instance_has_its_own),
 		TEST(truncation_clears_sets_but_no_commands),
 		TEST(another_process_prints_long_lists),
+		TEST(another_process_reads_a_large_function_profile),
+		TEST(a_small_function_profile_needs_no_process),
 		TEST(a_short_list_needs_no_process),
 	};
 
+	pthread_atfork(NULL, count_fork, NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
