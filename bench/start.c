@@ -101,7 +101,7 @@ int main(void)
 	printf("start seconds\t%.4f\n", seconds() - start);
 	printf("start MB\t%.1f\n", resident_mb());
 	start = seconds();
-	check("enable", event_set_enable(m->top, NULL, true));
+	check("enable", event_set_enable(m->top, NULL, true, NULL));
 	for (unsigned int id = 0; id <= m->max_id; id++)
 		if (model_event_by_id(m, id))
 			event_fields(model_event_by_id(m, id), &nr_fields);

@@ -161,7 +161,7 @@ static int write_answer(struct fuse_wait *w)
 	ssize_t ret = tree_write_by(w->file->file, w->writer, w->text, w->size, &w->wrote);
 
 	/* It was carried out, so this is no error. */
-	if (ret == -EINPROGRESS && w->wrote.until && wait_ends(w))
+	if (ret == -EINPROGRESS && w->wrote.until && !w->wrote.more && wait_ends(w))
 		ret = w->wrote.n;
 	if (ret >= 0)
 		fuse_reply_write(w->req, (size_t)ret);
@@ -220,8 +220,10 @@ bool fuse_wait_retry(struct fuse_wait *w)
 {
 	int ret = wait_answer(w);
 
-	if ((ret == -EAGAIN && w->interrupted) || (ret == -EINPROGRESS && wait_ends(w)))
+	if ((ret == -EAGAIN && w->interrupted) || (ret == -EINPROGRESS && wait_ends(w))) {
+		tree_write_end(w->file->file, &w->wrote);
 		ret = -EINTR;
+	}
 	if (ret == -EINPROGRESS ||
 	    (ret == -EAGAIN && (!w->until || session_now_ms() < w->until)))
 		return false;

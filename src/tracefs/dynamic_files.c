@@ -3,6 +3,7 @@
  * dynamic_files.c - dynamic_events, synthetic_events, kprobe_events, uprobe_events, and the hits of
  * probes
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,7 @@ static int look_print(void *arg, FILE *out)
 	reading_begin("tracefuse-look");
 	look_alone(l->model);
 	l->model->files = &files;
-	dynamic_lines(l->model, l->text, l->len, uprobe_ask);
+	dynamic_lines(l->model, l->text, l->len, uprobe_ask, NULL);
 	return 0;
 }
 
@@ -69,7 +70,7 @@ static bool names_files(struct tree_file *f, const char *text, size_t len)
 {
 	char *copy = memchr(text, '/', len) ? look_copy(text, len) : NULL;
 	const bool names = copy &&
-		dynamic_lines(f->tree->model, copy, len, uprobe_names_file) > 0;
+		dynamic_lines(f->tree->model, copy, len, uprobe_names_file, NULL) > 0;
 
 	free(copy);
 	return names;
@@ -125,9 +126,10 @@ static int lines_with_files(struct tree_file *f, char *text, size_t len,
 	int err;
 
 	m->files = f->look ? &f->look->files : NULL;
-	err = dynamic_lines(m, text, len, command);
+	err = dynamic_lines(m, text, len, command, f->pieces);
 	m->files = NULL;
-	look_end(f);
+	if (err != -EINPROGRESS)
+		look_end(f);
 	return err;
 }
 
@@ -169,7 +171,7 @@ static int print_synthetic(struct tree_file *f, FILE *out)
 
 static int lines_synthetic(struct tree_file *f, char *text, size_t len)
 {
-	return dynamic_lines(f->tree->model, text, len, synth_command);
+	return dynamic_lines(f->tree->model, text, len, synth_command, f->pieces);
 }
 
 static int open_kprobes(struct tree_file *f)
@@ -185,7 +187,7 @@ static int print_kprobes(struct tree_file *f, FILE *out)
 
 static int lines_kprobes(struct tree_file *f, char *text, size_t len)
 {
-	return dynamic_lines(f->tree->model, text, len, kprobe_command);
+	return dynamic_lines(f->tree->model, text, len, kprobe_command, f->pieces);
 }
 
 static int open_uprobes(struct tree_file *f)

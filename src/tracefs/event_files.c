@@ -48,7 +48,7 @@ static ssize_t write_set_enable(struct tree_file *f, const char *buf, size_t siz
 	if (!err)
 		err = instance_expand(f->at.inst);
 	if (!err)
-		err = event_set_enable(f->at.inst, f->at.system, on);
+		err = event_set_enable(f->at.inst, f->at.system, on, f->pieces);
 	return err ? err : (ssize_t)size;
 }
 
@@ -86,7 +86,7 @@ static int print_system_filter(struct tree_file *f, FILE *out)
 
 static int command_system_filter(struct tree_file *f, char *text)
 {
-	return system_set_filter(f->at.inst, f->at.system, text);
+	return system_set_filter(f->at.inst, f->at.system, text, f->pieces);
 }
 
 const struct file_kind events_kinds[] = {

@@ -423,7 +423,7 @@ static ssize_t write_set_event(struct tree_file *f, const char *buf, size_t size
 	n = text_word(buf, size, word, sizeof(word));
 	if (n < 0 || !*word)
 		return n;
-	return taken(event_set_word(f->at.inst, word), (size_t)n);
+	return taken(event_set_word(f->at.inst, word, f->pieces), (size_t)n);
 }
 
 static int open_pids(struct tree_file *f, enum pids_kind kind)

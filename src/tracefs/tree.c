@@ -621,18 +621,27 @@ static int run_command(struct tree_file *f, const char *buf, size_t size)
 	return err;
 }
 
+/* The command whose first writes ended in a backslash. */
+static int run_begun(struct tree_file *f)
+{
+	const int err = run_command(f, f->begun, f->begun_len);
+
+	if (err == -EINPROGRESS)
+		return err;
+	free(f->begun);
+	f->begun = NULL;
+	f->begun_len = 0;
+	return err;
+}
+
 static ssize_t write_command(struct tree_file *f, const char *buf, size_t size)
 {
 	int err;
 
 	if (continues(buf, size) || f->begun) {
-		err = begin_command(f, buf, size);
-		if (!err && !continues(buf, size)) {
-			err = run_command(f, f->begun, f->begun_len);
-			free(f->begun);
-			f->begun = NULL;
-			f->begun_len = 0;
-		}
+		err = f->goes_on ? 0 : begin_command(f, buf, size);
+		if (!err && !continues(buf, size))
+			err = run_begun(f);
 	} else {
 		err = run_command(f, buf, size);
 	}
@@ -689,22 +698,55 @@ static bool tree_prepare(struct tree_file *f, const char *buf, size_t size)
 	return !(f->flags & O_NONBLOCK) && kind->prepare && kind->prepare(f, buf, size);
 }
 
+/* All of the write or, if the writer can wait, a piece. -EINPROGRESS: w->more, or nothing. */
+static ssize_t write_piece(struct tree_file *f, struct tree_wrote *w, pid_t writer,
+			   const char *buf, size_t size, bool patient)
+{
+	ssize_t n;
+
+	f->pieces = patient ? &f->work : NULL;
+	pieces_begin(&f->work);
+	model_barrier(f->tree->model);
+	n = tree_write_text(f, writer ? writer : gettid(), buf, size);
+	w->more = n == -EINPROGRESS && (f->work.lines || f->work.at);
+	if (!w->more)
+		pieces_end(&f->work);
+	f->goes_on = w->more;
+	return n;
+}
+
+/*
+ * The pieces of two writes of one open file do not mix. Programs obey each piece, as they do a
+ * command.
+ */
 ssize_t tree_write_by(struct tree_file *f, pid_t writer, const char *buf, size_t size,
 		      struct tree_wrote *wrote)
 {
+	const bool patient = wrote && !(f->flags & O_NONBLOCK);
 	struct tree_wrote once = { .until = 0 };
 	struct tree_wrote *w = wrote ? wrote : &once;
 
-	if (wrote && !w->until && tree_prepare(f, buf, size))
+	if ((patient && f->goes_on && !w->more) ||
+	    (wrote && !w->more && !w->until && tree_prepare(f, buf, size)))
 		return -EINPROGRESS;
 	if (!w->until) {
-		model_barrier(f->tree->model);
-		w->n = tree_write_text(f, writer ? writer : gettid(), buf, size);
-		if (w->n == -EINPROGRESS)
+		w->n = write_piece(f, w, writer, buf, size, patient);
+		if (w->n == -EINPROGRESS && !w->more)
 			return w->n;
 	}
 	w->until = tree_settle(f->tree->model, w->until);
-	return w->until && wrote && !(f->flags & O_NONBLOCK) ? -EINPROGRESS : w->n;
+	return (w->until && patient) || w->more ? -EINPROGRESS : w->n;
+}
+
+void tree_write_end(struct tree_file *f, struct tree_wrote *w)
+{
+	if (!w->more)
+		return;
+	w->more = f->goes_on = false;
+	pieces_end(&f->work);
+	free(f->begun);
+	f->begun = NULL;
+	f->begun_len = 0;
 }
 
 ssize_t tree_write(struct tree_file *f, const char *buf, size_t size)
@@ -723,8 +765,10 @@ int tree_release(struct tree_file *f)
 {
 	int err = 0;
 
+	f->pieces = NULL;
+	pieces_end(&f->work);
 	/* the last line ended in a backslash, and no other came */
-	if (f->begun && !is_removed(&f->at, true))
+	if (f->begun && !f->goes_on && !is_removed(&f->at, true))
 		err = run_command(f, f->begun, f->begun_len);
 	long_text_end(f);
 	if (f->at.kind && f->at.kind->release)

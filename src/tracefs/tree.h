@@ -66,19 +66,26 @@ ssize_t tree_read(struct tree_file *f, char *buf, size_t size, off_t off);
  */
 ssize_t tree_write(struct tree_file *f, const char *buf, size_t size);
 
-/* A write that was carried out, and waits until programs can obey it. Begin with zeros. */
+/*
+ * A write of which a piece was carried out, or all, and which waits until programs can obey that.
+ * Begin with zeros.
+ */
 struct tree_wrote {
 	uint64_t	until;		/* model.settle; 0: it does not wait */
 	ssize_t		n;		/* what it returns then */
+	bool		more;		/* there are more pieces */
 };
 
 /*
  * The same for a task; 0: the calling one. An event of trace_marker has the number of its writer.
- * -EINPROGRESS also while a file with probes is read. Then, too, the same write is to be tried
- * again, with the same *wrote: it is carried out once. NULL: it does not wait for that.
+ * -EINPROGRESS also while a file with probes is read, and after a piece of a long write. Then, too,
+ * the same write is to be tried again, with the same *wrote: it is carried out once. NULL: it does
+ * not wait for that.
  */
 ssize_t tree_write_by(struct tree_file *f, pid_t writer, const char *buf, size_t size,
 		      struct tree_wrote *wrote);
+/* The write is not tried again. What is left of it is not carried out. */
+void tree_write_end(struct tree_file *f, struct tree_wrote *w);
 /*
  * A descriptor of the file was closed, maybe the last one. Does the part of the file's release that
  * has the same effect now as later.

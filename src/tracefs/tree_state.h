@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 #include "model/model.h"
+#include "model/pieces.h"
 #include "tracefs/printer.h"
 #include "tracefs/tree.h"
 
@@ -131,6 +132,13 @@ struct tree_file {
 	bool		following;	/* the next text is to follow `body`, at this offset: */
 	off_t		follow_at;
 	struct printer_body body;
+	/*
+	 * For a write: how far it is, if it may be carried out in pieces and return -EINPROGRESS;
+	 * else NULL
+	 */
+	struct pieces	*pieces;
+	struct pieces	work;		/* of the write that goes on */
+	bool		goes_on;	/* it has begun, and has not ended */
 	char		*begun;		/* R30: the text of writes that ended in a backslash */
 	size_t		begun_len;
 	struct ring_consumer *consumer;	/* pipes */

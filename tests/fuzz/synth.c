@@ -52,7 +52,7 @@ static int give(struct model *m, const char *text, size_t size,
 
 	memcpy(copy, text, size);
 	copy[size] = '\0';
-	err = dynamic_lines(m, copy, size, command);
+	err = dynamic_lines(m, copy, size, command, NULL);
 	free(copy);
 	return err;
 }

@@ -81,11 +81,14 @@ static int line_end(const char *line, size_t left, size_t *len)
 }
 
 int dynamic_lines(struct model *m, char *text, size_t len,
-		  int (*command)(struct model *m, const char *line))
+		  int (*command)(struct model *m, const char *line), struct pieces *pieces)
 {
+	const char *begin = text;
 	size_t n;
 	int err;
 
+	text += pieces ? pieces->lines : 0;
+	len -= pieces ? pieces->lines : 0;
 	while (len) {
 		bool last;
 
@@ -100,6 +103,10 @@ int dynamic_lines(struct model *m, char *text, size_t len,
 			return err;
 		text += n + 1;
 		len -= n + 1;
+		if (!len || !pieces_pause(pieces))
+			continue;
+		pieces->lines = (size_t)(text - begin);
+		return -EINPROGRESS;
 	}
 	return 0;
 }

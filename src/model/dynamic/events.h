@@ -15,6 +15,7 @@
 #define TRACEFUSE_MODEL_DYNAMIC_EVENTS_H
 
 #include "model/model.h"
+#include "model/pieces.h"
 
 struct dynamic_event;
 
@@ -68,10 +69,11 @@ bool dynamic_name_is_good(const char *name);
 
 /*
  * One write(2) of several lines: runs `command` with each line, without comments, up to the first
- * error. 0 or -errno. `text` is changed; it may contain zeros.
+ * error. 0 or -errno. `text` is changed; it may contain zeros. -EINPROGRESS: to be called again
+ * with the same text. pieces NULL: it does not stop before the end.
  */
 int dynamic_lines(struct model *m, char *text, size_t len,
-		  int (*command)(struct model *m, const char *line));
+		  int (*command)(struct model *m, const char *line), struct pieces *pieces);
 
 /* Carries out a line of the file dynamic_events. */
 int dynamic_command(struct model *m, const char *line);

@@ -19,6 +19,7 @@
 #define TRACEFUSE_MODEL_EVENT_FILE_H
 
 #include "model/model.h"
+#include "model/pieces.h"
 
 struct filter;
 struct trigger;
@@ -105,8 +106,12 @@ void event_file_print_enable(const struct event_file *f, FILE *out);
  */
 int event_file_set_filter(struct event_file *f, const char *text);
 void event_file_print_filter(struct event_file *f, FILE *out);
-/* events/SYSTEM/filter: sets the filter of each event of the system that has the fields. */
-int system_set_filter(struct instance *inst, struct system *sys, const char *text);
+/*
+ * events/SYSTEM/filter: sets the filter of each event of the system that has the fields.
+ * -EINPROGRESS: to be called again. pieces NULL: it does not stop before the end.
+ */
+int system_set_filter(struct instance *inst, struct system *sys, const char *text,
+		      struct pieces *pieces);
 void system_print_filter(FILE *out);
 
 /*

@@ -273,7 +273,7 @@ static bool choices_forget(struct instance *inst, const struct event_pattern *p)
 int event_choose(struct instance *inst, const struct event_pattern *p, bool on)
 {
 	bool forgotten = !on && choices_forget(inst, p);
-	int err = event_set_switch(inst, p, on);
+	int err = event_set_switch(inst, p, on, NULL);
 
 	if (err == -EINVAL && !module_is_known(inst, p->module))
 		err = on || forgotten ? 0 : -EINVAL;

@@ -26,6 +26,22 @@ static bool set_event_is_new(const struct instance *inst, const struct event *e)
 	return e->order > inst->born && set_event_is_late(e);
 }
 
+/* The next newer or older dynamic event, also of one that was removed. */
+static const struct list_head *made_beside(const struct event *e, bool newer)
+{
+	const struct list_head *all = &e->model->made_events, *at;
+	uint64_t order;
+
+	if (!e->removed)
+		return newer ? e->made_node.next : e->made_node.prev;
+	for (at = newer ? all->next : all->prev; at != all; at = newer ? at->next : at->prev) {
+		order = list_entry(at, struct event, made_node)->order;
+		if (newer ? order > e->order : order < e->order)
+			break;
+	}
+	return at;
+}
+
 /*
  * The list has four parts: new dynamic events, the newest first; the other new events; the old
  * events; old dynamic events, the oldest first. Dynamic events are sorted by `order`, because their
@@ -34,7 +50,7 @@ static bool set_event_is_new(const struct instance *inst, const struct event *e)
 static struct event *next_new_dynamic(const struct instance *inst, const struct event *prev)
 {
 	const struct list_head *all = &inst->model->made_events;
-	struct list_head *at = prev ? prev->made_node.prev : all->prev;
+	const struct list_head *at = prev ? made_beside(prev, false) : all->prev;
 	struct event *e = at != all ? list_entry(at, struct event, made_node) : NULL;
 
 	return e && e->order > inst->born ? e : NULL;
@@ -67,7 +83,7 @@ static struct event *next_old(const struct instance *inst, uint32_t id)
 static struct event *next_old_dynamic(const struct instance *inst, const struct event *prev)
 {
 	const struct list_head *all = &inst->model->made_events;
-	struct list_head *at = prev ? prev->made_node.next : all->next;
+	const struct list_head *at = prev ? made_beside(prev, true) : all->next;
 	struct event *e = at != all ? list_entry(at, struct event, made_node) : NULL;
 
 	return e && e->order <= inst->born ? e : NULL;
@@ -100,29 +116,41 @@ static int switch_event(struct instance *inst, struct event *e, bool on)
 	return event_file_enable(f, on);
 }
 
-int event_set_switch(struct instance *inst, const struct event_pattern *p, bool on)
+static int switch_all(struct instance *inst, const struct event_pattern *p, bool on,
+		      struct pieces *pieces)
 {
-	struct event *e = NULL;
-	bool any = false;
-	int err, first = 0;
+	struct pieces whole = { .at = NULL }, *w = pieces ? pieces : &whole;
+	struct event *e = w->at;
+	int err;
 
-	if (p->system && p->event) {
-		e = model_find_event(inst->model, p->system, p->event);
-		return e && event_has_enable(e) && event_pattern_matches(p, e) ?
-			       switch_event(inst, e, on) : -EINVAL;
-	}
 	while ((e = event_next(inst, e))) {
 		if (!event_pattern_matches(p, e))
 			continue;
-		any = true;
+		w->any = true;
 		err = switch_event(inst, e, on);
-		if (err && !first)
-			first = err;
+		if (err && !w->err)
+			w->err = err;
+		if (!pieces_pause(pieces))
+			continue;
+		pieces_hold(w, e);
+		return -EINPROGRESS;
 	}
-	return any ? first : -EINVAL;
+	return w->any ? w->err : -EINVAL;
 }
 
-int event_set_word(struct instance *inst, const char *word)
+int event_set_switch(struct instance *inst, const struct event_pattern *p, bool on,
+		     struct pieces *pieces)
+{
+	struct event *e;
+
+	if (!p->system || !p->event)
+		return switch_all(inst, p, on, pieces);
+	e = model_find_event(inst->model, p->system, p->event);
+	return e && event_has_enable(e) && event_pattern_matches(p, e) ? switch_event(inst, e, on)
+								       : -EINVAL;
+}
+
+int event_set_word(struct instance *inst, const char *word, struct pieces *pieces)
 {
 	bool on = *word != '!';
 	char *copy = strdup(on ? word : word + 1);
@@ -132,7 +160,7 @@ int event_set_word(struct instance *inst, const char *word)
 	if (!copy)
 		return -ENOMEM;
 	event_pattern_parse(copy, &p);
-	err = p.module ? event_choose(inst, &p, on) : event_set_switch(inst, &p, on);
+	err = p.module ? event_choose(inst, &p, on) : event_set_switch(inst, &p, on, pieces);
 	free(copy);
 	return err;
 }
@@ -204,11 +232,12 @@ char event_set_enabled(struct instance *inst, const struct system *sys)
 	return "?01X"[seen];
 }
 
-int event_set_enable(struct instance *inst, const struct system *sys, bool on)
+int event_set_enable(struct instance *inst, const struct system *sys, bool on,
+		     struct pieces *pieces)
 {
 	struct event_pattern p = { .system = sys ? sys->name : NULL };
 
-	return event_set_switch(inst, &p, on);
+	return event_set_switch(inst, &p, on, pieces);
 }
 
 void event_filters_print(struct instance *inst, FILE *out)

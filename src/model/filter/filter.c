@@ -238,9 +238,10 @@ static int set_in_system(struct event_file *f, const char *text)
 	return err;
 }
 
-static int set_system_filter(struct instance *inst, struct system *sys, const char *text)
+static int set_system_filter(struct instance *inst, struct system *sys, const char *text,
+			     struct pieces *pieces)
 {
-	struct event *e = NULL;
+	struct event *e = pieces ? pieces->at : NULL;
 	struct event_file *f;
 	int err = 0;
 
@@ -252,18 +253,23 @@ static int set_system_filter(struct instance *inst, struct system *sys, const ch
 			err = set_in_system(f, text);
 		else if (!is_reset(text))
 			err = -ENOMEM;
+		if (err || !pieces_pause(pieces))
+			continue;
+		pieces_hold(pieces, e);
+		err = -EINPROGRESS;
 	}
 	return err;
 }
 
-int system_set_filter(struct instance *inst, struct system *sys, const char *text)
+int system_set_filter(struct instance *inst, struct system *sys, const char *text,
+		      struct pieces *pieces)
 {
 	char *copy;
 	int err = filter_copy_text(text, &copy);
 
 	if (err)
 		return err;
-	err = set_system_filter(inst, sys, copy);
+	err = set_system_filter(inst, sys, copy, pieces);
 	free(copy);
 	return err;
 }

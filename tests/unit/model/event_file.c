@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fixture.h"
+#include "model/dynamic/synth.h"
 #include "model/event/set.h"
 #include "model/instance/options.h"
 #include "model/instance/pids.h"
@@ -248,7 +249,7 @@ static void words_of_set_event(void **state)
 	struct fixture *f = *state;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		assert_int_equal(event_set_word(f->top, cases[i].word), cases[i].err);
+		assert_int_equal(event_set_word(f->top, cases[i].word, NULL), cases[i].err);
 		assert_prints(event_set_print(f->top, out), cases[i].set);
 		event_set_clear(f->top);
 	}
@@ -261,13 +262,54 @@ static void enable_of_systems_and_of_all(void **state)
 	struct system *test = f->all->system, *more = f->third->system;
 
 	assert_int_equal(event_set_enabled(f->top, NULL), '0');
-	assert_int_equal(event_set_enable(f->top, test, true), 0);
+	assert_int_equal(event_set_enable(f->top, test, true, NULL), 0);
 	assert_int_equal(event_set_enabled(f->top, test), '1');
 	assert_int_equal(event_set_enabled(f->top, more), '0');
 	assert_int_equal(event_set_enabled(f->top, NULL), 'X');
-	assert_int_equal(event_set_enable(f->top, NULL, true), 0);
+	assert_int_equal(event_set_enable(f->top, NULL, true, NULL), 0);
 	assert_int_equal(event_set_enabled(f->top, NULL), '1');
 	assert_int_equal(event_set_enabled(f->top, f->print->system), '?');
+}
+
+/* Each piece has time for one event. An event at which a piece has ended may be removed. */
+static void many_events_are_switched_in_pieces(void **state)
+{
+	struct pieces pieces = { .until_ms = 0 };
+	struct fixture *f = *state;
+	struct instance *inst;
+	int n = 0;
+
+	assert_int_equal(synth_command(f->model, "old int x"), 0);
+	assert_int_equal(synth_command(f->model, "older int x"), 0);
+	assert_int_equal(instance_create(f->model, "i", &inst), 0);
+	assert_prints(event_available_print(inst, out),
+		      "test:all\ntest:other\nmore:third\nsynthetic:old\nsynthetic:older\n");
+	for (const char *at = "abc"; *at; at++) {
+		const char line[] = { *at, ' ', 'i', 'n', 't', ' ', 'x', '\0' };
+
+		assert_int_equal(synth_command(f->model, line), 0);
+	}
+	assert_int_equal(event_set_enable(inst, NULL, true, &pieces), -EINPROGRESS);
+	assert_prints(event_set_print(inst, out), "synthetic:c\n");
+	assert_int_equal(event_set_enable(inst, NULL, true, &pieces), -EINPROGRESS);
+	assert_int_equal(event_file_enable(event_file_find(inst, pieces.at), false), 0);
+	assert_int_equal(synth_command(f->model, "!b"), 0);
+	while (event_set_enable(inst, NULL, true, &pieces) == -EINPROGRESS) {
+		if (!strcmp(pieces.at->name, "old")) {
+			assert_int_equal(event_file_enable(event_file_find(inst, pieces.at), false),
+					 0);
+			assert_int_equal(synth_command(f->model, "!old"), 0);
+		}
+		n++;
+	}
+	/* a, three events that are no synthetic ones, old, older */
+	assert_int_equal(n, 6);
+	assert_prints(event_set_print(inst, out), "synthetic:c\nsynthetic:a\ntest:all\n"
+		      "test:other\nmore:third\nsynthetic:older\n");
+	pieces_end(&pieces);
+	assert_null(pieces.at);
+	/* What matches nothing is an error at the end of it. */
+	assert_int_equal(event_set_word(inst, "nonesuch:", &pieces), -EINVAL);
 }
 
 /* Events made at run time come first, newest first. In an instance made later they come last. */
@@ -343,6 +385,7 @@ int main(void)
 		TEST(event_fork_watches_events_that_are_not_enabled),
 		TEST(words_of_set_event),
 		TEST(enable_of_systems_and_of_all),
+		TEST(many_events_are_switched_in_pieces),
 		TEST(late_events_stand_first),
 		TEST(events_of_modules_stand_first_too),
 		TEST(events_of_waiting_and_waking_are_told_in_one_word),

@@ -451,7 +451,7 @@ static void a_filter_of_a_system(void **state)
 	struct system *sys = f->all->system;
 	char *log;
 
-	assert_int_equal(system_set_filter(f->top, sys, "pid == 1\n"), 0);
+	assert_int_equal(system_set_filter(f->top, sys, "pid == 1\n", NULL), 0);
 	assert_prints(event_file_print_filter(event_file_find(f->top, f->other), out),
 		      "pid == 1\n");
 	assert_prints(event_file_print_filter(event_file_find(f->top, f->all), out),
@@ -464,8 +464,24 @@ static void a_filter_of_a_system(void **state)
 	log = printed(system_print_filter(out));
 	assert_int_equal(strncmp(log, "### global filter ###\n", 22), 0);
 	free(log);
-	assert_int_equal(system_set_filter(f->top, sys, "0"), 0);
+	assert_int_equal(system_set_filter(f->top, sys, "0", NULL), 0);
 	assert_prints(event_file_print_filter(event_file_find(f->top, f->all), out), "none\n");
+}
+
+static void a_filter_of_a_system_is_set_in_pieces(void **state)
+{
+	struct pieces pieces = { .until_ms = 0 };
+	struct fixture *f = *state;
+	struct system *sys = f->all->system;
+
+	assert_int_equal(system_set_filter(f->top, sys, "s32 == 1", &pieces), -EINPROGRESS);
+	assert_prints(event_file_print_filter(event_file_find(f->top, f->all), out), "s32 == 1\n");
+	assert_null(event_file_find(f->top, f->other));
+	assert_int_equal(system_set_filter(f->top, sys, "s32 == 1", &pieces), -EINPROGRESS);
+	assert_non_null(event_file_find(f->top, f->other));
+	assert_int_equal(system_set_filter(f->top, sys, "s32 == 1", &pieces), 0);
+	assert_null(event_file_find(f->top, f->third));
+	pieces_end(&pieces);
 }
 
 int main(void)
@@ -484,6 +500,7 @@ int main(void)
 		TEST(a_refused_filter_lets_everything_pass),
 		TEST(limits_of_an_operand),
 		TEST(a_filter_of_a_system),
+		TEST(a_filter_of_a_system_is_set_in_pieces),
 	};
 
 	return cmocka_run_group_tests_name("filter", tests, NULL, NULL);

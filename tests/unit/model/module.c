@@ -83,7 +83,7 @@ static void bring(struct module_fixture *w, const char *name, const char *module
 
 static int choose(struct module_fixture *w, const char *word)
 {
-	return event_set_word(w->model->top, word);
+	return event_set_word(w->model->top, word, NULL);
 }
 
 static void assert_set(struct instance *inst, const char *expected)
@@ -158,7 +158,7 @@ static void what_the_module_brings_later_is_enabled_too(void **state)
 
 	bring(w, "first", "libfoo.so");
 	assert_int_equal(instance_create(w->model, "i", &inst), 0);
-	assert_int_equal(event_set_word(inst, ":mod:libfoo.so"), 0);
+	assert_int_equal(event_set_word(inst, ":mod:libfoo.so", NULL), 0);
 	bring(w, "second", "libfoo.so");
 	assert_set(inst, "s:first\ns:second\n");
 	assert_top(w, "");
@@ -190,7 +190,7 @@ static void the_next_server_knows_both(void **state)
 	assert_int_equal(instance_create(w->model, "i", &inst), 0);
 	bring(w, "first", "libfoo.so");
 	assert_int_equal(choose(w, ":mod:libbar.so"), 0);
-	assert_int_equal(event_set_word(inst, "s:second:mod:libbar.so"), 0);
+	assert_int_equal(event_set_word(inst, "s:second:mod:libbar.so", NULL), 0);
 	next_server(w);
 	next_server(w);
 	inst = instance_find(w->model, "i");

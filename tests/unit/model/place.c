@@ -293,10 +293,10 @@ static void events_are_listed_newest_first_also_if_an_old_one_gets_a_place(void 
 	add(f, "p:g/first FILE:4");
 	assert_prints(event_available_print(f->top, out),
 		      "g:last\ng:next\ng:first\ntest:all\ntest:other\nmore:third\n");
-	assert_int_equal(event_set_enable(f->top, model_find_system(f->model, "g"), true), 0);
+	assert_int_equal(event_set_enable(f->top, model_find_system(f->model, "g"), true, NULL), 0);
 	assert_prints(event_set_print(f->top, out), "g:last\ng:next\ng:first\n");
-	assert_int_equal(event_set_word(f->top, "!g:next"), 0);
-	assert_int_equal(event_set_word(f->top, "g:none"), -EINVAL);
+	assert_int_equal(event_set_word(f->top, "!g:next", NULL), 0);
+	assert_int_equal(event_set_word(f->top, "g:none", NULL), -EINVAL);
 	assert_prints(event_set_print(f->top, out), "g:last\ng:first\n");
 	e = model_find_event(f->model, "g", "next");
 	assert_false(event_file_find(f->top, e)->enabled);

@@ -236,10 +236,36 @@ static void lines_run_up_to_the_first_error(void **state)
 	char text[] = "a int x # with a remark\n# none\n\nb foo y\nc int z\n";
 	char zero[] = "d int x\n\0e int y\n";
 
-	assert_int_equal(dynamic_lines(f->model, text, sizeof(text) - 1, synth_command), -EINVAL);
+	assert_int_equal(dynamic_lines(f->model, text, sizeof(text) - 1, synth_command, NULL),
+			 -EINVAL);
 	assert_prints(synth_print(f->model, out), "a\tint x\n");
-	assert_int_equal(dynamic_lines(f->model, zero, sizeof(zero) - 1, synth_command), -EINVAL);
+	assert_int_equal(dynamic_lines(f->model, zero, sizeof(zero) - 1, synth_command, NULL),
+			 -EINVAL);
 	assert_prints(synth_print(f->model, out), "a\tint x\nd\tint x\n");
+}
+
+/* Each piece has a fresh text, and time for one line. */
+static void lines_are_carried_out_in_pieces(void **state)
+{
+	static const char lines[] = "a int x\nb int x # b\n# none\n!b\nc int y\nd foo z\ne int x\n";
+	static const char *const seen[] = {
+		"a\tint x\n", "a\tint x\nb\tint x\n", "a\tint x\nb\tint x\n",
+		"a\tint x\n", "a\tint x\nc\tint y\n",
+	};
+	struct pieces pieces = { .until_ms = 0 };
+	struct fixture *f = *state;
+	char text[sizeof(lines)];
+
+	for (size_t i = 0; i < sizeof(seen) / sizeof(seen[0]); i++) {
+		memcpy(text, lines, sizeof(lines));
+		assert_int_equal(dynamic_lines(f->model, text, sizeof(text) - 1, synth_command,
+					       &pieces), -EINPROGRESS);
+		assert_prints(synth_print(f->model, out), seen[i]);
+	}
+	memcpy(text, lines, sizeof(lines));
+	assert_int_equal(dynamic_lines(f->model, text, sizeof(text) - 1, synth_command, &pieces),
+			 -EINVAL);
+	assert_prints(synth_print(f->model, out), "a\tint x\nc\tint y\n");
 }
 
 static void an_open_file_outlives_its_event(void **state)
@@ -327,6 +353,7 @@ int main(void)
 		TEST(the_lowest_free_id_is_given_again),
 		TEST(the_newest_are_listed_first),
 		TEST(lines_run_up_to_the_first_error),
+		TEST(lines_are_carried_out_in_pieces),
 		TEST(an_open_file_outlives_its_event),
 		TEST(an_open_file_outlives_its_system),
 		TEST(a_recorded_event_gives_way),

@@ -211,6 +211,83 @@ static void joined_lines_keep_words_apart(void **state)
 		       "latency\tu64 x; pid_t pid\n");
 }
 
+enum { LINES = 4000 };
+
+static char *many_lines(void)
+{
+	char *text = malloc(LINES * 32), *at = text;
+
+	assert_non_null(text);
+	for (int i = 0; i < LINES; i++)
+		at += sprintf(at, "event_%04d int x\n", i);
+	return text;
+}
+
+/* One that does not wait, as the setup of `run`, has all of it at once. */
+static void a_long_write_is_whole(void **state)
+{
+	struct fixture *w = *state;
+	char *text = many_lines(), *got;
+
+	assert_int_equal(fixture_append(w, "synthetic_events", text), strlen(text));
+	got = fixture_read(w, "synthetic_events");
+	assert_int_equal(strlen(got), strlen(text));
+	free(got);
+	free(text);
+}
+
+/* Others have their turn between its pieces. A second write of the file waits for the first. */
+static void a_long_write_lets_others_in(void **state)
+{
+	struct tree_wrote first = { .until = 0 }, second = { .until = 0 };
+	struct fixture *w = *state;
+	char *text = many_lines(), *got;
+	struct tree_file *f;
+	ssize_t n;
+
+	assert_int_equal(tree_open(w->tree, "synthetic_events", O_WRONLY, &f), 0);
+	n = tree_write_by(f, 0, text, strlen(text), &first);
+	assert_int_equal(n, -EINPROGRESS);
+	assert_taken(w, "events/synthetic/event_0000/enable", "1");
+	assert_int_equal(tree_write_by(f, 0, "last int x", 10, &second), -EINPROGRESS);
+	while (n == -EINPROGRESS)
+		n = tree_write_by(f, 0, text, strlen(text), &first);
+	assert_int_equal(n, strlen(text));
+	assert_int_equal(tree_write_by(f, 0, "last int x", 10, &second), 10);
+	tree_release(f);
+	got = fixture_read(w, "synthetic_events");
+	assert_int_equal(strlen(got), strlen(text) + 11);
+	assert_string_equal(got + strlen(text), "last\tint x\n");
+	free(got);
+	free(text);
+}
+
+/* Its writer may end meanwhile. What follows is not carried out. */
+static void a_long_write_may_be_given_up(void **state)
+{
+	struct fixture *w = *state;
+	char *text = many_lines(), *got;
+
+	for (int i = 0; i < 2; i++) {
+		struct tree_wrote wrote = { .until = 0 };
+		struct tree_file *f;
+
+		assert_int_equal(tree_open(w->tree, "synthetic_events", O_WRONLY | O_TRUNC, &f), 0);
+		assert_int_equal(tree_write_by(f, 0, text, strlen(text), &wrote), -EINPROGRESS);
+		if (i)
+			tree_write_end(f, &wrote);
+		if (i)
+			assert_int_equal(tree_write(f, "last int x", 10), 10);
+		tree_release(f);
+		got = fixture_read(w, "synthetic_events");
+		assert_true(strlen(got) < strlen(text));
+		assert_non_null(strstr(got, "event_0000\tint x\n"));
+		assert_int_equal(strstr(got, "last\tint x\n") != NULL, i);
+		free(got);
+	}
+	free(text);
+}
+
 static void a_hist_has_json_that_is_not_listed(void **state)
 {
 	struct fixture *w = *state;
@@ -300,6 +377,9 @@ int main(void)
 		TEST(a_line_that_ends_in_a_backslash_waits_for_the_next),
 		TEST(joined_lines_keep_words_apart),
 		TEST(a_hist_has_json_that_is_not_listed),
+		TEST(a_long_write_is_whole),
+		TEST(a_long_write_lets_others_in),
+		TEST(a_long_write_may_be_given_up),
 		TEST(filters_and_triggers_of_all_events_are_in_one_file),
 		TEST(a_promised_line_that_never_comes_is_given_at_the_end),
 		TEST(a_command_as_long_as_a_page_is_refused),
