@@ -216,20 +216,23 @@ _Atomic int64_t *function_command_count(const struct function_command_site *s)
 	return s->batch->counts ? &s->batch->counts[s->index] : NULL;
 }
 
-/* Adds the batch's sites behind the others, then sorts all. */
+/* Adds the batch's sites, which are sorted, behind the others. Then all are sorted. */
 static int sites_add(struct function_command *p, struct ftrace_batch *b, const uint64_t *ips)
 {
 	struct function_command_site *sites =
 		realloc(p->sites, ((size_t)p->nr + b->nr) * sizeof(*sites));
+	bool sorted;
 
 	if (!sites)
 		return -ENOMEM;
 	p->sites = sites;
+	sorted = !p->nr || sites[p->nr - 1].ip < ips[0];
 	for (uint32_t i = 0; i < b->nr; i++)
 		sites[p->nr + i] =
 			(struct function_command_site){ ips[i], b, b->nr_counts > 1 ? i : 0 };
 	p->nr += b->nr;
-	qsort(sites, p->nr, sizeof(*sites), function_command_by_address);
+	if (!sorted)
+		qsort(sites, p->nr, sizeof(*sites), function_command_by_address);
 	return 0;
 }
 
@@ -291,11 +294,11 @@ static int add_sites(struct function_command *p, const struct request *r, struct
 	return err;
 }
 
-/* The addresses of the set that the function command does not have. */
+/* The addresses of the set that the function command does not have, sorted. */
 static uint64_t *new_ones(const struct function_command *p, const struct ftrace_hash *hash,
 			  uint32_t *nr)
 {
-	uint64_t *ips = ftrace_hash_list(hash);
+	uint64_t *ips = ftrace_hash_addresses(hash);
 
 	*nr = 0;
 	for (uint32_t i = 0; ips && i < hash->count; i++)

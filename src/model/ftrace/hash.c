@@ -134,7 +134,7 @@ bool ftrace_hash_remove(struct ftrace_hash *h, uint64_t ip)
 	return true;
 }
 
-/* The sort key: the chain and, in it, the newest first; or only the address. */
+/* The sort key: the chain and, in it, the newest first; or the address. */
 struct listed {
 	uint64_t	rank;
 	uint64_t	ip;
@@ -149,8 +149,6 @@ static int hash_compare(const void *a, const void *b)
 
 static uint64_t rank_of(const struct ftrace_hash *h, const struct ftrace_hash_slot *slot)
 {
-	if (!h->ordered)
-		return slot->ip;
 	return (uint64_t)key_of(slot->ip, h->chain_bits) << 32 | (UINT32_MAX - slot->order);
 }
 
@@ -162,22 +160,36 @@ static int hash_by_address(const void *a, const void *b)
 }
 
 /*
- * Sorts by address. Sites are matched in that order, so the list is nearly always sorted already:
- * sorting 50,000 would take longer than all the rest.
+ * Whether an array of all orders that were given is no waste. 0 is not the address of a function,
+ * but a list with it may be loaded.
+ */
+static bool has_few_gaps(const struct ftrace_hash *h)
+{
+	return h->last_order < h->count * 4u && !ftrace_hash_has(h, 0);
+}
+
+/* The addresses by their orders; 0 for those that are gone. */
+static uint64_t *list_by_order(const struct ftrace_hash *h)
+{
+	uint64_t *out = calloc((size_t)h->last_order + 1, sizeof(*out));
+
+	for (uint32_t i = 0; out && i < 1u << h->slot_bits; i++)
+		if (h->slots[i].order)
+			out[h->slots[i].order - 1] = h->slots[i].ip;
+	return out;
+}
+
+/*
+ * Sites are matched by address, so the list is nearly always sorted already: sorting 50,000 would
+ * take longer than all the rest.
  */
 static uint64_t *list_by_address(const struct ftrace_hash *h)
 {
-	const uint32_t room = h->last_order;
-	uint64_t *out = calloc((size_t)room + 1, sizeof(*out));
+	uint64_t *out = list_by_order(h);
 	bool sorted = true;
 	uint32_t n = 0;
 
-	if (!out)
-		return NULL;
-	for (uint32_t i = 0; i < 1u << h->slot_bits; i++)
-		if (h->slots[i].order)
-			out[h->slots[i].order - 1] = h->slots[i].ip;
-	for (uint32_t i = 0; i < room; i++) {
+	for (uint32_t i = 0; out && i < h->last_order; i++) {
 		if (!out[i])
 			continue;
 		sorted &= !n || out[n - 1] < out[i];
@@ -188,23 +200,45 @@ static uint64_t *list_by_address(const struct ftrace_hash *h)
 	return out;
 }
 
-/* 0 is not the address of a function, but a list with it may be loaded. */
-static bool came_in_order(const struct ftrace_hash *h)
+/* How many entries stand before each chain. NULL: no memory */
+static uint32_t *chain_starts(const struct ftrace_hash *h)
 {
-	return h && !h->ordered && h->last_order < h->count * 4u && !ftrace_hash_has(h, 0);
+	const uint32_t nr = 1u << h->chain_bits;
+	uint32_t *starts = calloc((size_t)nr + 1, sizeof(*starts));
+
+	for (uint32_t i = 0; starts && i < 1u << h->slot_bits; i++)
+		if (h->slots[i].order)
+			starts[key_of(h->slots[i].ip, h->chain_bits) + 1]++;
+	for (uint32_t c = 1; starts && c < nr; c++)
+		starts[c] += starts[c - 1];
+	return starts;
 }
 
-uint64_t *ftrace_hash_list(const struct ftrace_hash *h)
+/* As the ranks sort them. */
+static uint64_t *list_by_chain(const struct ftrace_hash *h)
+{
+	uint64_t *by_order = list_by_order(h), *out = calloc((size_t)h->count + 1, sizeof(*out));
+	uint32_t *at = chain_starts(h);
+
+	for (uint32_t i = h->last_order; by_order && out && at && i; i--)
+		if (by_order[i - 1])
+			out[at[key_of(by_order[i - 1], h->chain_bits)]++] = by_order[i - 1];
+	if (!by_order || !at) {
+		free(out);
+		out = NULL;
+	}
+	free(by_order);
+	free(at);
+	return out;
+}
+
+static uint64_t *list_by_rank(const struct ftrace_hash *h, bool ordered)
 {
 	const uint32_t count = h ? h->count : 0;
-	struct listed *all;
-	uint64_t *out;
+	struct listed *all = malloc((count + 1) * sizeof(*all));
+	uint64_t *out = malloc((count + 1) * sizeof(*out));
 	uint32_t n = 0;
 
-	if (came_in_order(h))
-		return list_by_address(h);
-	all = malloc((count + 1) * sizeof(*all));
-	out = malloc((count + 1) * sizeof(*out));
 	if (!all || !out) {
 		free(all);
 		free(out);
@@ -212,12 +246,25 @@ uint64_t *ftrace_hash_list(const struct ftrace_hash *h)
 	}
 	for (uint32_t i = 0; n < count; i++)
 		if (h->slots[i].order)
-			all[n++] = (struct listed){ rank_of(h, &h->slots[i]), h->slots[i].ip };
+			all[n++] = (struct listed){ ordered ? rank_of(h, &h->slots[i])
+							    : h->slots[i].ip, h->slots[i].ip };
 	qsort(all, n, sizeof(*all), hash_compare);
 	for (uint32_t i = 0; i < n; i++)
 		out[i] = all[i].ip;
 	free(all);
 	return out;
+}
+
+uint64_t *ftrace_hash_addresses(const struct ftrace_hash *h)
+{
+	return h && has_few_gaps(h) ? list_by_address(h) : list_by_rank(h, false);
+}
+
+uint64_t *ftrace_hash_list(const struct ftrace_hash *h)
+{
+	if (!h || !h->ordered)
+		return ftrace_hash_addresses(h);
+	return has_few_gaps(h) ? list_by_chain(h) : list_by_rank(h, true);
 }
 
 /* Numbers the entries by their places in the old chains: the last one is the newest. */

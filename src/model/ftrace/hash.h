@@ -56,5 +56,7 @@ bool ftrace_hash_empty(const struct ftrace_hash *h);
 int ftrace_hash_settle(struct ftrace_hash *h);
 /* The addresses in the order above, or by address; the caller frees them. NULL: out of memory. */
 uint64_t *ftrace_hash_list(const struct ftrace_hash *h);
+/* The same, sorted by address. */
+uint64_t *ftrace_hash_addresses(const struct ftrace_hash *h);
 
 #endif

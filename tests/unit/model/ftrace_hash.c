@@ -73,6 +73,17 @@ static struct chains *chains_again(struct chains *old, uint32_t bits)
 	return c;
 }
 
+static void assert_sorted(const struct ftrace_hash *h, const struct chains *c)
+{
+	uint64_t *ips = ftrace_hash_addresses(h);
+
+	for (uint32_t i = 0; i < c->count; i++) {
+		assert_true(!i || ips[i - 1] < ips[i]);
+		assert_true(chains_have(c, ips[i]));
+	}
+	free(ips);
+}
+
 static void assert_same(const struct ftrace_hash *h, const struct chains *c)
 {
 	uint64_t *ips = ftrace_hash_list(h);
@@ -85,6 +96,7 @@ static void assert_same(const struct ftrace_hash *h, const struct chains *c)
 	for (uint32_t i = 0; i < RANGE; i++)
 		assert_int_equal(ftrace_hash_has(h, address(i)), chains_have(c, address(i)));
 	free(ips);
+	assert_sorted(h, c);
 }
 
 static uint32_t bits_of(uint32_t count)
@@ -132,6 +144,33 @@ static void an_ordered_set_lists_as_chains_do(void **state)
 	ftrace_hash_destroy(h);
 }
 
+/* A set that has lost nearly all, and one with the address 0. */
+static void an_ordered_set_with_gaps(void **state)
+{
+	struct chains *c = calloc(1, sizeof(*c));
+	struct ftrace_hash *h = ftrace_hash_create(true);
+
+	c->bits = FTRACE_HASH_BITS;
+	for (uint32_t i = 0; i < RANGE; i++) {
+		ftrace_hash_add(h, address(i * 7 % RANGE));
+		chains_add(c, address(i * 7 % RANGE));
+	}
+	for (uint32_t i = 0; i < RANGE; i++) {
+		if (i % 100 == 3)
+			continue;
+		assert_true(ftrace_hash_remove(h, address(i)));
+		assert_true(chains_remove(c, address(i)));
+	}
+	assert_same(h, c);
+	ftrace_hash_add(h, 0);
+	chains_add(c, 0);
+	assert_same(h, c);
+	c = chains_again(c, 0);
+	free(c->of[0]);
+	free(c);
+	ftrace_hash_destroy(h);
+}
+
 static void others_list_by_address(void **state)
 {
 	struct ftrace_hash *h = ftrace_hash_create(false), *copy;
@@ -169,6 +208,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_ordered_set_lists_as_chains_do),
+		cmocka_unit_test(an_ordered_set_with_gaps),
 		cmocka_unit_test(others_list_by_address),
 		cmocka_unit_test(what_is_empty),
 	};
