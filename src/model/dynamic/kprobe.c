@@ -334,18 +334,36 @@ static bool may_come(const struct probe_place *p, struct model *m)
 	return !m->of_programs && (!p->symbol || module_is_missing(m, p->symbol));
 }
 
-static int kprobe_check(struct probe_place *p, struct probe_log *log)
+/* How many calls of a return probe the kernel can follow at once, if the command does not say. */
+static unsigned int default_max_active(const struct model *m)
 {
-	struct model *m = log->model;
-	const bool waits = p->symbol && !m->restoring && module_is_missing(m, p->symbol);
+	return m->nr_cpus > 5 ? 2 * m->nr_cpus : 10;
+}
+
+/* A restored session has no symbols yet. */
+static int check_place(struct probe_place *p, struct model *m)
+{
+	const bool waits = p->symbol && !m->restoring && module_is_missing(m, p->symbol),
+		   of_address = p->is_return && !p->symbol && !m->restoring;
 	int err = 0;
 
 	if (!m->restoring && !waits)
 		err = check_address(m, p->address);
 	if (!err)
 		err = look_up_arguments(p, m);
-	if (!err && p->is_return && !p->symbol && at_entry(m, p->address))
+	if (!err && of_address && at_entry(m, p->address))
 		err = -EINVAL;
+	/* The kernel does so when it has found the function. */
+	if (!err && of_address && !p->max_active)
+		p->max_active = default_max_active(m);
+	return err;
+}
+
+static int kprobe_check(struct probe_place *p, struct probe_log *log)
+{
+	struct model *m = log->model;
+	const int err = check_place(p, m);
+
 	if (!err || (err == -ENOENT && may_come(p, m)))
 		return 0;
 	log->at = 1;
@@ -412,10 +430,10 @@ static void kprobe_print_place(const struct probe_place *p, FILE *out)
 		fputs(p->symbol, out);
 }
 
-/* How many calls of a return probe the kernel can follow at once, if the command does not say. */
-static unsigned int default_max_active(const struct model *m)
+/* Whether the kernel has found the function of a return probe, as far as is known here. */
+static bool function_is_there(const struct probe_place *p)
 {
-	return m->nr_cpus > 5 ? 2 * m->nr_cpus : 10;
+	return p->recorded || (p->symbol && (p->address || !strchr(p->symbol, ':')));
 }
 
 static void kprobe_print(const struct dynamic_event *d, FILE *out)
@@ -424,7 +442,7 @@ static void kprobe_print(const struct dynamic_event *d, FILE *out)
 	unsigned int active = p->max_active;
 
 	fputc(p->is_return ? 'r' : 'p', out);
-	if (p->is_return && !active && (p->address || p->recorded || !strchr(p->symbol, ':')))
+	if (p->is_return && !active && function_is_there(p))
 		active = default_max_active(d->event->model);
 	if (p->is_return && active)
 		fprintf(out, "%u", active);

@@ -239,6 +239,7 @@ static void probes_of_places_come_back(void **state)
 	static const char want[] =
 		"p:kprobes/k sym+4 a=%ax\np:kprobes/k other a=%bx\n"
 		"r10:kprobes/back sym arg1=$retval\n"
+		"r10:kprobes/entry 0x0000000000001100\n"
 		"p:uprobes/u /tmp/restored:0x0000000000000010(0x8) x=@8\n";
 	struct server_fixture *w = *state;
 	struct model *m = w->model;
@@ -251,6 +252,7 @@ static void probes_of_places_come_back(void **state)
 	assert_int_equal(kprobe_command(m, "p:k sym+4 a=%ax"), 0);
 	assert_int_equal(kprobe_command(m, "p:k other a=%bx"), 0);
 	assert_int_equal(kprobe_command(m, "r:back sym $retval"), 0);
+	assert_int_equal(kprobe_command(m, "r:entry 0x1100"), 0);
 	assert_int_equal(uprobe_command(m, "p:u /tmp/restored:16(8) x=@8"), 0);
 	unlink("/tmp/restored");
 	assert_int_equal(
@@ -262,14 +264,15 @@ static void probes_of_places_come_back(void **state)
 		m = w->model;
 		assert_prints(dynamic_print(m, out), want);
 		assert_int_equal(model_find_event(m, "kprobes", "k")->id, 16384);
-		assert_int_equal(model_find_event(m, "uprobes", "u")->id, 16386);
+		assert_int_equal(model_find_event(m, "uprobes", "u")->id, 16387);
 		assert_true(event_file_find(m->top, model_find_event(m, "kprobes", "k"))->enabled);
 	}
 	/* What is left of an event comes back without the probe that was removed. */
 	assert_int_equal(dynamic_command(m, "-:k sym+4"), 0);
 	new_server(w);
 	assert_prints(dynamic_print_of(w->model, &kprobe_kind, out),
-		      "p:kprobes/k other a=%bx\nr10:kprobes/back sym arg1=$retval\n");
+		      "p:kprobes/k other a=%bx\nr10:kprobes/back sym arg1=$retval\n"
+		      "r10:kprobes/entry 0x0000000000001100\n");
 	assert_true(file_in(w, "kprobes", "k")->enabled);
 }
 
