@@ -295,7 +295,9 @@ static void array_bytes(struct show *s, const struct field *f, const struct show
 	for (i = 0; i < len; i++) {
 		if (i)
 			text_putc(&s->text, ',');
+		show_piece(s);
 		text_hex(&s->text, p[i], 2);
+		show_piece(s);
 	}
 }
 
@@ -381,7 +383,9 @@ static void field_list(struct show *s, const struct show_event *e, const struct 
 		text_putc(&s->text, ' ');
 		text_puts(&s->text, f[i].name);
 		text_putc(&s->text, '=');
+		show_piece(s);
 		show_field(s, &f[i], r);
+		show_piece(s);
 	}
 	text_putc(&s->text, '\n');
 }

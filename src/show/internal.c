@@ -357,9 +357,11 @@ static void raw_data_text(struct show *s, const struct show_event *e, const stru
 	uint32_t at;
 
 	text_printf(&s->text, "# %x buf:", (unsigned int)word(e, r, 0, 4));
+	show_piece(s);
 	for (at = e->at[1]; at < r->at.size; at++) {
 		text_putc(&s->text, ' ');
 		text_hex(&s->text, r->at.data[at], 2);
+		show_piece(s);
 	}
 	text_putc(&s->text, '\n');
 }

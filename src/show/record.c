@@ -1,9 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /* record.c - prints one record in the form that the trace options choose */
+#include <string.h>
+
 #include "show/state.h"
 #include "model/tracer.h"
 
 enum { LINE_MAX_BYTES = 8155 };	/* the size of the kernel's line buffer */
+
+static const char too_big[] = "[LINE TOO BIG]\n";
+
+void show_piece(struct show *s)
+{
+	if (s->text.len - s->line <= LINE_MAX_BYTES)
+		s->mark = s->text.len;
+}
+
+/* The note needs room, too: after many small pieces there is none, and no end of the line. */
+static void cut_line(struct show *s)
+{
+	s->text.len = s->mark;
+	if (s->mark - s->line + strlen(too_big) <= LINE_MAX_BYTES)
+		text_puts(&s->text, too_big);
+}
 
 static void type_text(struct show *s, const struct show_record *r)
 {
@@ -108,8 +126,6 @@ void show_one(struct show *s, const struct show_record *r, uint64_t next_time)
 		show_raw(s, e, r);
 	else
 		show_text(s, e, r, next_time);
-	if (s->text.len - s->line <= LINE_MAX_BYTES)
-		return;
-	s->text.len = s->mark;
-	text_puts(&s->text, "[LINE TOO BIG]\n");
+	if (s->text.len - s->line > LINE_MAX_BYTES)
+		cut_line(s);
 }

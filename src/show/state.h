@@ -90,6 +90,13 @@ struct show {
 	size_t		events_bytes;	/* how much memory their print fmts take */
 };
 
+/* ---- record.c ---- */
+/*
+ * The kernel prints some records in pieces, and a line that is too big has those that fit. Call it
+ * behind each piece.
+ */
+void show_piece(struct show *s);
+
 /* ---- header.c ---- */
 void show_header(struct show *s, bool empty);
 /* The header of latency-format: the tracer, the section's length and its task. */

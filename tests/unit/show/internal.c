@@ -165,6 +165,19 @@ static void raw_data(void **state)
 	assert_string_equal(piped(*state, &r, 8), LINE "# 2a buf: 01 02 ff 00\n");
 }
 
+/* Of small pieces those that fit are shown, and there is no room for a note. */
+static void raw_data_too_big(void **state)
+{
+	struct { struct record r; char more[9000]; } big = { .r = record_of(18) };
+	char want[8192] = LINE "# 2a buf:";
+	size_t len = strlen(want);
+
+	put32(&big.r, 8, 0x2a);
+	for (; len + 3 <= 8155; len += 3)
+		strcpy(want + len, " 00");
+	assert_string_equal(piped(*state, &big.r, sizeof(big) - 8), want);
+}
+
 static void context_switch(void **state)
 {
 	struct fixture *f = *state;
@@ -330,6 +343,7 @@ int main(void)
 		TEST(kernel_stack),
 		TEST(user_stack),
 		TEST(raw_data),
+		TEST(raw_data_too_big),
 		TEST(context_switch),
 		TEST(system_calls),
 		TEST(synthetic_events),
