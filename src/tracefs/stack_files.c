@@ -17,9 +17,10 @@ static bool no_functions(const struct instance *inst, const struct event *e)
 	return !ftrace_present(inst->model);
 }
 
+/* The kernel takes any number and prints it with a sign. */
 static int print_max(struct tree_file *f, FILE *out)
 {
-	fprintf(out, "%" PRIu64 "\n", ftrace_stack_max(f->tree->model->ftrace));
+	fprintf(out, "%" PRId64 "\n", (int64_t)ftrace_stack_max(f->tree->model->ftrace));
 	return 0;
 }
 

@@ -201,6 +201,7 @@ enum ftrace_profile_mode { FTRACE_PROFILE_OFF, FTRACE_PROFILE_ON, FTRACE_PROFILE
 struct ftrace_stack {
 	bool		on;
 	data_ref	deepest;	/* struct stack_deepest; 0: it was never on */
+	uint64_t	written;	/* a size that is more than `deepest` holds; else 0 */
 	struct ftrace_hashes hashes;	/* stack_trace_filter */
 	struct ftrace_ops ops;		/* inst NULL: it was never on */
 	uint64_t	saved, filter_saved;	/* R4 */

@@ -11,7 +11,7 @@
 #include "model/ftrace/stack.h"
 #include "model/hist/entries.h"
 
-enum { MAX_BITS = 56 };		/* of stack_word() */
+static const uint64_t word_max = UINT64_MAX >> 8;	/* of stack_word() */
 
 static const char saved_path[] = "#ftrace/stack_tracer";
 
@@ -73,9 +73,11 @@ static struct ftrace_ops *ops_of(struct ftrace *ft)
 static int stack_keep(struct ftrace *ft)
 {
 	const uint64_t refs[] = { ft->stack.deepest };
+	char text[32];
 
-	return saved_replace(ft->model, ft->model->top, saved_path, ft->stack.on ? "1" : "0", refs,
-			     1, &ft->stack.saved);
+	snprintf(text, sizeof(text), "%d %" PRIu64, ft->stack.on, ft->stack.written);
+	return saved_replace(ft->model, ft->model->top, saved_path, text, refs, 1,
+			     &ft->stack.saved);
 }
 
 /* New memory with this size and the report that there is. 0: no memory. */
@@ -103,12 +105,11 @@ int ftrace_stack_set_max(struct ftrace *ft, uint64_t bytes)
 	data_ref new;
 	int err;
 
-	if (bytes >> MAX_BITS)
-		return -EINVAL;
-	new = deepest_make(ft, bytes);
+	new = deepest_make(ft, bytes < word_max ? bytes : word_max);
 	if (!new)
 		return -ENOMEM;
 	ft->stack.deepest = new;
+	ft->stack.written = bytes > word_max ? bytes : 0;
 	err = ftrace_groups_publish(ft->model->top);
 	/* Plans that could not be made again have the old memory: it stays. */
 	if (!err && old)
@@ -159,6 +160,7 @@ int ftrace_stack_restore(struct ftrace *ft, const struct restored *o, const char
 	    session_data_restore(s, ref, sizeof(struct stack_deepest)))
 		return -EPROTO;
 	ft->stack.deepest = ref;
+	ft->stack.written = strtoull(text + 1, NULL, 10);
 	err = *text == '1' ? stack_switch_on(ft) : 0;
 	return err ? err : stack_keep(ft);
 }
@@ -174,6 +176,8 @@ uint64_t ftrace_stack_max(const struct ftrace *ft)
 {
 	struct stack_deepest *d = deepest_of(ft);
 
+	if (ft->stack.written)
+		return ft->stack.written;
 	/* Relaxed: the number alone. */
 	return d ? stack_word_bytes(atomic_load_explicit(&d->word, memory_order_relaxed)) : 0;
 }

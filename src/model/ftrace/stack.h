@@ -20,7 +20,7 @@
 int ftrace_stack_set(struct ftrace *ft, bool on);
 /* stack_max_size: bytes */
 uint64_t ftrace_stack_max(const struct ftrace *ft);
-/* 0, -ENOMEM; -EINVAL: more than 2^56 - 1 */
+/* 0, -ENOMEM */
 int ftrace_stack_set_max(struct ftrace *ft, uint64_t bytes);
 /* Prints stack_trace. 0, -ENOMEM */
 int ftrace_stack_print(struct ftrace *ft, FILE *out);
