@@ -43,6 +43,11 @@ static enum ftrace_command command_named(const char *name)
 	return (enum ftrace_command)c;
 }
 
+bool function_command_exists(const char *command)
+{
+	return command_named(command) != FTRACE_NO_COMMAND;
+}
+
 static bool switches_event(enum ftrace_command c)
 {
 	return c == FTRACE_ENABLE_EVENT || c == FTRACE_DISABLE_EVENT;
@@ -560,7 +565,8 @@ static void print_count(const struct function_command *p, const struct function_
 		fprintf(out, ":count=%" PRId64 "\n", count);
 }
 
-static void print_function_command(struct ftrace *ft, const struct function_command *p, FILE *out)
+static void print_function_command(struct ftrace *ft, const struct function_command *p,
+				   uint32_t *left_out, FILE *out)
 {
 	uint64_t *ips = ftrace_hash_list(p->hashes.filter);
 
@@ -570,6 +576,8 @@ static void print_function_command(struct ftrace *ft, const struct function_comm
 
 		if (!ftrace_site_find(ft, ips[i], NULL))
 			continue;	/* its DSO is gone, maybe for a while */
+		if (*left_out && (*left_out)--)
+			continue;
 		ftrace_print_function(ft, ips[i], out);
 		fprintf(out, ":%s", command_names[p->command]);
 		if (target)
@@ -579,13 +587,13 @@ static void print_function_command(struct ftrace *ft, const struct function_comm
 	free(ips);
 }
 
-void function_commands_print(struct ftrace_instance *fi, FILE *out)
+void function_commands_print(struct ftrace_instance *fi, uint32_t left_out, FILE *out)
 {
 	struct ftrace *ft = ftrace_of(fi->inst->model);
 	struct function_command *p;
 
 	list_each(p, &fi->commands, node)
-		print_function_command(ft, p, out);
+		print_function_command(ft, p, &left_out, out);
 }
 
 void function_commands_destroy(struct ftrace_instance *fi)

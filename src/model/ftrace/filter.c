@@ -377,6 +377,11 @@ static char *cut_function(char *word, char **rest)
 	return strsep(rest, ":");
 }
 
+static bool is_mod(const char *command)
+{
+	return !strcmp(command, "mod");
+}
+
 static int filter_word(struct ftrace_edit *e, char *word)
 {
 	char *rest, *function = cut_function(word, &rest), *command;
@@ -389,8 +394,8 @@ static int filter_word(struct ftrace_edit *e, char *word)
 	command = strsep(&rest, ":");
 	/* As in the kernel: stack_trace_filter belongs to no instance, so it has no commands. */
 	if (e->file == FTRACE_FILE_STACK)
-		return -ENODEV;
-	if (!strcmp(command, "mod"))
+		return is_mod(command) || function_command_exists(command) ? -ENODEV : -EINVAL;
+	if (is_mod(command))
 		return mod_word(e, function, rest);
 	if (e->file != FTRACE_FILE_FILTER)
 		return -EINVAL;
@@ -693,6 +698,17 @@ static void print_ordered(struct ftrace *ft, const struct ftrace_hash *h, FILE *
 	free(ips);
 }
 
+/*
+ * How many commands the kernel leaves out behind functions of modules: as many as it has printed
+ * functions before those. For programs all are shown.
+ */
+static uint32_t nr_left_out(const struct ftrace_instance *fi, const struct ftrace_hash *h)
+{
+	if (fi->inst->model->of_programs || list_empty(&fi->mods[FTRACE_FILTER]))
+		return 0;
+	return h ? h->count : 0;
+}
+
 void ftrace_print_file(struct instance *inst, enum ftrace_file file, FILE *out)
 {
 	struct ftrace *ft = ftrace_of(inst->model);
@@ -714,5 +730,5 @@ void ftrace_print_file(struct instance *inst, enum ftrace_file file, FILE *out)
 		fprintf(out, "%s%s:mod:%s\n", mod->function, *mod->function == '"' ? "\"" : "",
 			mod->module);
 	if (file == FTRACE_FILE_FILTER)
-		function_commands_print(fi, out);
+		function_commands_print(fi, nr_left_out(fi, h), out);
 }

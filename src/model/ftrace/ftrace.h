@@ -427,7 +427,9 @@ void ftrace_mods_clear(struct ftrace_instance *fi, enum ftrace_list which);
  */
 int function_command_write(struct instance *inst, char *function, const char *command,
 			   char *parameters);
-void function_commands_print(struct ftrace_instance *fi, FILE *out);
+bool function_command_exists(const char *command);
+/* Prints a line for each function of each command, but not the first `left_out` lines. */
+void function_commands_print(struct ftrace_instance *fi, uint32_t left_out, FILE *out);
 /*
  * Function commands on the old page's functions are put on those of the new one, by name. 0,
  * -ENOMEM

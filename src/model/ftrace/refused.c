@@ -78,16 +78,18 @@ static bool is_code_symbol(char type)
 	return strchr("tTwWi", type) != NULL;
 }
 
-/* A function by its symbol, which is no site. False: nobody knows it. */
+/* A program's function by its symbol, which is no site. False: nobody knows it. */
 static bool nameless_text(struct ftrace *ft, const char *name, char text[TEXT])
 {
 	struct symbol_seen y;
-	uint64_t dso;
+	uint64_t nr, dso;
 
-	if (!symbols_find_loaded(ft->model->symbols, name, &y) || !is_code_symbol(y.type) ||
-	    y.addr < LAYOUT_DSO_BASE)
+	if (!symbols_find_loaded(ft->model->symbols, name, &y) || !is_code_symbol(y.type))
 		return false;
-	dso = y.addr - (y.addr - LAYOUT_DSO_BASE) % (1ull << LAYOUT_DSO_SHIFT);
+	nr = (y.addr - LAYOUT_DSO_BASE) >> LAYOUT_DSO_SHIFT;
+	if (nr >= LAYOUT_MAX_DSOS)	/* the kernel's addresses, and small ones */
+		return false;
+	dso = LAYOUT_DSO_BASE + (nr << LAYOUT_DSO_SHIFT);
 	if (ftrace_site_within(ft, dso, dso + (1ull << LAYOUT_DSO_SHIFT)))
 		snprintf(text, TEXT, "This function cannot be traced: the compiler has left no "
 				     "place in it, or it is a part of another function");
