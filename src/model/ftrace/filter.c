@@ -18,7 +18,8 @@
 #include "model/ftrace/glob.h"
 #include "model/text.h"
 
-enum { WORD_MAX = 4096 };	/* the kernel has room for 670, without C++ */
+/* The kernel's functions have short names, those of C++ may have long ones. */
+enum { WORD_MAX = 4096, KERNEL_WORD_MAX = 671 };
 
 struct ftrace_edit {
 	struct ftrace	*ft;
@@ -476,6 +477,7 @@ static void see_quote(struct ftrace_edit *e)
  */
 static ssize_t read_word(struct ftrace_edit *e, const char *text, size_t len)
 {
+	const size_t room = e->ft->model->of_programs ? WORD_MAX : KERNEL_WORD_MAX;
 	size_t i = 0;
 
 	if (!e->goes_on) {
@@ -486,7 +488,7 @@ static ssize_t read_word(struct ftrace_edit *e, const char *text, size_t len)
 			return (ssize_t)(i + (i < len));
 	}
 	for (; i < len && !ends_word(e, text[i]); i++) {
-		if (e->len == WORD_MAX - 1)
+		if (e->len == room - 1)
 			return -EINVAL;
 		if (text[i] == '"')
 			see_quote(e);
