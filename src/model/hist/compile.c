@@ -84,6 +84,9 @@ static void emit_value(struct compiler *c, const struct hist_field *f)
 		hist_compile_emit(c, OP_LOAD_REF)->arg = f->var_ref_idx;
 	} else if (f->flags & HIST_EXPR) {
 		emit_expr(c, f);
+	} else if (f->flags & HIST_HITCOUNT) {
+		/* A modifier changes nothing: it has no operand. */
+		hist_compile_emit(c, OP_LOAD_IMM)->imm = 1;
 	} else if (f->flags & HIST_EXP) {
 		emit_value(c, f->operands[0]);
 		hist_compile_emit(c, OP_EXPONENTIAL)->imm = f->scale;
@@ -99,8 +102,6 @@ static void emit_value(struct compiler *c, const struct hist_field *f)
 			hist_compile_emit(c, OP_USECS);
 	} else if (f->flags & HIST_CPU) {
 		hist_compile_emit(c, OP_LOAD_CPU);
-	} else if (f->flags & HIST_HITCOUNT) {
-		hist_compile_emit(c, OP_LOAD_IMM)->imm = 1;
 	} else if (f->field) {
 		hist_compile_emit(c, load_code(f))->off = f->field->offset;
 	} else {

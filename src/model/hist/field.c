@@ -54,6 +54,8 @@ const char *hist_field_name(const struct hist_field *f)
 {
 	if (f->field)
 		return f->field->name;
+	if (f->flags & HIST_HITCOUNT)
+		return "hitcount";
 	if (f->flags & (HIST_RANGES | HIST_ALIAS))
 		return f->operands[0] ? hist_field_name(f->operands[0]) : "";
 	if (f->flags & HIST_CPU)
@@ -64,7 +66,7 @@ const char *hist_field_name(const struct hist_field *f)
 		return "common_timestamp";
 	if (f->flags & HIST_STACKTRACE)
 		return "common_stacktrace";
-	return f->flags & HIST_HITCOUNT ? "hitcount" : "";
+	return "";
 }
 
 void hist_ref_free(struct hist_field *f)

@@ -21,7 +21,7 @@ static void hist_print_field(const struct hist_field *f, FILE *out)
 	if (modifier && !(f->flags & (HIST_VAR_REF | HIST_EXPR | HIST_STACKTRACE)))
 		fprintf(out, ".%s", modifier);
 	if (f->buckets)
-		fprintf(out, "=%llu", (unsigned long long)f->buckets);
+		fprintf(out, "=%lld", (long long)f->buckets);
 	if (f->flags & HIST_EXP)
 		fprintf(out, "=%u", f->scale);
 }
