@@ -91,6 +91,7 @@ struct target {
 	FILE		*host;		/* a file outside of the session */
 	char		*mark;		/* error_log before the write */
 	char		path[SETUP_PATH_MAX];
+	bool		in_session;	/* the path is one of the session's */
 };
 
 /* Settings of an event that does not exist yet are pending. */
@@ -126,7 +127,8 @@ static int open_target(struct setup *s, struct target *t)
 	struct access *a = s->params->access;
 	int ret;
 
-	if (!setup_path(s, t->word, t->path))
+	t->in_session = setup_path(s, t->word, t->path);
+	if (!t->in_session)
 		return setup_is_kernels(t->path) || s->params->inside ? -EPERM : open_host(t);
 	t->mark = access_errors_mark(a, t->path);
 	ret = access_create(a, t->path, O_WRONLY | (t->append ? O_APPEND : O_TRUNC), &t->file);
@@ -264,7 +266,7 @@ static char *run_command(struct setup *s, struct command *cmd, bool pipe, size_t
 		setup_complain(s, true, "%s: %s", cmd->target.word,
 			       ret ? strerror(-ret) : "ambiguous redirect");
 		/* The kernel's directory makes no files: EACCES. */
-		if (ret == -ENOENT || ret == -EACCES)
+		if (cmd->target.in_session && (ret == -ENOENT || ret == -EACCES))
 			setup_near_files_explain(s->params->access, cmd->target.path, s->err);
 		return NULL;
 	}

@@ -46,7 +46,7 @@
 
 enum {
 	EVENTS = 6,
-	SHORTCUT_EVENTS = 8,
+	SHORTCUT_EVENTS = 12,
 	EVENT_ID = 1000,
 	FUNCTIONS = LAYOUT_GROUPS_AT + 3, /* entries */
 	HITTERS = 3,
@@ -231,6 +231,14 @@ static const char *const commands[][2] = {
 	{ "instances/j/events/app/m/trigger",
 	 "hist:keys=size,name:m0=call_site:size=128:onmax($m0).save(flags,task)" },
 	{ "events/app/n/trigger", "hist:keys=task:size=128" },
+	{ "synthetic_events", "near u64 p0; int size" },
+	{ "instances/j/events/app/o/trigger", "hist:keys=size:o0=common_timestamp:size=128" },
+	{ "instances/j/events/app/p/trigger",
+	 "hist:keys=size:p0=common_timestamp-$o0:size=128:onmatch(app.o).near($p0,size)" },
+	{ "instances/j/events/synthetic/near/trigger", "hist:keys=p0.log2:size=128" },
+	{ "instances/j/events/app/q/trigger", "hist:keys=size:q0=common_timestamp:size=128" },
+	{ "instances/j/events/app/r/trigger",
+	 "hist:keys=size:r0=common_timestamp-$q0:size=128:onmax($r0).save(flags,task)" },
 	{ "options/stacktrace", "1" },
 	{ "events/app/e/enable", "1" },
 	{ "events/app/f/enable", "1" },

@@ -575,8 +575,7 @@ static inline void fold_begin(struct fold *f, const struct code *code, struct ru
 	f->depth = 0;
 }
 
-/* Inline in both callers: most code has few ops. */
-static inline __attribute__((always_inline)) void fold_run(struct fold *f, const struct op *op)
+static __attribute__((noinline)) void fold_run(struct fold *f, const struct op *op)
 {
 	do {
 		while (step(f, op))

@@ -146,15 +146,15 @@ static int keep_printk_formats(struct source *src, const struct dat_piece *p)
 /* The kernel hides its addresses from a user without rights (kptr_restrict): each one is 0 then. */
 static bool has_addresses(const struct dat_piece *kallsyms)
 {
-	const char *text = (const char *)kallsyms->data, *end = text + kallsyms->size, *line_end;
+	const char *text = (const char *)kallsyms->data, *line_end;
+	size_t left = kallsyms->size, len, zeros;
 
-	for (; text < end; text = line_end + 1) {
-		line_end = memchr(text, '\n', (size_t)(end - text));
-		if (!line_end)
-			line_end = end;
-		while (text < line_end && *text == '0')
-			text++;
-		if (text < line_end && isxdigit((unsigned char)*text))
+	for (; left; text += len, left -= len) {
+		line_end = memchr(text, '\n', left);
+		len = line_end ? (size_t)(line_end - text) + 1 : left;
+		for (zeros = 0; zeros < len && text[zeros] == '0'; zeros++)
+			;
+		if (zeros < len && isxdigit((unsigned char)text[zeros]))
 			return true;
 	}
 	return false;
