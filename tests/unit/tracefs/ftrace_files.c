@@ -202,7 +202,7 @@ static ssize_t await(struct fixture *w, int fd, struct tree_file *f, char *buf, 
 	return n;
 }
 
-/* cat PATH, whoever prints it. */
+/* cat PATH, by the server or a printer */
 static char *printed_text(struct fixture *w, int fd, const char *path)
 {
 	struct tree_file *f;
