@@ -290,7 +290,7 @@ static void *wait_again(void *arg)
 	return arg;
 }
 
-/* Nobody sees who has the mutex: as if its holder was about to be recorded. */
+/* The mutex is taken past tracefuse, as if its holder had not been recorded yet. */
 static void hold_unseen(void)
 {
 	void *libc = dlopen("libc.so.6", RTLD_LAZY);

@@ -124,7 +124,7 @@ static bool answer_is_of(const struct answer *a, const struct question *q)
 	       !strcmp(a->path, q->path) && !strcmp(a->name, q->name);
 }
 
-/* The questions come in the order of the answers, so it is mostly the next one. */
+/* Questions and answers have the same order, so the next answer is mostly the right one. */
 static bool answer_find(struct uprobe_files *u, const struct question *q, struct answer *out)
 {
 	const size_t begin = u->next;
