@@ -24,6 +24,7 @@
 #include "elf/sites.h"
 #include "sources/program/programs.h"
 #include "tracefs/tree.h"
+#include "cat.h"
 #include "fixture.h"
 
 enum { NUMBER = 2, FUNCTIONS = 3 };
@@ -41,20 +42,6 @@ static int set_up(void **state)
 }
 
 /* ---- as a user ---- */
-
-static const char *cat(const char *path)
-{
-	static char text[1 << 16];
-	struct tree_file *f;
-	ssize_t n;
-
-	assert_int_equal(tree_open(tree, path, O_RDONLY, &f), 0);
-	n = tree_read(f, text, sizeof(text) - 1, 0);
-	tree_release(f);
-	assert_true(n >= 0);
-	text[n] = '\0';
-	return text;
-}
 
 static void put(const char *path, const char *text)
 {

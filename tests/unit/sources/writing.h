@@ -9,21 +9,8 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "cat.h"
 #include "fixture.h"
-
-static const char *cat(const char *path)
-{
-	static char text[1 << 16];
-	struct tree_file *f;
-	ssize_t n;
-
-	assert_int_equal(tree_open(tree, path, O_RDONLY, &f), 0);
-	n = tree_read(f, text, sizeof(text) - 1, 0);
-	tree_release(f);
-	assert_true(n >= 0);
-	text[n] = '\0';
-	return text;
-}
 
 /* A write, as a client of the server makes it: it may have to be tried again. */
 struct writing {
