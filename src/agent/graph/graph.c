@@ -95,6 +95,7 @@ _Static_assert(offsetof(struct agent_thread, graph.low) == GRAPH_LOW &&
 	       offsetof(struct agent_thread, graph.state) == GRAPH_STATE &&
 	       offsetof(struct agent_thread, graph.overrun) == GRAPH_OVERRUN &&
 	       offsetof(struct agent_thread, graph.last) == GRAPH_LAST &&
+	       offsetof(struct agent_thread, graph.counted) == GRAPH_COUNTED &&
 	       offsetof(struct agent_thread, pid) == THREAD_PID &&
 	       offsetof(struct agent_thread, busy) == THREAD_BUSY, "emit.S knows the thread");
 _Static_assert(offsetof(struct site_dso, table) == DSO_TABLE &&

@@ -136,6 +136,7 @@
 #define GRAPH_STATE	2272
 #define GRAPH_OVERRUN	2280
 #define GRAPH_LAST	2288
+#define GRAPH_COUNTED	2296
 
 #define FRAME_ID	0	/* struct graph_frame */
 #define FRAME_DEPTH	8

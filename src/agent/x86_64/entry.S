@@ -347,7 +347,11 @@ entry_short_begin:
 	return_to_stub
 
 .Lentry_unread:
+	movq	GRAPH_COUNTED(%rdi), %r10
+	testq	%r10, %r10
+	jne	.Lentry_counted
 	site_look
+.Lentry_uncounted:
 	je	.Lentry_unread_function
 	incl	%esi				/* GROUP_GRAPH */
 	cmpl	$SITE_HOOKED_WORD >> 16, %eax
@@ -363,6 +367,20 @@ entry_short_begin:
 	way_again_left called, WAY_PLAIN, .Lentry_profile_called
 	way_again_left sites, WAY_PLAIN, .Lentry_profile_sites
 	way_again_left function, WAY_EVENT, .Lshort_count_function
+	/*
+	 * A handler may have come since the thread remembered this. Then count_way finds it by
+	 * COUNT_SEEN.
+	 */
+.Lentry_counted:
+	site_look
+	jne	1f
+	cmpl	%esi, COUNT_EVENT(%r10)
+	jne	1f
+	addq	TABLE_DELTA(%rcx), %r9
+	jmp	.Lshort_count_known_function
+1:	movq	$0, GRAPH_COUNTED(%rdi)
+	testl	%eax, %eax
+	jmp	.Lentry_uncounted
 .Lentry_unused:
 	movq	$0, GRAPH_LAST(%rdi)
 	jmp	.Lentry_else

@@ -584,6 +584,11 @@
 	leaq	THREAD_COUNTS(%rdi, %r10), %r10
 	cmpl	%esi, COUNT_EVENT(%r10)
 	jne	.Lshort_count_no_\name
+	.if	\kind == FUNCTION
+	movq	%r10, GRAPH_COUNTED(%rdi)
+.Lshort_count_known_\name:
+	movq	%rcx, %rdx			/* the table */
+	.endif
 	movq	THREAD_SLOT(%rdi), %r11
 	movl	THREAD_WORD(%rdi), %eax
 	.if	HAS_RECORD(\kind)
@@ -688,6 +693,12 @@
 	movzbl	COUNT_EARLY(%r10), %eax
 	testb	$EARLY_IPS, %al
 	je	.Lshort_count_leave_\name
+	movq	S(%rsp), %r8			/* the caller, as in function_look */
+	movq	%r8, %r11
+	subq	TABLE_CODE(%rdx), %r11
+	cmpq	TABLE_SIZE(%rdx), %r11
+	jae	.Lshort_count_leave_\name
+	addq	TABLE_DELTA(%rdx), %r8
 	testb	$EARLY_PARENT, %al
 	je	1f
 	xchgq	%r8, %r9

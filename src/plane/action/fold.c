@@ -122,8 +122,11 @@ __attribute__((noinline)) uint32_t fold_text_key(const struct hit *h, const stru
 	if (words <= MAP_SHORT_KEY)
 		return words == 1 ? map_insert_word(m, slot, to[0])
 				  : map_insert_pair(m, slot, to[0], to[1]);
-	if (nr < MAP_SHORT_KEY)
+	if (nr <= MAP_SHORT_KEY) {
+		if (map_find_short(m, to[0], to[1], &elt))
+			return elt;
 		nr = MAP_SHORT_KEY;
+	}
 	while (nr > MAP_SHORT_KEY && !to[nr - 1])
 		nr--;
 	elt = map_find_text(m, to, nr);

@@ -81,6 +81,18 @@ static inline uint32_t map_insert_pair(struct map_view m, const struct slot *slo
 	return map_insert_pair_any(m, slot, first, second);
 }
 
+/* For a text of up to MAP_SHORT_KEY words whose map has longer keys. */
+static inline bool map_find_short(struct map_view m, uint64_t first, uint64_t second, uint32_t *elt)
+{
+	const uint64_t *at;
+
+	if (__builtin_expect(
+		    !map_first_place(m, map_hash_word(map_hash_word(0, first), second), elt), 0))
+		return false;
+	at = (const uint64_t *)map_elt(m, *elt);
+	return __builtin_expect(at[0] == first && at[1] == second && !at[MAP_SHORT_KEY], 1);
+}
+
 static inline uint32_t map_insert(struct map_view m, const struct slot *slot, const void *key)
 {
 	const uint64_t *k = (const uint64_t *)key;

@@ -65,12 +65,17 @@ void lock_contention_end(const volatile void *lock, int error, const void *frame
 			      frame);
 }
 
-static void emit_held(struct agent_thread *t, unsigned int nr, const volatile void *lock,
-		      uint32_t kind, const void *site, const void *frame)
+static inline __attribute__((always_inline)) void
+emit_held(struct agent_thread *t, unsigned int nr, const volatile void *lock, uint32_t kind,
+	  const void *site, const void *frame)
 {
-	struct lock_held r = { .lock_addr = (uintptr_t)lock, .kind = kind };
+	struct lock_held r;	/* emit_fill() fills in its common fields */
 
 	if (!provider_armed(nr))
+		return;
+	r.lock_addr = (uintptr_t)lock;
+	r.kind = kind;
+	if (PROVIDER_COUNT_SOME(t, nr, &r, call_site))
 		return;
 	r.call_site = agent_address(t, site);
 	provider_emit(t, nr, &r, offsetof(struct lock_held, kind) + 4, frame);
