@@ -85,6 +85,14 @@ __asm__(".text\n"
 	".quad 2b\n"
 	".text\n");
 
+/* A function without a site. */
+__attribute__((noinline)) int way_probed(long n, long m);
+int way_probed(long n, long m)
+{
+	__asm__ volatile("" : "+r"(n), "+r"(m) : : "memory");
+	return (int)(n * 3 + m);
+}
+
 static void hit_plain(void)
 {
 	trace_plain(who, 7, 1000);
@@ -123,6 +131,11 @@ static void hit_jumps(void)
 	__asm__ volatile("");
 }
 
+static void hit_probed(void)
+{
+	way_probed(1, 2);
+}
+
 static void hit_heap(void)
 {
 	void *volatile p = malloc(7771);
@@ -144,7 +157,7 @@ static const struct {
 } hits[] = {
 	{ "plain", hit_plain }, { "tick", hit_tick },	    { "pair", hit_pair },
 	{ "leaf", hit_leaf }, { "returns", hit_returns }, { "jumps", hit_jumps },
-	{ "heap", hit_heap }, { "lock", hit_lock },
+	{ "heap", hit_heap }, { "lock", hit_lock }, { "probed", hit_probed },
 };
 
 static void (*hit)(void);

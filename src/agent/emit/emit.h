@@ -56,6 +56,25 @@ static inline bool emit_is_function(uint32_t entry)
  */
 bool emit_plain(struct agent_thread *t, uint32_t entry, void *record, uint32_t size);
 
+/*
+ * Whether the thread's last hit of the entry went into a ring, by the short way. Then a hit that
+ * has more to do reads the counter first: much of what is behind the reading takes no time.
+ */
+static inline bool emit_wants_time(const struct agent_thread *t, uint32_t entry)
+{
+	return t->ways[entry % AGENT_WAYS].event == entry;
+}
+
+/* Whether a histogram counted it, and nothing else. agent_count() may do the next one. */
+static inline bool emit_counts(const struct agent_thread *t, uint32_t entry)
+{
+	return t->counts[entry % AGENT_WAYS].event == entry;
+}
+
+/* Only this short way, with the time of that reading. False: it has done nothing. */
+bool emit_timed(struct agent_thread *t, uint32_t entry, void *record, uint32_t size,
+		uint64_t counter) __attribute__((visibility("hidden")));
+
 #define EMIT_ALL UINT64_MAX
 
 /*

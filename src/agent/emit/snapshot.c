@@ -268,7 +268,7 @@ static int snapshot_write(int file)
 	return err;
 }
 
-int event_snapshot(const char *file)
+__attribute__((cold)) int event_snapshot(const char *file)
 {
 	struct target target;
 	int err;

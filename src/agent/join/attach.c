@@ -549,7 +549,7 @@ static int map_and_join(int dir, struct attach_reply *reply)
 	return err;
 }
 
-static int start(const char *name, const char *runtime_dir)
+static __attribute__((cold)) int start(const char *name, const char *runtime_dir)
 {
 	struct attach_reply reply;
 	uint32_t state = AGENT_OFF;

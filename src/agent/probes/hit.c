@@ -19,6 +19,7 @@
 #include "agent/sites/state.h"
 #include "agent/syscall.h"
 #include "agent/x86_64/entry.h"
+#include "plane/arch/counter.h"
 #include "plane/arch/rseq_add.h"
 #include "plane/code.h"
 
@@ -88,12 +89,12 @@ static void missed(struct agent_thread *t)
 }
 
 /* A task that shares its thread's rseq area, or has none, adds to the row behind the CPUs'. */
-static inline void count(const struct agent_thread *t, const struct probe_run *r)
+static inline void count(bool rseq, const struct probe_run *r)
 {
 	const uint32_t nr_cpus = plane_header(&agent.plane)->nr_cpus;
 	char *at = plane_given(&agent.plane, r->hits);
 
-	if (!r->hits || (!t->no_rseq && rseq_add((uint64_t *)at, PROBE_HITS_ROW, nr_cpus, 1)))
+	if (!r->hits || (rseq && rseq_add((uint64_t *)at, PROBE_HITS_ROW, nr_cpus, 1)))
 		return;
 	at += (size_t)nr_cpus * PROBE_HITS_ROW;
 	/* Relaxed: a counter. */
@@ -109,7 +110,7 @@ static void run_one(struct hitting *h, const struct probe_run *r, const struct f
 
 	if (h->more || !size)
 		return;
-	count(h->thread, r);
+	count(!h->thread->no_rseq, r);
 	agent_emit(h->thread, r->event, record, size, frame);
 }
 
@@ -213,28 +214,51 @@ static inline bool is_on(void)
 }
 
 /* probe_runs.quick: what fetch_run() does for such code. */
-static inline void run_quick(struct agent_thread *t, const struct probe_registers *regs,
-			     const struct probe_run *r)
+static inline void fetch_quick(const struct probe_registers *regs, const struct probe_run *r,
+			       uint64_t record[PROBE_SMALL / 8])
 {
-	const struct fetch_code *code = r->code;
-	const uintptr_t frame[2] = { regs->r[FETCH_RBP], r->ip };
-	uint64_t record[PROBE_SMALL / 8];
-
 	record[1] = r->ip;
-	for (const struct fetch_op *op = code->ops; op->kind == FETCH_STORE_REGISTER; op++)
-		fetch_put((char *)record + op->off,
-			  op->reg == FETCH_RIP ? r->ip : regs->r[op->reg], op->size);
-	agent_emit(t, r->event, record, code->size, frame);
-	/* Afterwards: agent_emit() may read the counter, which waits for all that is before it. */
-	count(t, r);
+	/* Eight bytes, whatever its size: the next one lies behind it. */
+	for (const struct fetch_op *op = r->code->ops; op->kind == FETCH_STORE_REGISTER; op++)
+		__builtin_memcpy((char *)record + op->off, &regs->r[op->reg], 8);
 }
 
-static __attribute__((noinline)) uint32_t hit_any(struct probe_registers *regs,
-						  const struct probe_place *p,
-						  const struct probe_runs *runs)
+/*
+ * The most frequent hits, by short ways only: into a ring, or counted by integers. False: nothing
+ * was done. The direction flag is the program's, so no string instruction may be here (tests/lint/
+ * plane looks).
+ */
+bool probe_try(const struct probe_registers *regs, const struct probe_place *p)
+{
+	struct agent_thread *t = agent_self.thread;
+	const struct probe_runs *runs = runs_of(p);
+	uint64_t counter = 0, record[PROBE_SMALL / 8];
+	const struct probe_run *r;
+	bool timed;
+
+	if (!runs || !runs->quick || !is_on() || !t || t->busy || (t->flags & AGENT_HANDLER))
+		return false;
+	r = &runs->runs[0];
+	timed = emit_wants_time(t, r->event);
+	if (timed)
+		counter = counter_read();
+	else if (!emit_counts(t, r->event))
+		return false;
+	fetch_quick(regs, r, record);
+	if (timed ? !emit_timed(t, r->event, record, r->code->size, counter)
+		  : !agent_count(t, r->event, record, r->code->size))
+		return false;
+	count(true, r);		/* the short ways need it, too */
+	return true;
+}
+
+uint32_t probe_hit(struct probe_registers *regs, const struct probe_place *p)
 {
 	struct hitting h = { .thread = agent_self.thread };
+	const struct probe_runs *runs = runs_of(p);
 
+	if (!runs || !is_on())
+		return 0;
 	if (__builtin_expect(!h.thread || !agent_slot(h.thread), 0)) {
 		regs->r[FETCH_RIP] = 0;
 		return 1;
@@ -244,22 +268,9 @@ static __attribute__((noinline)) uint32_t hit_any(struct probe_registers *regs,
 		missed(h.thread);
 		return 0;
 	}
+	/* probe_try() may have noted a frame that is above those of this hit. */
+	emit_levels_left(h.thread, (uintptr_t)regs);
 	return runs_all(&h, regs, p, runs, 0);
-}
-
-uint32_t probe_hit(struct probe_registers *regs, const struct probe_place *p)
-{
-	struct agent_thread *t = agent_self.thread;
-	const struct probe_runs *runs = runs_of(p);
-
-	if (!runs || !is_on())
-		return 0;
-	if (__builtin_expect(!runs->quick || !t || !agent_slot(t) || t->busy ||
-			     (t->flags & AGENT_HANDLER), 0))
-		return hit_any(regs, p, runs);
-	if (is_armed(runs->runs[0].event))
-		run_quick(t, regs, &runs->runs[0]);
-	return 0;
 }
 
 void probe_hit_slow(struct probe_registers *regs, const struct probe_place *p)

@@ -140,7 +140,11 @@ int places_switch(const struct probe_object *o, bool on, bool alone, const struc
 /* ---- hit.c, x86_64/probe.S ---- */
 
 void probe_entry(void);
+/* From probe_entry_slow on the registers are where %rbx points, before where %rsp points. */
+extern const char probe_entry_slow[] __attribute__((visibility("hidden")));
 extern const char probe_entry_end[] __attribute__((visibility("hidden")));
+/* Whether that was the whole hit. */
+bool probe_try(const struct probe_registers *regs, const struct probe_place *p);
 /* -> whether probe_hit_slow() is to be called, with all registers saved */
 uint32_t probe_hit(struct probe_registers *regs, const struct probe_place *p);
 void probe_hit_slow(struct probe_registers *regs, const struct probe_place *p);

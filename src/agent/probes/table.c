@@ -393,17 +393,22 @@ static uint32_t room_of(const struct fetch_code *code)
 	return code->size;
 }
 
-/* Whether the record is registers alone, behind the process's address of the place. */
+/* Whether the record is registers alone, one behind the other, behind the process's address. */
 static bool is_quick(const struct probe_run *r)
 {
 	const struct fetch_code *code = r->code;
-	uint32_t i = 0;
+	uint32_t i = 0, end = 16;
 
 	if (r->flags || code->flags || code->size > PROBE_SMALL || r->room > PROBE_SMALL)
 		return false;
-	while (i < code->nr_ops && code->ops[i].kind == FETCH_STORE_REGISTER &&
-	       code->ops[i].reg < FETCH_REGISTERS && code->ops[i].off + 8u <= PROBE_SMALL)
-		i++;
+	for (; i < code->nr_ops && code->ops[i].kind == FETCH_STORE_REGISTER; i++) {
+		const struct fetch_op *op = &code->ops[i];
+
+		/* probe_try() has no address and no flags. */
+		if (op->reg >= FETCH_RIP || op->off < end || op->off + 8u > PROBE_SMALL)
+			return false;
+		end = op->off + op->size;
+	}
 	return i < code->nr_ops && code->ops[i].kind == FETCH_END;
 }
 

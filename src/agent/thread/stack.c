@@ -168,7 +168,8 @@ static bool is_in_stub(const struct unwind_walk *w)
 /* In probe_entry: the registers of the probe's place. */
 static void walk_from_probe(struct unwind_walk *w, uintptr_t ip)
 {
-	const uint64_t *regs = ((const struct probe_registers *)w->r.bx)->r;
+	const uintptr_t at = w->r.ip > (uintptr_t)probe_entry_slow ? w->r.bx : w->r.sp;
+	const uint64_t *regs = ((const struct probe_registers *)at)->r;
 
 	w->r = (struct unwind_registers){ ip, regs[FETCH_RSP], regs[FETCH_RBP], regs[FETCH_RBX] };
 	w->exact = true;

@@ -94,6 +94,18 @@ agent_emit:
 	.cfi_endproc
 	.size	agent_emit, . - agent_emit
 
+	.globl	emit_timed
+	.hidden	emit_timed
+	.type	emit_timed, @function
+	.balign	16
+emit_timed:
+	.cfi_startproc
+	movl	%esi, %esi
+	movl	%ecx, %ecx
+	short_way timed, TIMED
+	.cfi_endproc
+	.size	emit_timed, . - emit_timed
+
 	.globl	agent_count
 	.type	agent_count, @function
 	.balign	32

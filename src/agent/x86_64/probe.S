@@ -4,10 +4,13 @@
  *
  *     probe_entry:            called by moved code, 128 bytes below the program's stack; the place
  *                             was pushed
- *         make a struct probe_registers
- *         slow = probe_hit(registers, place)
- *         if slow: the same with the processor's extended state saved: probe_hit_slow()
+ *         make a struct probe_registers, without the flags
+ *         if not probe_try(registers, place), which does not look at the flags:
+ *             save the flags, clear the direction flag
+ *             slow = probe_hit(registers, place)
+ *             if slow: the same with the processor's extended state saved: probe_hit_slow()
  *         restore all, also the flags
+ *     No code below needs an aligned stack pointer: it uses no vector registers.
  *
  *     probe_left(slot):       from graph_returned_late, which has saved the registers that a
  *                             function may change at slot - 88
@@ -40,12 +43,11 @@
 #define R_14	112
 #define R_15	120
 #define FLAGS	136
-#define SIZE	144
+#define ARITHMETIC 144		/* %ah: flags, %al: overflow */
+#define SIZE	152
 /* Above it: the address in the moved code, the place, the program's 128 bytes. */
 #define PLACE	(SIZE + 8)
 #define PROGRAM	(SIZE + 16 + 128)
-/* Trap, direction, nested task, alignment check: popf restores them. */
-#define RARE	0x44500
 #define DIRECTION 0x400
 
 	.text
@@ -57,19 +59,20 @@ probe_entry:
 	.cfi_startproc
 	.cfi_def_cfa %rsp, 8
 	.cfi_undefined %rip
-	pushfq
-	.cfi_adjust_cfa_offset 8
-	leaq	-(SIZE - 8)(%rsp), %rsp
-	.cfi_adjust_cfa_offset SIZE - 8
+	leaq	-SIZE(%rsp), %rsp
+	.cfi_adjust_cfa_offset SIZE
 	movq	%rax, RAX(%rsp)
+	lahf
+	seto	%al
 	movq	%rcx, RCX(%rsp)
 	movq	%rdx, RDX(%rsp)
+	movl	%eax, ARITHMETIC(%rsp)
 	movq	%rbx, RBX(%rsp)
-	leaq	PROGRAM(%rsp), %rax
+	leaq	PROGRAM(%rsp), %rcx
 	movq	%rbp, RBP(%rsp)
 	movq	%rsi, RSI(%rsp)
 	movq	%rdi, RDI(%rsp)
-	movq	%rax, RSP(%rsp)
+	movq	%rcx, RSP(%rsp)
 	movq	%r8, R_8(%rsp)
 	movq	%r9, R_9(%rsp)
 	movq	%r10, R_10(%rsp)
@@ -78,31 +81,18 @@ probe_entry:
 	movq	%r13, R_13(%rsp)
 	movq	%r14, R_14(%rsp)
 	movq	%r15, R_15(%rsp)
-	testl	$DIRECTION, FLAGS(%rsp)		/* cld alone costs as much as ten stores */
-	jne	4f
-6:	movq	%rsp, %rdi
+	movq	%rsp, %rdi
 	movq	PLACE(%rsp), %rsi
-	movq	%rsp, %rbx
-	.cfi_def_cfa_register %rbx
-	andq	$-16, %rsp
-	call	probe_hit
-	testl	%eax, %eax
-	jne	1f
-2:	movq	%rbx, %rsp
-	.cfi_def_cfa_register %rsp
-	movq	FLAGS(%rsp), %rax
-	testl	$RARE, %eax
-	jne	3f
-	movl	%eax, %ecx
-	shrl	$11, %ecx
-	andl	$1, %ecx
-	movb	%al, %ah
-	addb	$0x7f, %cl			/* overflow */
+	call	probe_try
+	testb	%al, %al
+	je	1f
+.Lprobe_flags:
+	movl	ARITHMETIC(%rsp), %eax
+	addb	$0x7f, %al			/* overflow */
 	sahf
-5:	movq	RAX(%rsp), %rax
+	movq	RAX(%rsp), %rax
 	movq	RCX(%rsp), %rcx
 	movq	RDX(%rsp), %rdx
-	movq	RBX(%rsp), %rbx
 	movq	RSI(%rsp), %rsi
 	movq	RDI(%rsp), %rdi
 	movq	R_8(%rsp), %r8
@@ -114,16 +104,36 @@ probe_entry:
 	.cfi_adjust_cfa_offset -SIZE
 	ret
 	.cfi_restore_state
-3:	pushq	%rax
-	popfq
-	jmp	5b
-4:	cld
-	jmp	6b
-1:	movq	%rbx, %rdi
-	movq	PLACE(%rbx), %rsi
+
+	/* The flags as they were. Nothing else changes but the direction, so there is no popfq. */
+1:	movl	ARITHMETIC(%rsp), %eax
+	addb	$0x7f, %al
+	sahf
+	pushfq
+	.cfi_adjust_cfa_offset 8
+	popq	FLAGS(%rsp)
+	.cfi_adjust_cfa_offset -8
+	cld
+	movq	%rsp, %rdi
+	movq	PLACE(%rsp), %rsi
+	call	probe_hit
+	testl	%eax, %eax
+	je	.Lprobe_done
+	movq	%rsp, %rbx
 	.cfi_def_cfa_register %rbx
+	movq	%rbx, %rdi
+	movq	PLACE(%rbx), %rsi
+	.globl	probe_entry_slow
+	.hidden	probe_entry_slow
+probe_entry_slow:
 	extended_call probe_hit_slow
-	jmp	2b
+	.cfi_def_cfa_register %rsp
+	movq	RBX(%rsp), %rbx
+.Lprobe_done:
+	testl	$DIRECTION, FLAGS(%rsp)
+	je	.Lprobe_flags
+	std
+	jmp	.Lprobe_flags
 	.globl	probe_entry_end
 	.hidden	probe_entry_end
 probe_entry_end:

@@ -48,13 +48,16 @@
 #define RETURNED 3	/* it returns: the same without %esi; its result is at the stack pointer */
 #define FUNCTION 4	/* a function is called: %r9 and %r8 the record's ip and parent_ip */
 
-#define IS_SIZED(kind) ((kind) > TRY)
+#define IS_SIZED(kind) ((kind) > TRY && (kind) < SOME)
 
 /*
  * For count_way only: agent_count(), %rdi thread, %esi entry, %rdx the first %ecx bytes of a
  * record.
  */
 #define SOME	5
+
+/* emit_timed(): as PLAIN, but %r8 is the counter. When it leaves, it returns 0. */
+#define TIMED	6
 
 #define HAS_RECORD(kind) ((kind) == PLAIN || (kind) == SOME)
 
@@ -116,7 +119,7 @@
 	.endif
 	movq	THREAD_WORD(%rdi), %rax
 	movq	THREAD_SLOT(%rdi), %r9
-	.if	\kind == PLAIN
+	.if	\kind == PLAIN || \kind == TIMED
 	leal	-12(%rcx), %r11d
 	rorl	$2, %r11d
 	cmpl	$(112 - 12) / 4, %r11d
@@ -256,6 +259,8 @@
 	.endif
 	.if	IS_SIZED(\kind)
 	movq	COUNTER, %rax
+	.elseif	\kind == TIMED
+	movq	FRAME, %rax
 	.else
 	rdtsc
 	.endif
@@ -267,7 +272,7 @@
 	cmpl	%r11d, RSEQ_CPU(%r9)
 	jne	.Lshort_leave_\name
 	movq	RING_HEAD(%r8), %r9
-	.if	!IS_SIZED(\kind)
+	.if	!IS_SIZED(\kind) && \kind != TIMED
 	shlq	$32, %rdx
 	orq	%rdx, %rax
 	.endif
@@ -349,6 +354,8 @@
 	short_way_by %rdi, %edi, \name, \kind, \size
 	.if	\kind == TRY
 	movq	BIT, %rax
+	.elseif	\kind == TIMED
+	movl	$1, %eax
 	.endif
 	ret
 	short_way_left \name, \kind
@@ -383,7 +390,7 @@
 	count_way \name, \kind
 	ret
 	count_way_left \name, \kind
-	.elseif	\kind == TRY
+	.elseif	\kind == TRY || \kind == TIMED
 	xorl	%eax, %eax
 	ret
 	.else
