@@ -330,12 +330,14 @@ enum code_flags {
 	CODE_NEEDS_TIME	= 1 << 0,
 	CODE_NEEDS_STACK	= 1 << 1,
 	CODE_ONE_EVENT	= 1 << 2,	/* a hit makes at most one synthetic event with it */
+	CODE_LATENCY	= 1 << 3,	/* OP_TAKE_SINCE of a word, and hist_rest_is_event() */
 };
 
 struct plane;
 struct hit;
 struct slot;
 struct run;	/* run.h */
+struct hit_since;	/* plane.h */
 
 /*
  * Runs a filter's code on a hit. A field outside the record reads as 0, a string outside it as "".
@@ -355,6 +357,15 @@ void hist_fold_rest(const struct code *code, struct run *run, uint32_t elt, uint
  */
 bool hist_rest_is_event(const struct code *code);
 void hist_event_rest(const struct code *code, struct run *run, uint32_t elt, uint64_t value);
+/*
+ * CODE_LATENCY: OP_TAKE_SINCE at the time done->now. False: there is nothing to be done behind it;
+ * else `done` has the elt and the value.
+ */
+bool hist_fold_since(const struct plane *p, const struct code *code, struct slot *slot,
+		     const struct hit *h, struct hit_since *done);
+/* OP_HIST_TIME */
+void hist_fold_time(const struct plane *p, const struct code *code, struct slot *slot,
+		    const struct hit *h, uint64_t now);
 /* The same for code of one op that needs no run. */
 void hist_fold_keys(const struct plane *p, const struct code *code, struct slot *slot,
 		    const struct hit *h);

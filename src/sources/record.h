@@ -24,6 +24,8 @@ static inline unsigned int record_level(const uint8_t *record)
 {
 	const unsigned int flags = record[2];
 
+	if (__builtin_expect(!(flags & (FLAG_HARDIRQ | FLAG_SOFTIRQ | FLAG_NMI)), 1))
+		return 0;
 	if (flags & FLAG_NMI)
 		return 3;
 	return flags & FLAG_HARDIRQ ? 2 : flags & FLAG_SOFTIRQ ? 1 : 0;

@@ -467,9 +467,9 @@ static bool fits_actions(struct agent_count *c, const struct counted *from)
 	if (!begins_with_since(c, from))
 		return false;
 	c->late |= COUNT_REST;
-	c->rest = only_tracks(code)	     ? rest_track
-		  : hist_rest_is_event(code) ? rest_event
-					     : rest_any;
+	c->rest = only_tracks(code)	       ? rest_track
+		  : code->flags & CODE_LATENCY ? rest_event
+					       : rest_any;
 	return true;
 }
 

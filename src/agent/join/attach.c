@@ -511,14 +511,14 @@ static void start_silently(void)
 	sites_start();
 }
 
-static int join_session(struct attach_reply *reply, int connected)
+static int join_session(struct attach_reply *reply)
 {
 	int err = map_here();
 
 	agent.program = program_key();
 	agent.all_said = !events_any() && sites_none();
 	if (!err)
-		err = connected;
+		err = connect_server(false);
 	/*
 	 * Not if the agent is late: other threads load and unload then, and it could not be undone.
 	 */
@@ -535,15 +535,14 @@ static int join_session(struct attach_reply *reply, int connected)
 	return err;
 }
 
-/* The server accepts the connection while the rest is mapped. */
 static int map_and_join(int dir, struct attach_reply *reply)
 {
-	int err = map_config(dir, &agent.plane), connected = err ? err : connect_server(false);
+	int err = map_config(dir, &agent.plane);
 
 	if (!err)
 		err = map_data(dir, &agent.plane);
 	if (!err)
-		err = join_session(reply, connected);
+		err = join_session(reply);
 	if (err)
 		request_close();
 	return err;
@@ -597,7 +596,7 @@ static __attribute__((cold)) int start(const char *name, const char *runtime_dir
 	return 0;
 }
 
-int attach_start(const char *name, const char *runtime_dir)
+__attribute__((cold)) int attach_start(const char *name, const char *runtime_dir)
 {
 	int err;
 

@@ -312,7 +312,7 @@ static uint32_t number_take(struct dso_entry *table, const struct dso_entry *wan
 	return NO_NUMBER;
 }
 
-static void look_up(const struct found *f, struct dso *d)
+static __attribute__((cold)) void look_up(const struct found *f, struct dso *d)
 {
 	struct program_tables *tables =
 		plane_given(&agent.plane, plane_header(&agent.plane)->programs);

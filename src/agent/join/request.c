@@ -169,7 +169,7 @@ static long connect_patiently(int fd)
 	return err;
 }
 
-int request_connect(void)
+__attribute__((cold)) int request_connect(void)
 {
 	long fd = agent_syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), err;
 	struct stat st;
@@ -278,7 +278,7 @@ int request_end(const struct attach_request *q, struct attach_reply *reply)
 	return n < 0 ? refusal((int)n) : reply->err;
 }
 
-int request_ask(struct attach_request *q, struct attach_reply *reply)
+__attribute__((cold)) int request_ask(struct attach_request *q, struct attach_reply *reply)
 {
 	int err = request_begin(q);
 

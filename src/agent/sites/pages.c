@@ -36,6 +36,10 @@
  *     kernel goes, the kernel looks anew whether the process has any (MMF_RECALC_UPROBES). If the
  *     last one is removed meanwhile, another thread that has just met its int3 gets SIGTRAP. That
  *     ended programs after some ten thousand switches. Memory of ours has no such probes.
+ * E8  Where the program is just being started, no code but ours runs, and the linker has just
+ *     opened the file. So the pages are writable, not executable, for a moment: a sixth of the time
+ *     of an exchange. If the right to execute is refused then (SELinux's execmod), the pages of the
+ *     file take their places again, by a descriptor that was opened first.
  *
  * In place:
  *
@@ -47,6 +51,7 @@
  *     of programs that may have changed permissions are tested (patch_asks).
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -414,6 +419,41 @@ static int exchange_end(struct pages_open *o)
 	return err;
 }
 
+/* ---- At the program's start: E8 ---- */
+
+static int start_begin(struct pages_open *o)
+{
+	const struct pages *p = &o->pages;
+	long fd;
+	int err;
+
+	o->offset = offset_of(p->head, p->low);
+	if (!o->offset)
+		return -EINVAL;
+	fd = agent_syscall(SYS_openat, AT_FDCWD, p->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (is_error(fd))
+		return (int)fd;
+	o->file = (int)fd;
+	err = (int)agent_syscall(SYS_mprotect, p->low, p->high - p->low, PROT_READ | PROT_WRITE);
+	if (err)
+		agent_syscall(SYS_close, fd);
+	o->starts = !err;
+	return err;
+}
+
+static int start_end(struct pages_open *o)
+{
+	const struct pages *p = &o->pages;
+	const int err = (int)agent_syscall(SYS_mprotect, p->low, p->high - p->low, p->prot);
+
+	if (err)
+		agent_syscall(SYS_mmap, p->low, p->high - p->low, p->prot,
+			      MAP_PRIVATE | MAP_FIXED, o->file, o->offset);
+	agent_syscall(SYS_close, o->file);
+	o->starts = false;
+	return err;
+}
+
 /* ---- In place ---- */
 
 static bool is_writable(uintptr_t page)
@@ -496,6 +536,7 @@ int pages_begin(struct pages_open *o, const struct pages *p, bool in_place)
 
 	o->copies = NULL;
 	o->err = 0;
+	o->starts = false;
 	o->pages = *p;
 	/* Relaxed: code made writable just now counts as made so a moment later. */
 	if (!o->in_place) {
@@ -505,13 +546,16 @@ int pages_begin(struct pages_open *o, const struct pages *p, bool in_place)
 	}
 	if (err)
 		return err;
-	if (!in_place && !o->in_place && !o->kept.nr && !exchange_begin(o))
+	if (!in_place && !o->in_place && !o->kept.nr &&
+	    ((p->path && may_move(p) && !start_begin(o)) || !exchange_begin(o)))
 		return 0;
 	return pages_open(o);
 }
 
 int pages_end(struct pages_open *o)
 {
+	if (o->starts)
+		return start_end(o);
 	if (o->copies)
 		return exchange_end(o);
 	pages_restore(o);

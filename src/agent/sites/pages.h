@@ -38,6 +38,8 @@ struct pages {
 	int		prot;
 	/* Where the first page of their file is in memory; or PAGES_OWN; 0: not known (X3). */
 	uintptr_t	head;
+	/* The file's, if the program is just being started (E8 of pages.c); NULL: not known */
+	const char	*path;
 };
 
 /* Pages among them that the program itself has made writable, by ascending addresses. */
@@ -60,6 +62,10 @@ struct pages_open {
 	struct pages_kept kept;
 	/* They are writable now (X3). In a child of fork(): its parent made them so. */
 	bool		in_place;
+	/* They are writable and not executable now (E8); their file, and where they are in it. */
+	bool		starts;
+	int		file;
+	uintptr_t	offset;
 	/* The copy of pages.low; NULL: there are none. taken: one a page */
 	uint8_t		*copies;
 	struct page_taken *taken;

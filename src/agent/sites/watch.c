@@ -329,6 +329,15 @@ static unsigned char *ret_of(uintptr_t function)
 	return *at == INSN_OP_RET && site_nops_length(at + 1, left, &single) == left ? at : NULL;
 }
 
+static const char *linker_path(void)
+{
+	const struct link_map *l = debug->r_map;
+
+	while (l && l->l_addr != debug->r_ldbase)
+		l = l->l_next;
+	return l && l->l_name && l->l_name[0] == '/' ? l->l_name : NULL;
+}
+
 static int jump_store(const unsigned char *at, int32_t distance, bool alone, bool in_place)
 {
 	struct pages_open o = { .in_place = false };
@@ -337,6 +346,7 @@ static int jump_store(const unsigned char *at, int32_t distance, bool alone, boo
 	int err;
 
 	p.head = debug->r_ldbase;
+	p.path = alone ? linker_path() : NULL;
 	err = pages_begin(&o, &p, in_place);
 	if (err)
 		return err;

@@ -253,7 +253,7 @@ static bool tables_led(ucontext_t *context)
 	return true;
 }
 
-bool agent_guard_takes(int sig, const siginfo_t *info, void *context)
+__attribute__((cold)) bool agent_guard_takes(int sig, const siginfo_t *info, void *context)
 {
 	if (info->si_code <= 0 || index_of(sig) < 0)
 		return false;

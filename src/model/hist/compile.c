@@ -446,6 +446,17 @@ static void emit_all(const struct hist_data *hd, struct compiler *c, bool joins)
 	hist_compile_emit(c, OP_END);
 }
 
+static bool is_latency(struct session *s, const struct code *code)
+{
+	const struct op *op = code->ops;
+	const struct hist_cell *other;
+
+	if (op->kind != OP_TAKE_SINCE || !hist_rest_is_event(code))
+		return false;
+	other = session_config(s, op->imm, sizeof(*other));
+	return other->layout.key_size == 8;
+}
+
 int hist_compile(struct hist_data *hd)
 {
 	struct session *s = hd->event->model->session;
@@ -476,6 +487,8 @@ int hist_compile(struct hist_data *hd)
 		code->key_size = hd->key_size;
 		code->flags = c->flags | (c->nr_events == 1 ? CODE_ONE_EVENT : 0);
 		memcpy(code->ops, c->ops, c->nr * sizeof(struct op));
+		if (is_latency(s, code))
+			code->flags |= CODE_LATENCY;
 	}
 	free(c);
 	return code ? 0 : -ENOMEM;

@@ -241,10 +241,7 @@ static inline bool var_set(struct fold *f, uint32_t var, uint64_t v)
 
 static inline uint32_t find_other(struct map_view m, const uint64_t *key)
 {
-	uint32_t elt;
-
-	return m.layout->key_size == 8 && map_find_quickly(m, key[0], &elt) ? elt
-									    : map_find(m, key);
+	return m.layout->key_size == 8 ? map_find_word(m, key[0]) : map_find(m, key);
 }
 
 static inline bool ref_find(struct fold *f, const struct op *op, uint32_t key_size)
@@ -449,16 +446,18 @@ static inline __attribute__((always_inline)) bool step(struct fold *f, const str
 }
 
 /* OP_HIST_TIME */
-static inline void fold_time(struct map_view map, const struct run *run, const struct op *op,
-			     const struct hit *h)
+void hist_fold_time(const struct plane *p, const struct code *code, struct slot *slot,
+		    const struct hit *h, uint64_t now)
 {
+	const struct map_view map = map_view_of(p, code->map, &code->layout);
+	const struct op *op = code->ops;
 	uint64_t key = fold_load(h, op->len, op->off);
-	uint32_t elt = map_insert_word(map, run->slot, key);
+	uint32_t elt = map_insert_word(map, slot, key);
 
 	if (!elt)
 		return;
 	map_add(map, elt, 0, 1, h->writer);
-	map_var_set(map, elt, op->arg, op->size ? (run->time + 500) / 1000 : run->time);
+	map_var_set(map, elt, op->arg, op->size ? (now + 500) / 1000 : now);
 }
 
 static inline void profile_add(struct map_view map, uint32_t elt, uint32_t sum, uint64_t v,
@@ -557,7 +556,7 @@ static __attribute__((noinline)) void fold_whole(const struct code *code, const 
 	if (op->kind <= OP_HIST_LOG2)
 		hist_fold_keys(run->p, code, run->slot, run->seen);
 	else if (op->kind == OP_HIST_TIME)
-		fold_time(map, run, op, run->seen);
+		hist_fold_time(run->p, code, run->slot, run->seen, run->time);
 	else if (op->kind == OP_HIST_TEXT)
 		fold_text(map, run, op, run->seen);
 	else if (op->kind == OP_PROFILE)
@@ -587,6 +586,34 @@ static __attribute__((noinline)) void fold_run(struct fold *f, const struct op *
 			return;
 		op = fold_act(f, op);
 	} while (op);
+}
+
+bool hist_fold_since(const struct plane *p, const struct code *code, struct slot *slot,
+		     const struct hit *h, struct hit_since *done)
+{
+	const struct op *op = code->ops;
+	const struct map_view map = map_view_of(p, code->map, &code->layout);
+	const struct hist_cell *cell = plane_config(p, op->imm);
+	/* Acquire: as in ref_find(). */
+	const data_ref ref = atomic_load_explicit(&cell->map, memory_order_acquire);
+	const struct map_view other = map_view_of(p, ref, &cell->layout);
+	const uint64_t key = fold_load(h, op->size, op->off);
+	uint64_t since;
+	uint32_t elt;
+
+	if (!ref)
+		return false;
+	elt = map_find_word(other, key);
+	if (!elt || !(op->flags & REF_ONCE ? map_var_read_once(other, elt, op->on_true, &since)
+					   : map_var_read(other, elt, op->on_true, &since)))
+		return false;
+	done->elt = map_insert_word(map, slot, key);
+	if (!done->elt)
+		return false;
+	map_add(map, done->elt, 0, 1, h->writer);
+	done->value = (op->len ? (done->now + 500) / 1000 : done->now) - since;
+	map_var_set(map, done->elt, op->on_false, done->value);
+	return true;
 }
 
 void hist_fold(const struct code *code, struct run *run)

@@ -58,6 +58,19 @@ static inline bool map_find_quickly(struct map_view m, uint64_t key, uint32_t *e
 	       __builtin_expect(*(const uint64_t *)map_elt(m, *elt) == key, 1);
 }
 
+/* For such a map: the elt of the key, or 0. Mostly the first place says which. */
+static inline uint32_t map_find_word(struct map_view m, uint64_t key)
+{
+	const uint64_t h = map_hash_word(0, key);
+	uint32_t elt;
+
+	if (__builtin_expect(map_first_place(m, h, &elt), 1) &&
+	    __builtin_expect(*(const uint64_t *)map_elt(m, elt) == key, 1))
+		return elt;
+	/* The number of an elt is never 0. */
+	return elt ? map_find(m, &key) : 0;
+}
+
 /* For keys of one word or two words: a key that is there need not be stored in memory. */
 static inline uint32_t map_insert_word(struct map_view m, const struct slot *slot, uint64_t key)
 {
