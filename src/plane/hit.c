@@ -408,8 +408,9 @@ count_quickly(const struct plane *p, struct slot *slot, unsigned int level,
 }
 
 /* PLAN_COUNT */
-static __attribute__((noinline)) uint64_t run_count(const struct plane *p, struct slot *slot, unsigned int level,
-			  const struct plan *plan, const struct hit *h)
+static __attribute__((noinline)) uint64_t
+run_count(const struct plane *p, struct slot *slot, unsigned int level, const struct plan *plan,
+	  const struct hit *h)
 {
 	const struct code *code = plane_config(p, plan_hist(plan)->code);
 	uint64_t committed;

@@ -184,7 +184,8 @@ static void add_print(struct text *t, const struct tf_event *ev, const struct en
 	}
 }
 
-__attribute__((cold)) bool format_body(struct text *t, const struct tf_event *ev, const struct enums *e)
+__attribute__((cold)) bool
+format_body(struct text *t, const struct tf_event *ev, const struct enums *e)
 {
 	uint32_t at = 0;
 

@@ -10,7 +10,7 @@
  *
  * X1  At the program's start, and in memory of ours at any time, no page is writable and executable
  *     at once. Threads execute the old page until the new one stands in its place. A thread that
- *     comes to it in between waits in the kernel.
+ *     comes to it in between waits in the kernel. (The linker's page at a start: E8 of pages.c.)
  * X2  The copies are pages of a second private mapping of the same file. So the text is still a
  *     mapping of its file, at the same offset, for everything that reads /proc/PID/maps.
  * X3  Else the pages themselves become writable for a while, and stay executable: the right to
