@@ -266,7 +266,7 @@
 
 #else
 
-enum { TF_TEXT_MAX = 1000 };
+enum { TF_TEXT_MAX = 1000 };	/* a multiple of 4 */
 
 static inline TF_NOTRACE_ __attribute__((unused)) uint32_t tf_text_len_(const char *text)
 {

@@ -227,7 +227,7 @@ struct agent_graph {
 	 * it reads the counter at once. NULL: the last call had no way.
 	 */
 	const struct agent_way *last;
-	/* The same for a call that only a histogram counted. It may be of another call by now. */
+	/* The same for a call that only a histogram counted. It may be another entry's by now. */
 	const struct agent_count *counted;
 };
 

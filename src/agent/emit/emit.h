@@ -71,6 +71,7 @@ static inline bool emit_counts(const struct agent_thread *t, uint32_t entry)
 	return t->counts[entry % AGENT_WAYS].event == entry;
 }
 
+uint64_t emit_counter(void) __attribute__((visibility("hidden")));
 /* Only this short way, with the time of that reading. False: it has done nothing. */
 bool emit_timed(struct agent_thread *t, uint32_t entry, void *record, uint32_t size,
 		uint64_t counter) __attribute__((visibility("hidden")));

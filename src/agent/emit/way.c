@@ -247,6 +247,7 @@ void way_make(struct agent_thread *t, struct slot *slot, uint32_t id)
 		w->seen = way_seen(epoch, id);
 		w->event = id;
 		w->plain = is_plain_graph(w, id) ? id : 0;
+		t->graph.counted = NULL;	/* entry.S would try it first */
 	}
 	way_leave(slot);
 }

@@ -2,10 +2,10 @@
 /*
  * hit.c - a hit of a probe: its record by fetch_run(), and then as any event's hit
  *
- * H1  The program's vector registers may be in use. So all code of probe_hit() is compiled for
- *     general registers only and calls no function of libc. If a hit needs more (a thread's first
- *     hit, the session's address of code that was not looked up yet), probe_hit() returns 1, and
- *     probe_hit_slow() does it with all registers saved.
+ * H1  The program's vector registers may be in use. So all code of probe_try() and probe_hit() is
+ *     compiled for general registers only and calls no function of libc. If a hit needs more (a
+ *     thread's first hit, the session's address of code that was not looked up yet), probe_hit()
+ *     returns 1, and probe_hit_slow() does it with all registers saved.
  * H2  Memory that an argument names may not be there. The guard leads a fault of probe_copy() on.
  *     In a signal handler the fault's signal may be blocked, which would end the program: there the
  *     kernel copies, if no sandbox forbids the call. So it does at libc's places: libc blocks all
@@ -19,7 +19,6 @@
 #include "agent/sites/state.h"
 #include "agent/syscall.h"
 #include "agent/x86_64/entry.h"
-#include "plane/arch/counter.h"
 #include "plane/arch/rseq_add.h"
 #include "plane/code.h"
 
@@ -241,7 +240,7 @@ bool probe_try(const struct probe_registers *regs, const struct probe_place *p)
 	r = &runs->runs[0];
 	timed = emit_wants_time(t, r->event);
 	if (timed)
-		counter = counter_read();
+		counter = emit_counter();
 	else if (!emit_counts(t, r->event))
 		return false;
 	fetch_quick(regs, r, record);

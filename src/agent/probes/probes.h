@@ -74,7 +74,10 @@ struct probe_run {
 struct probe_runs {
 	uint32_t	nr;
 	bool		returns;	/* some are for the return */
-	/* There is one, not for a return, and its code only stores registers (run_quick()) */
+	/*
+	 * There is one, not for a return, and its code only stores registers, one behind the
+	 * other, but not the address nor the flags: probe_try()
+	 */
 	bool		quick;
 	struct probe_run runs[];
 };

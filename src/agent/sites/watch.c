@@ -346,7 +346,7 @@ static int jump_store(const unsigned char *at, int32_t distance, bool alone, boo
 	int err;
 
 	p.head = debug->r_ldbase;
-	p.path = alone ? linker_path() : NULL;
+	p.path = alone && !agent.late ? linker_path() : NULL;
 	err = pages_begin(&o, &p, in_place);
 	if (err)
 		return err;

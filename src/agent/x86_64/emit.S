@@ -30,6 +30,11 @@
  *     agent_count(thread, id, record, size):
  *         count_way (short.h) of a record of which only `size` bytes are there -> return 1; else 0
  *
+ *     emit_timed(thread, id, record, size, counter):
+ *         the same with the time of a reading of emit_counter()
+ *         where the others leave                                       -> return 0
+ *         return 1
+ *
  *     emit_try(thread, id, record, size, time, mask):
  *         the same with a record of 20, 24 or 48 bytes which was stored in words of 8 (the last one
  *         may have 4)
@@ -93,6 +98,20 @@ agent_emit:
 	jmp	.Lshort_begin_plain
 	.cfi_endproc
 	.size	agent_emit, . - agent_emit
+
+	/* Here, so that the guard leads a thread on that may not read the counter. */
+	.globl	emit_counter
+	.hidden	emit_counter
+	.type	emit_counter, @function
+	.balign	16
+emit_counter:
+	.cfi_startproc
+	rdtsc
+	shlq	$32, %rdx
+	orq	%rdx, %rax
+	ret
+	.cfi_endproc
+	.size	emit_counter, . - emit_counter
 
 	.globl	emit_timed
 	.hidden	emit_timed

@@ -6,7 +6,8 @@
  *                                             and the DSO was pushed
  *         save the registers that a callee may change
  *         after = target of the jump behind the call and its jc: the instruction behind the site
- *         if the thread's last call went the short way, read the counter: this one needs it, too
+ *         if the thread's last call went the short way, read the counter: this one needs it, too;
+ *         if a histogram counted it and no more, look there first
  *         the short way (short.h) of its events; else hooked = patch_hit(dso, after, slot)
  *         if it needs libc, which uses vector registers:
  *             make a struct site_call: a walk from its frame sees the function and its caller
@@ -369,7 +370,7 @@ entry_short_begin:
 	way_again_left function, WAY_EVENT, .Lshort_count_function
 	/*
 	 * A handler may have come since the thread remembered this. Then count_way finds it by
-	 * COUNT_SEEN.
+	 * COUNT_SEEN. So it does if the word is 0, and the place too: no COUNT_SEEN is 0.
 	 */
 .Lentry_counted:
 	site_look

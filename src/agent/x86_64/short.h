@@ -400,8 +400,10 @@
 
 	/*
 	 * The short way of a hit that one histogram counts (shortcut.c). %rdi thread, %esi entry.
-	 * PLAIN: %rdx record, %ecx size, %r8 frame. FUNCTION: %r9 ip, %r8 parent_ip, which are the
-	 * keys; it leaves if anything else is needed (no EARLY_IPS).
+	 * PLAIN: %rdx record, %ecx size, %r8 frame. FUNCTION: %r9 ip, %rcx table, which is in %rdx
+	 * later. The keys are ip and its caller. It leaves if the caller is not in the table, or if
+	 * anything else is needed (no EARLY_IPS). It notes c in GRAPH_COUNTED. Who knows that c, in
+	 * %r10, is this entry's begins at .Lshort_count_known_NAME.
 	 *
 	 *     slot = thread->slot, c = &thread->counts[id % AGENT_WAYS]
 	 *     if c->event != id, size < c->size, or if short_way would     -> no
