@@ -363,10 +363,10 @@ void hist_event_rest(const struct code *code, struct run *run, uint32_t elt, uin
  */
 bool hist_fold_since(const struct plane *p, const struct code *code, struct slot *slot,
 		     const struct hit *h, struct hit_since *done);
-/* OP_HIST_TIME */
+/* Code of one op that needs no run: OP_HIST_TIME */
 void hist_fold_time(const struct plane *p, const struct code *code, struct slot *slot,
 		    const struct hit *h, uint64_t now);
-/* The same for code of one op that needs no run. */
+/* and those of integer keys. */
 void hist_fold_keys(const struct plane *p, const struct code *code, struct slot *slot,
 		    const struct hit *h);
 

@@ -349,7 +349,7 @@ static uint64_t count_rest(const struct plane *p, struct slot *slot, unsigned in
 	r.not_recorded = 1;
 	r.time = done->now;
 	r.clock = done->clock;
-	if (done->is_event)
+	if (code->flags & CODE_LATENCY)
 		hist_event_rest(code, &r, done->elt, done->value);
 	else
 		hist_fold_rest(code, &r, done->elt, done->value);
@@ -400,10 +400,8 @@ count_quickly(const struct plane *p, struct slot *slot, unsigned int level,
 	if (!(code->flags & CODE_LATENCY))
 		return false;
 	done.now = time_of(p, plan, h, &done.clock);
-	if (hist_fold_since(p, code, slot, h, &done)) {
-		done.is_event = true;
+	if (hist_fold_since(p, code, slot, h, &done))
 		*committed = count_rest(p, slot, level, plan, h, &done);
-	}
 	return true;
 }
 

@@ -234,7 +234,6 @@ struct hit_since {
 	uint64_t	value;	/* of the variable */
 	uint32_t	clock;	/* enum clock_id */
 	uint32_t	elt;
-	bool		is_event;	/* hist_rest_is_event() */
 };
 
 /* The same behind OP_TAKE_SINCE, if hist_fold_rest() can run the rest. */

@@ -113,9 +113,11 @@ static bool call_any(struct agent_count *c, void *record, uint32_t size)
 }
 
 /* What follows OP_TAKE_SINCE. The hit has been counted, so it cannot leave. */
-static inline __attribute__((always_inline)) void
-rest(struct agent_count *c, void *record, uint32_t size, const struct hit_since *done)
+static void rest_any(struct agent_count *c, void *record, uint32_t size, uint32_t elt,
+		     uint64_t value, uint64_t now)
 {
+	const struct hit_since done = { .now = now, .value = value, .clock = c->clock_id,
+					.elt = elt };
 	const uint32_t cpu = (uint32_t)*c->thread->cpu;
 	struct hit *h = &c->thread->hit;
 
@@ -128,26 +130,7 @@ rest(struct agent_count *c, void *record, uint32_t size, const struct hit_since 
 	h->size = size;
 	h->cpu = cpu;
 	h->comm = c->thread->comm;
-	hit_count_rest(&agent.plane, c->slot, c->plan, h, done);
-}
-
-static void rest_any(struct agent_count *c, void *record, uint32_t size, uint32_t elt,
-		     uint64_t value, uint64_t now)
-{
-	const struct hit_since done = { .now = now, .value = value, .clock = c->clock_id,
-					.elt = elt };
-
-	rest(c, record, size, &done);
-}
-
-/* A latency is mostly made an event, of numbers. */
-static void rest_event(struct agent_count *c, void *record, uint32_t size, uint32_t elt,
-		       uint64_t value, uint64_t now)
-{
-	const struct hit_since done = { .now = now, .value = value, .clock = c->clock_id,
-					.elt = elt, .is_event = true };
-
-	rest(c, record, size, &done);
+	hit_count_rest(&agent.plane, c->slot, c->plan, h, &done);
 }
 
 /* OP_REF_OWN, OP_TRACK_BEGIN ... OP_TRACK_END: most values are no new maximum. */
@@ -467,9 +450,7 @@ static bool fits_actions(struct agent_count *c, const struct counted *from)
 	if (!begins_with_since(c, from))
 		return false;
 	c->late |= COUNT_REST;
-	c->rest = only_tracks(code)	       ? rest_track
-		  : code->flags & CODE_LATENCY ? rest_event
-					       : rest_any;
+	c->rest = only_tracks(code) ? rest_track : rest_any;
 	return true;
 }
 

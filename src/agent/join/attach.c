@@ -548,6 +548,10 @@ static int map_and_join(int dir, struct attach_reply *reply)
 	return err;
 }
 
+/*
+ * Cold, as the other long functions of a start: each program runs them once, and pays more for the
+ * pages that they lie on than for what they do.
+ */
 static __attribute__((cold)) int start(const char *name, const char *runtime_dir)
 {
 	struct attach_reply reply;
