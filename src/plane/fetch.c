@@ -198,6 +198,7 @@ static uint64_t fetch_part(const struct fetch_op *op, uint64_t value)
 static bool fetch_value(struct fetch *f, const struct fetch_op *op)
 {
 	const struct fetch_hit *h = f->h;
+	uint64_t base;
 
 	switch (op->kind) {
 	case FETCH_REGISTER:
@@ -215,11 +216,19 @@ static bool fetch_value(struct fetch *f, const struct fetch_op *op)
 	case FETCH_ENTRY_WORD:
 		f->value = h->entry ? h->entry->r[op->reg % FETCH_REGISTERS] : 0;
 		break;
+	case FETCH_VECTOR:
+		f->value = h->vector(h->arg, op->reg);
+		break;
 	case FETCH_ADD:
 		f->value += h->regs->r[op->reg % FETCH_REGISTERS] * (uint64_t)op->imm;
 		break;
 	case FETCH_THREAD:
 		f->value += fetch_thread();
+		break;
+	case FETCH_SEGMENT:
+		if (!h->segment(h->arg, &base))
+			return false;
+		f->value += base;
 		break;
 	case FETCH_PART:
 		f->value = fetch_part(op, f->value);

@@ -54,9 +54,11 @@ enum fetch_op_kind {
 	FETCH_IN_FILE,		/* imm: p_vaddr; its address in the process */
 	FETCH_STACK,		/* the word at rsp + imm; 0 if it cannot be read */
 	FETCH_ENTRY_WORD,	/* reg: the register as it was at the function's entry */
+	FETCH_VECTOR,		/* reg: the lowest 8 bytes of vector register 0 to 31 */
 	/* Each changes the value */
 	FETCH_ADD,		/* + register `reg` * imm */
 	FETCH_THREAD,		/* + the thread's pointer (%fs) */
+	FETCH_SEGMENT,		/* + the base of %gs; where it cannot be read: op `next` */
 	/* `size` bytes of it from bit `bit` on, with sign if `is_signed` */
 	FETCH_PART,
 	/*
@@ -129,6 +131,10 @@ struct fetch_hit {
 	uint32_t	(*load)(void *arg, void *to, uint64_t from, uint32_t size);
 	/* The session's address (R19) */
 	uint64_t	(*session)(void *arg, uint64_t address);
+	/* The lowest 8 bytes of a vector register */
+	uint64_t	(*vector)(void *arg, unsigned int number);
+	/* The base of %gs. False: it cannot be read. */
+	bool		(*segment)(void *arg, uint64_t *base);
 	void		*arg;
 };
 

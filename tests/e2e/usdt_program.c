@@ -3,12 +3,18 @@
  * usdt_program.c - a program with probes of its author, with notes as SystemTap's macros make them
  *
  *     N          passes the probes: usdt:twin 2N times, usdt:guarded if its semaphore is raised
+ *     rare N     passes usdt:rare N times, whose arguments are where few programs have them; says
+ *                what the last ones were
  *     same N     passes ours and theirs N times, one behind the other, with the same arguments
  *     wait       for each line of its input: says its semaphore, and passes the probes once
  */
+#include <asm/prctl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 __asm__(".section .stapsdt.base, \"aG\", \"progbits\", .stapsdt.base, comdat\n"
 	".weak _.stapsdt.base\n.hidden _.stapsdt.base\n_.stapsdt.base:\n.space 1\n"
@@ -68,6 +74,40 @@ __attribute__((noinline)) static long same(int i)
 	return more + i;
 }
 
+static __thread long of_thread;
+extern __thread long of_thread_too __attribute__((tls_model("initial-exec")));
+__thread long of_thread_too;
+static long block[2];
+
+/*
+ * In vector registers, from a thread's variables, of %gs:, of the GOT. The compiler itself writes
+ * @tpoff and, for code that may be moved, @GOTPCREL.
+ */
+__attribute__((noinline)) static void rare(int i, double number, float half)
+{
+	static int (*volatile taken)(const char *);
+	const double more = number * 4;
+
+	taken = atoi;
+	of_thread = 70 + i;
+	of_thread_too = 80 + i;
+	block[1] = 90 + i;
+	NOTE("0", "rare", "-8f@%0 -4f@%1 8f@%2 -8@%3 8@atoi@GOTPCREL(%%rip) 8@%4 -8@%%gs:8 "
+	     "-8@%%fs:of_thread_too@tpoff -8@$3 8@block@GOTPCREL(%%rip) 8@%5",
+	     "x"(number), "x"(half), "m"(more), "m"(of_thread), "r"(taken), "r"(block));
+	if (taken != atoi)
+		abort();
+}
+
+/* A thread's first hit is made by the slow way. */
+static void *rare_thread(void *times)
+{
+	syscall(SYS_arch_prctl, ARCH_SET_GS, block);
+	for (int i = 0; i < *(const int *)times; i++)
+		rare(i, (i + 1) / 2.0, (float)(-i - 1));
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
 	char line[16];
@@ -81,6 +121,15 @@ int main(int argc, char **argv)
 			fflush(stdout);
 		}
 		return sum < 0;
+	}
+	if (argc > 2 && !strcmp(argv[1], "rare")) {
+		int n = atoi(argv[2]);
+		pthread_t thread;
+
+		if (pthread_create(&thread, NULL, rare_thread, &n) || pthread_join(thread, NULL))
+			return 1;
+		printf("atoi %p block %p\n", (void *)atoi, (void *)block);
+		return 0;
 	}
 	for (int i = 0; argc > 2 && i < atoi(argv[2]); i++)
 		sum += same(i);

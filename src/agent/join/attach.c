@@ -42,7 +42,7 @@ static size_t say_add(char *out, size_t at, size_t room, const char *text)
 	return at + len;
 }
 
-void agent_say(const char *what, int err)
+__attribute__((cold)) void agent_say(const char *what, int err)
 {
 	char text[256], digits[16];
 	size_t at = 0, nr = sizeof(digits);

@@ -4,8 +4,8 @@
  *
  * H1  The program's vector registers may be in use. So all code of probe_try() and probe_hit() is
  *     compiled for general registers only and calls no function of libc. If a hit needs more (a
- *     thread's first hit, the session's address of code that was not looked up yet), probe_hit()
- *     returns 1, and probe_hit_slow() does it with all registers saved.
+ *     thread's first hit, the session's address of code that was not looked up yet, a register of
+ *     AVX-512), probe_hit() returns 1, and probe_hit_slow() does it with all registers saved.
  * H2  Memory that an argument names may not be there. The guard leads a fault of probe_copy() on.
  *     In a signal handler the fault's signal may be blocked, which would end the program: there the
  *     kernel copies, if no sandbox forbids the call. So it does at libc's places: libc blocks all
@@ -19,6 +19,7 @@
 #include "agent/sites/state.h"
 #include "agent/syscall.h"
 #include "agent/x86_64/entry.h"
+#include "agent/x86_64/vectors.h"
 #include "plane/arch/rseq_add.h"
 #include "plane/code.h"
 
@@ -30,6 +31,7 @@ struct hitting {
 	struct agent_thread *thread;
 	bool		slow;		/* all registers are saved */
 	bool		more;		/* it needs that */
+	const void	*extended;	/* slow: the processor's extended state */
 };
 
 /* ---- H2 ---- */
@@ -75,6 +77,24 @@ static uint64_t session_address(void *arg, uint64_t address)
 	table = site_table_find(address);
 	h->more = !table;
 	return table ? address + table->delta : 0;
+}
+
+static __attribute__((cold)) uint64_t vector(void *arg, unsigned int number)
+{
+	struct hitting *h = arg;
+
+	if (h->slow)
+		return vector_saved(h->extended, number % VECTORS);
+	h->more |= number >= VECTORS_SSE;
+	return vector_word(number);
+}
+
+static __attribute__((cold)) bool segment(void *arg, uint64_t *base)
+{
+	(void)arg;
+	if (sites_has_fsgsbase)
+		*base = segment_base();
+	return sites_has_fsgsbase;
 }
 
 /* ---- A hit ---- */
@@ -151,6 +171,7 @@ static void run_make(struct hitting *h, const struct probe_registers *regs, uint
 	const struct fetch_hit hit = {
 		.regs = regs, .bias = r->bias, .function = function, .comm = h->thread->comm,
 		.load = r->asks ? load_asked : load, .session = session_address, .arg = h,
+		.vector = vector, .segment = segment,
 	};
 
 	if (r->room <= PROBE_SMALL)
@@ -272,9 +293,9 @@ uint32_t probe_hit(struct probe_registers *regs, const struct probe_place *p)
 	return runs_all(&h, regs, p, runs, 0);
 }
 
-void probe_hit_slow(struct probe_registers *regs, const struct probe_place *p)
+void probe_hit_slow(struct probe_registers *regs, const struct probe_place *p, const void *extended)
 {
-	struct hitting h = { .thread = agent_thread(), .slow = true };
+	struct hitting h = { .thread = agent_thread(), .slow = true, .extended = extended };
 	const struct probe_runs *runs = runs_of(p);
 
 	if (h.thread && runs && !h.thread->busy)
@@ -336,9 +357,9 @@ uint32_t probe_return(uintptr_t *slot, const uint64_t *others)
 	return returns_all(&h, slot, others);
 }
 
-void probe_return_slow(uintptr_t *slot, const uint64_t *others)
+void probe_return_slow(uintptr_t *slot, const uint64_t *others, const void *extended)
 {
-	struct hitting h = { .thread = agent_thread(), .slow = true };
+	struct hitting h = { .thread = agent_thread(), .slow = true, .extended = extended };
 
 	if (h.thread)
 		returns_all(&h, slot, others);

@@ -150,13 +150,15 @@ extern const char probe_entry_end[] __attribute__((visibility("hidden")));
 bool probe_try(const struct probe_registers *regs, const struct probe_place *p);
 /* -> whether probe_hit_slow() is to be called, with all registers saved */
 uint32_t probe_hit(struct probe_registers *regs, const struct probe_place *p);
-void probe_hit_slow(struct probe_registers *regs, const struct probe_place *p);
+/* extended: the program's vector registers, as XSAVE or FXSAVE has stored them */
+void probe_hit_slow(struct probe_registers *regs, const struct probe_place *p,
+		    const void *extended);
 /*
  * A function returns whose return address was at `slot`; `others` are the flags and the registers
  * that it had to preserve. -> whether probe_return_slow() is to be called
  */
 uint32_t probe_return(uintptr_t *slot, const uint64_t *others);
-void probe_return_slow(uintptr_t *slot, const uint64_t *others);
+void probe_return_slow(uintptr_t *slot, const uint64_t *others, const void *extended);
 extern const char probe_left[] __attribute__((visibility("hidden")));
 extern const char probe_left_end[] __attribute__((visibility("hidden")));
 /* -> bytes that were copied */

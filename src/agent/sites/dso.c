@@ -11,11 +11,13 @@
  * other processes open no file. There are some places for each. If others have
  * taken all of them, each process looks into the file.
  */
+#include <asm/hwcap2.h>
 #include <cpuid.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include "agent/sites/state.h"
@@ -29,6 +31,7 @@ enum { PAGE = 4096, SPARE = 16, SITELESS_PLACES = 4,
 
 struct site_state sites;
 bool patch_has_xsave;
+bool sites_has_fsgsbase;
 struct site_table *site_tables;
 _Atomic uint32_t nr_site_tables;
 
@@ -252,6 +255,7 @@ void sites_processor_look(void)
 	looked = true;
 	__get_cpuid(1, &a, &b, &c, &d);
 	patch_has_xsave = c & bit_OSXSAVE;
+	sites_has_fsgsbase = getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE;
 }
 
 /* Maps all tables, for the first DSO that has sites. */

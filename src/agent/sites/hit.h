@@ -100,6 +100,8 @@ void sites_hit_slow(uintptr_t ip, uintptr_t parent, const void *frame);
  * halves of vector registers. Set by sites_processor_look(), before the first jump is stored.
  */
 extern bool patch_has_xsave;
+/* Whether the base of %gs may be read without a system call. Set with it. */
+extern bool sites_has_fsgsbase;
 void sites_processor_look(void);
 
 #endif

@@ -217,7 +217,7 @@ void agent_thread_silence(void)
 	agent_self.thread = NULL;
 }
 
-void agent_sandboxed(const void *filter)
+__attribute__((cold)) void agent_sandboxed(const void *filter)
 {
 	/* Relaxed: see agent_restricted(). */
 	atomic_store_explicit(&agent.filtered, true, memory_order_relaxed);

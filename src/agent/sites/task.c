@@ -401,7 +401,7 @@ static void try_calls(bool patch)
 		agent_syscall(SYS_exit, 0);
 }
 
-bool task_permitted(bool patch)
+__attribute__((cold)) bool task_permitted(bool patch)
 {
 	int status = 0;
 	long pid, n;

@@ -36,8 +36,8 @@
 	.endm
 
 	/*
-	 * Calls the function with the processor's extended state saved. Meanwhile the stack pointer
-	 * is in %rbx, which the caller has saved.
+	 * Calls the function with the processor's extended state saved, where its third argument
+	 * points to. Meanwhile the stack pointer is in %rbx, which the caller has saved.
 	 */
 	.macro	extended_call function
 	subq	$EXTENDED, %rsp
@@ -50,6 +50,7 @@
 	movq	%rdx, \offset(%rsp)
 	.endr
 	xsave64	(%rsp)
+	movq	%rsp, %rdx
 	call	\function
 	movq	%rax, %rcx
 	movl	$STATES, %eax
@@ -57,6 +58,7 @@
 	xrstor64 (%rsp)
 	jmp	4f
 3:	fxsave64 (%rsp)
+	movq	%rsp, %rdx
 	call	\function
 	movq	%rax, %rcx
 	fxrstor64 (%rsp)

@@ -195,9 +195,10 @@ enum { CODE_ARGUMENTS = 12, CODE_NO_REGISTER = 0xff };
 struct code_note {
 	const char	*provider, *name, *arguments;	/* in the file; each has its 0 */
 	uint64_t	address, semaphore;	/* as in the file; semaphore 0: none */
-	/* The addresses of the symbols that arguments name, and a bit for each that was found. */
+	/* What the symbols are that arguments name, and a bit for each that was found. */
 	uint64_t	symbols[CODE_ARGUMENTS];
 	uint32_t	has_symbol;
+	uint32_t	has_slot;	/* symbols[] is a slot of the GOT: code_argument.is_slot */
 };
 
 /* Walks through the notes of all sections. Begin with { .image = im }. */
@@ -229,6 +230,15 @@ enum code_register {
 	CODE_R8, CODE_R9, CODE_R10, CODE_R11, CODE_R12, CODE_R13, CODE_R14, CODE_R15, CODE_RIP,
 };
 
+/* What a symbol of an argument stands for. */
+enum code_symbol {
+	CODE_SYMBOL_ADDRESS,	/* name: its address */
+	CODE_SYMBOL_GOT,	/* name@GOTPCREL: the word of the GOT with its address */
+	CODE_SYMBOL_THREAD,	/* name@tpoff: a thread's variable, from the thread's pointer on */
+	CODE_SYMBOL_GOT_THREAD,	/* name@gottpoff: the word of the GOT with that distance */
+	CODE_SYMBOL_BLOCK,	/* name@dtpoff: a thread's variable, from its file's block on */
+};
+
 /* An argument, such as -4@-20(%rbp). */
 struct code_argument {
 	uint8_t		kind;		/* enum code_argument_kind */
@@ -245,9 +255,18 @@ struct code_argument {
 	/* A symbol's name, to whose address value is added; not ended by 0. symbol_len 0: none. */
 	const char	*symbol;
 	uint32_t	symbol_len;
-	/* Its address as in the file, without value. False: the file has none, or several. */
+	uint8_t		symbol_kind;	/* enum code_symbol */
+	/*
+	 * An address as in the file, or a distance, without value. False: the file has none, or
+	 * several.
+	 */
 	uint64_t	symbol_at;
 	bool		has_symbol_at;
+	/*
+	 * Of CODE_SYMBOL_GOT and CODE_SYMBOL_GOT_THREAD: symbol_at is the word in the GOT. If it is
+	 * not, the linker needed no such word, and symbol_at is what would be in it.
+	 */
+	bool		is_slot;
 	const char	*text;		/* of the whole argument; not ended by 0 */
 	uint32_t	text_len;
 };
@@ -255,7 +274,7 @@ struct code_argument {
 /* The arguments of a note, at most CODE_ARGUMENTS. -> their number */
 unsigned int code_note_arguments(const struct code_note *n,
 				 struct code_argument out[CODE_ARGUMENTS]);
-/* Whether a hit can fetch it: a word of integers, in a place that the note and the file tell. */
+/* Whether a hit can fetch it: its place is one that the note and the file tell. */
 bool code_argument_is_fetched(const struct code_argument *a);
 
 #endif

@@ -47,6 +47,7 @@ struct usdt {
 struct usdt_argument {
 	uint8_t		size;		/* 0: it cannot be fetched */
 	bool		is_signed;
+	bool		is_float;	/* the field has its bits */
 };
 
 static unsigned int argument_size(const struct code_argument *a)
@@ -67,7 +68,8 @@ static void widen(const struct code_note *n, struct usdt_argument types[CODE_ARG
 			continue;
 		if (argument_size(a) > types[i].size)
 			types[i].size = (uint8_t)argument_size(a);
-		types[i].is_signed |= a->is_signed;
+		types[i].is_signed |= a->is_signed && !a->is_float;
+		types[i].is_float |= a->is_float;
 	}
 }
 
@@ -79,13 +81,20 @@ static void emit_add(struct fetch_builder *b, uint8_t reg, uint8_t scale)
 	op->imm = scale;
 }
 
+/* From the thread's pointer, or from the block of a file. */
+static bool is_distance(const struct code_argument *a)
+{
+	return a->symbol_kind == CODE_SYMBOL_THREAD || a->symbol_kind == CODE_SYMBOL_BLOCK;
+}
+
 /* The address of memory, but for the displacement. */
 static void emit_address(struct fetch_builder *b, const struct code_argument *a)
 {
 	const bool has_base = a->base != CODE_NO_REGISTER && a->base != CODE_RIP;
 
 	if (a->symbol_len)
-		fetch_emit(b, FETCH_IN_FILE)->imm = (int64_t)a->symbol_at;
+		fetch_emit(b, is_distance(a) ? FETCH_NUMBER : FETCH_IN_FILE)->imm =
+			(int64_t)a->symbol_at;
 	else if (has_base)
 		fetch_emit(b, FETCH_REGISTER)->reg = a->base;
 	else
@@ -94,8 +103,8 @@ static void emit_address(struct fetch_builder *b, const struct code_argument *a)
 		emit_add(b, a->base, 1);
 	if (a->index != CODE_NO_REGISTER)
 		emit_add(b, a->index, a->scale);
-	if (a->segment == 'f')
-		fetch_emit(b, FETCH_THREAD);
+	if (a->segment)
+		fetch_emit(b, a->segment == 'f' ? FETCH_THREAD : FETCH_SEGMENT);
 }
 
 /* The value of an argument, or the address of its memory. */
@@ -108,6 +117,9 @@ static void emit_place(struct fetch_builder *b, const struct code_argument *a)
 	case CODE_ARGUMENT_REGISTER:
 		fetch_emit(b, FETCH_REGISTER)->reg = a->reg;
 		break;
+	case CODE_ARGUMENT_VECTOR:
+		fetch_emit(b, FETCH_VECTOR)->reg = a->reg;
+		break;
 	case CODE_ARGUMENT_ADDRESS:
 		fetch_emit(b, FETCH_IN_FILE)->imm =
 			(int64_t)(a->symbol_at + (uint64_t)a->value);
@@ -117,12 +129,18 @@ static void emit_place(struct fetch_builder *b, const struct code_argument *a)
 	}
 }
 
+/* Whether the value is the place itself: the linker needed no word of the GOT for it. */
+static bool is_word_known(const struct code_argument *a)
+{
+	return a->symbol_kind == CODE_SYMBOL_GOT && !a->is_slot;
+}
+
 /* Its bytes, extended to a word. */
 static struct fetch_op *emit_width(struct fetch_builder *b, const struct code_argument *a)
 {
 	struct fetch_op *op;
 
-	if (a->kind == CODE_ARGUMENT_MEMORY) {
+	if (a->kind == CODE_ARGUMENT_MEMORY && !is_word_known(a)) {
 		op = fetch_emit(b, FETCH_LOAD);
 		op->imm = a->value;
 		b->flags |= FETCH_READS_MEMORY | FETCH_CLEARS;
@@ -131,24 +149,23 @@ static struct fetch_op *emit_width(struct fetch_builder *b, const struct code_ar
 		op->bit = a->is_high ? 8 : 0;
 	}
 	op->size = (uint8_t)argument_size(a);
-	op->is_signed = a->is_signed;
+	op->is_signed = a->is_signed && !a->is_float;
 	return op;
 }
 
 static void emit_argument(struct fetch_builder *b, const struct code_argument *a,
 			  const struct field *f)
 {
+	const unsigned int first = b->nr;
 	struct fetch_op *op;
-	unsigned int load;
 
 	emit_place(b, a);
 	emit_width(b, a);
-	load = b->nr - 1;
 	op = fetch_emit(b, FETCH_STORE);
 	op->off = f->offset;
 	op->size = (uint8_t)f->size;
-	if (!b->failed)
-		b->ops[load].next = (uint16_t)b->nr;
+	for (unsigned int i = first; !b->failed && i < b->nr; i++)
+		b->ops[i].next = (uint16_t)b->nr;
 }
 
 /* The number in "arg3", from 0 on; CODE_ARGUMENTS: it is no argument. */
@@ -201,12 +218,17 @@ static void print_arguments(const struct usdt_argument types[CODE_ARGUMENTS], FI
 	}
 }
 
-/* A word without a sign is a pointer more often than a number. */
+/*
+ * A word without a sign is a pointer more often than a number. Formats know no floating point
+ * numbers: their bits are shown.
+ */
 static const char *conversion_of(const struct usdt_argument *type)
 {
 	if (type->size == 8)
 		return type->is_signed ? "%Ld" : "0x%Lx";
-	return type->is_signed ? "%d" : "%u";
+	if (type->is_signed)
+		return "%d";
+	return type->is_float ? "0x%x" : "%u";
 }
 
 static char *make_body(const struct usdt_argument types[CODE_ARGUMENTS])

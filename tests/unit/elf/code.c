@@ -478,6 +478,9 @@ struct operand {
 #define REGISTER(size_, is_signed_, reg_, reg_size_)						\
 	{ .kind = CODE_ARGUMENT_REGISTER, .size = (size_), .is_signed = (is_signed_),		\
 	  .reg = (reg_), .reg_size = (reg_size_), .base = NO, .index = NO }
+#define SYMBOL(size_, base_, scale_, kind_)							\
+	{ .kind = CODE_ARGUMENT_MEMORY, .size = (size_), .base = (base_), .index = NO,		\
+	  .scale = (scale_), .symbol_len = 4, .symbol_kind = (kind_) }
 #define UNKNOWN { .kind = CODE_ARGUMENT_UNKNOWN, .base = NO, .index = NO }
 
 static const struct operand operands[] = {
@@ -512,7 +515,18 @@ static const struct operand operands[] = {
 			 .symbol_len = 4, .value = -4 } },
 	{ "3@%eax", UNKNOWN }, { "4@%eaxx", UNKNOWN }, { "4@", UNKNOWN }, { "4@(%rax", UNKNOWN },
 	{ "4@(%xmm0)", UNKNOWN }, { "4@(%rax,%rbx,3)", UNKNOWN }, { "4@8+(%rax)", UNKNOWN },
-	{ "8@name@GOTPCREL(%rip)", UNKNOWN }, { "4@$", UNKNOWN }, { "8@%xmm32", UNKNOWN },
+	{ "8@name@GOTPCREL(%rip)", SYMBOL(8, CODE_RIP, 1, CODE_SYMBOL_GOT) },
+	{ "8@name@gottpoff(%rip)", SYMBOL(8, CODE_RIP, 1, CODE_SYMBOL_GOT_THREAD) },
+	{ "4@name@dtpoff(%rax)", SYMBOL(4, CODE_RAX, 1, CODE_SYMBOL_BLOCK) },
+	{ "8@%fs:name@tpoff", { .kind = CODE_ARGUMENT_MEMORY, .size = 8, .segment = 'f', .base = NO,
+				.index = NO, .symbol_len = 4,
+				.symbol_kind = CODE_SYMBOL_THREAD } },
+	{ "4@%gs:8(%rax)", { .kind = CODE_ARGUMENT_MEMORY, .size = 4, .segment = 'g',
+			     .base = CODE_RAX, .index = NO, .scale = 1, .value = 8 } },
+	{ "-4f@%xmm31", { .kind = CODE_ARGUMENT_VECTOR, .size = 4, .is_signed = true,
+			  .is_float = true, .reg = 31, .reg_size = 16, .base = NO, .index = NO } },
+	{ "8@name@PLT", UNKNOWN }, { "8@$name@tpoff", UNKNOWN }, { "8@name@", UNKNOWN },
+	{ "4@$", UNKNOWN }, { "8@%xmm32", UNKNOWN },
 };
 
 static void each_operand(void **state)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "agent/x86_64/vectors.h"
 #include "plane/fetch.h"
 
 enum { BIAS = 0x7f0000000000, FIRST = 16, SIZE = 8192 };
@@ -19,6 +20,7 @@ static char memory[SIZE];
 static uint64_t furthest;	/* behind the last byte that was asked for */
 
 static struct probe_registers regs, entry;
+static bool has_segment;
 static char record[8192] __attribute__((aligned(8)));
 
 static uint32_t load(void *arg, void *to, uint64_t from, uint32_t size)
@@ -39,13 +41,27 @@ static uint64_t session(void *arg, uint64_t address)
 	return address + 0x1000000;
 }
 
+static uint64_t vector(void *arg, unsigned int number)
+{
+	assert_ptr_equal(arg, memory);
+	return 0x1000 + number;
+}
+
+static bool segment(void *arg, uint64_t *base)
+{
+	assert_ptr_equal(arg, memory);
+	*base = 0x700;
+	return has_segment;
+}
+
 /* Runs at most 7 ops, with `texts` fields of texts. */
 static uint32_t run(const struct fetch_op *ops, unsigned int nr, uint16_t size, uint32_t flags,
 		    uint32_t room)
 {
-	static const struct fetch_hit hit = {
+	const struct fetch_hit hit = {
 		.regs = &regs, .entry = &entry, .bias = BIAS, .function = 0x4444,
-		.comm = "sqlite3", .load = load, .session = session, .arg = memory };
+		.comm = "sqlite3", .load = load, .session = session, .arg = memory,
+		.vector = vector, .segment = segment };
 	struct fetch_code *code = calloc(1, sizeof(*code) + (nr + 1) * sizeof(*ops) + 8);
 	uint32_t used;
 
@@ -153,6 +169,40 @@ static void values_come_from_where_the_op_says(void **state)
 	regs.r[FETCH_RSP] = 8;
 	RUN(24, 0, { .kind = FETCH_STACK }, { .kind = FETCH_STORE, .size = 8, .off = 16 });
 	assert_int_equal(word(16), 0);
+}
+
+static void vector_registers_are_the_program_s(void **state)
+{
+	unsigned char area[512] = { 0 };
+	const double number = 2.5;
+	uint64_t first, second;
+
+	RUN(28, 0, { .kind = FETCH_VECTOR, .reg = 5 },
+	    { .kind = FETCH_STORE, .size = 8, .off = 16 },
+	    { .kind = FETCH_VECTOR, .reg = 31 }, { .kind = FETCH_STORE, .size = 4, .off = 24 });
+	assert_int_equal(word(16), 0x1005);
+	assert_int_equal(loc(24), 0x101f);
+	/* As the agent has them: saved, or still in the processor. */
+	memcpy(area + 160 + 16 * 15, &number, sizeof(number));
+	first = vector_saved(area, 15);
+	assert_memory_equal(&first, &number, sizeof(number));
+	__asm__ volatile("movq %0, %%xmm15; movq %1, %%xmm9" :: "r"(0x1234ul), "r"(0x99ul)
+			 : "xmm9", "xmm15");
+	first = vector_word(15);
+	second = vector_word(9);
+	assert_int_equal(first, 0x1234);
+	assert_int_equal(second, 0x99);
+}
+
+static void segment_s_base_or_nothing(void **state)
+{
+	for (int has = 0; has < 2; has++) {
+		has_segment = has;
+		RUN(24, FETCH_CLEARS, { .kind = FETCH_NUMBER, .imm = 7 },
+		    { .kind = FETCH_SEGMENT, .next = 3 },
+		    { .kind = FETCH_STORE, .size = 8, .off = 16 });
+		assert_int_equal(word(16), has ? 0x707 : 0);
+	}
 }
 
 static void parts_of_a_value_keep_their_sign(void **state)
@@ -288,6 +338,8 @@ int main(void)
 		cmocka_unit_test_setup(record_that_does_not_fit_is_not_begun, set_up),
 		cmocka_unit_test_setup(values_are_stored_in_their_size, set_up),
 		cmocka_unit_test_setup(values_come_from_where_the_op_says, set_up),
+		cmocka_unit_test_setup(vector_registers_are_the_program_s, set_up),
+		cmocka_unit_test_setup(segment_s_base_or_nothing, set_up),
 		cmocka_unit_test_setup(parts_of_a_value_keep_their_sign, set_up),
 		cmocka_unit_test_setup(load_follows_pointers, set_up),
 		cmocka_unit_test_setup(copy_fills_with_zeros_what_cannot_be_read, set_up),

@@ -164,11 +164,17 @@ static uint64_t session_address(void *arg, uint64_t address)
 	return address + 0x500000000000;
 }
 
+static uint64_t vector(void *arg, unsigned int number)
+{
+	return 0x1122334455660000 + number;
+}
+
 static void run_at(const struct probe_point *point)
 {
 	const struct fetch_hit hit = {
 		.regs = &regs, .entry = &entry, .bias = bias(), .function = 0x1234,
-		.comm = "probes", .load = load, .session = session_address };
+		.comm = "probes", .load = load, .session = session_address,
+		.vector = vector };
 	const struct fetch_code *code = session_config(session, point->code, sizeof(*code));
 
 	memset(record, 0x55, sizeof(record));
@@ -629,11 +635,11 @@ static void notes_are_events_when_a_program_begins(void **state)
 		"\tfield:u8 arg2;\toffset:24;\tsize:1;\tsigned:0;\n\n"
 		"print fmt: \"(%lx) arg1=%Ld arg2=%u\", REC->__probe_ip, REC->arg1, "
 		"REC->arg2\n"));
-	/* A vector register is not fetched, so that argument is no field. */
 	assert_non_null(strstr(cat("events/_1odd_name/a_b/format"),
 		"\tfield:s16 arg1;\toffset:16;\tsize:2;\tsigned:1;\n"
-		"\tfield:u8 arg3;\toffset:18;\tsize:1;\tsigned:0;\n"
-		"\tfield:u32 arg4;\toffset:19;\tsize:4;\tsigned:0;\n\n"));
+		"\tfield:u64 arg2;\toffset:18;\tsize:8;\tsigned:0;\n"
+		"\tfield:u8 arg3;\toffset:26;\tsize:1;\tsigned:0;\n"
+		"\tfield:u32 arg4;\toffset:27;\tsize:4;\tsigned:0;\n\n"));
 	/* The name is another event's. */
 	assert_non_null(strstr(cat("events/usdt_heap/malloc/format"), "arg1"));
 	assert_null(the_file());
@@ -668,6 +674,7 @@ static void each_note_of_a_name_is_a_point(void **state)
 static void arguments_of_notes_are_fetched(void **state)
 {
 	static int16_t values[8] = { 0, 0, 0, 0, 0, 0, -300, 0 };
+	const uint64_t number = 0x1122334455660000;
 	uint32_t at_fs;
 
 	__asm__("mov %%fs:16, %0" : "=r"(at_fs));
@@ -677,13 +684,15 @@ static void arguments_of_notes_are_fetched(void **state)
 	regs.r[FETCH_RAX] = 5;
 	regs.r[FETCH_RBX] = 0xab00;
 	run();
-	assert_int_equal(record_size, 23);
+	assert_int_equal(record_size, 31);
 	assert_memory_equal(record + 16, &values[6], 2);
-	assert_int_equal((unsigned char)record[18], 0xab);
-	assert_memory_equal(record + 19, &at_fs, 4);
+	assert_memory_equal(record + 18, &number, sizeof(number));
+	assert_int_equal((unsigned char)record[26], 0xab);
+	assert_memory_equal(record + 27, &at_fs, 4);
 	regs.r[FETCH_RSP] = 0;
 	run();
-	assert_memory_equal(record + 16, "\0\0\xab", 3);
+	assert_memory_equal(record + 16, "\0\0", 2);
+	assert_int_equal((unsigned char)record[26], 0xab);
 }
 
 static void setting_of_a_note_waits_for_its_program(void **state)

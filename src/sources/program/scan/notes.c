@@ -32,7 +32,7 @@ struct packed_note {
 	uint64_t	address, semaphore;
 	uint64_t	symbols[CODE_ARGUMENTS];
 	uint32_t	provider, name, arguments;
-	uint32_t	has_symbol;
+	uint32_t	has_symbol, has_slot, pad;
 };
 
 static size_t padded(size_t size)
@@ -129,6 +129,7 @@ static struct packed_note note_pack(const struct code_note *n, FILE *texts)
 		.address = n->address, .semaphore = n->semaphore,
 		.provider = text_put(n->provider, texts), .name = text_put(n->name, texts),
 		.arguments = text_put(n->arguments, texts), .has_symbol = n->has_symbol,
+		.has_slot = n->has_slot,
 	};
 
 	for (unsigned int i = 0; i < CODE_ARGUMENTS; i++)
@@ -326,6 +327,7 @@ struct code_note notes_note(const struct reading *r, const struct notes_part *pa
 		.address = n->address, .semaphore = n->semaphore,
 		.provider = texts + n->provider, .name = texts + n->name,
 		.arguments = texts + n->arguments, .has_symbol = n->has_symbol,
+		.has_slot = n->has_slot,
 	};
 
 	memcpy(note.symbols, n->symbols, sizeof(note.symbols));
