@@ -23,9 +23,8 @@
 #include "plane/arch/rseq_add.h"
 #include "plane/code.h"
 
-enum {
-	HIT_ROOM = 2560,	/* bytes of a handler's alternate stack */
-};
+/* Bytes of a handler's alternate stack: for a hit; for one with the extended state saved, too */
+enum { HIT_ROOM = 2560, SLOW_ROOM = HIT_ROOM + 3072 };
 
 struct hitting {
 	struct agent_thread *thread;
@@ -84,7 +83,7 @@ static __attribute__((cold)) uint64_t vector(void *arg, unsigned int number)
 	struct hitting *h = arg;
 
 	if (h->slow)
-		return vector_saved(h->extended, number % VECTORS);
+		return vector_saved(h->extended, number % VECTORS, EXTENDED);
 	h->more |= number >= VECTORS_SSE;
 	return vector_word(number);
 }
@@ -272,6 +271,14 @@ bool probe_try(const struct probe_registers *regs, const struct probe_place *p)
 	return true;
 }
 
+static bool slow_has_room(struct agent_thread *t, const void *at)
+{
+	if (!(t->flags & AGENT_HANDLER) || stack_has_room((uintptr_t)at, SLOW_ROOM))
+		return true;
+	missed(t);
+	return false;
+}
+
 uint32_t probe_hit(struct probe_registers *regs, const struct probe_place *p)
 {
 	struct hitting h = { .thread = agent_self.thread };
@@ -290,7 +297,7 @@ uint32_t probe_hit(struct probe_registers *regs, const struct probe_place *p)
 	}
 	/* probe_try() may have noted a frame that is above those of this hit. */
 	emit_levels_left(h.thread, (uintptr_t)regs);
-	return runs_all(&h, regs, p, runs, 0);
+	return runs_all(&h, regs, p, runs, 0) && slow_has_room(h.thread, regs);
 }
 
 void probe_hit_slow(struct probe_registers *regs, const struct probe_place *p, const void *extended)
@@ -354,7 +361,7 @@ uint32_t probe_return(uintptr_t *slot, const uint64_t *others)
 		missed(h.thread);
 		return 0;
 	}
-	return returns_all(&h, slot, others);
+	return returns_all(&h, slot, others) && slow_has_room(h.thread, slot);
 }
 
 void probe_return_slow(uintptr_t *slot, const uint64_t *others, const void *extended)

@@ -18,6 +18,9 @@
 #define SAVED_R8	40
 #define SAVED_R9	48
 
+/* Bytes that extended_call saves: up to the upper half of 32 zmm registers. */
+#define EXTENDED	2816
+
 /* At a return: graph_leave()'s `at` is SAVED - 8 bytes above the stack pointer. */
 #define SAVED	96
 

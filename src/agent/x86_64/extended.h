@@ -6,7 +6,8 @@
 #ifndef TRACEFUSE_AGENT_X86_64_EXTENDED_H
 #define TRACEFUSE_AGENT_X86_64_EXTENDED_H
 
-#define EXTENDED	2816		/* up to the upper half of 32 zmm registers */
+#include "agent/x86_64/entry.h"
+
 #define STATES		0xe7		/* x87, SSE, AVX, AVX-512 */
 
 	/* Saves them at the stack pointer, in 64 bytes, and the ninth where the caller says. */

@@ -33,21 +33,28 @@ static inline uint64_t vector_word(unsigned int number)
 	return v;
 }
 
+/* Where the area has the registers from 16 on. Asked for once: in a virtual machine it is slow. */
 static inline uint32_t vectors_high(void)
 {
+	static uint32_t high;
 	uint32_t a = 0xd, b, c = 7, d;
 
-	__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-	return b;
+	if (!high) {
+		__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+		high = b;
+	}
+	return high;
 }
 
-static inline uint64_t vector_saved(const void *area, unsigned int number)
+/* area: `size` bytes. 0: it does not have the register. */
+static inline uint64_t vector_saved(const void *area, unsigned int number, uint32_t size)
 {
 	const uint32_t at = number < VECTORS_SSE ? 160 + 16 * number
 						 : vectors_high() + 64 * (number - VECTORS_SSE);
-	uint64_t v;
+	uint64_t v = 0;
 
-	__builtin_memcpy(&v, (const char *)area + at, sizeof(v));
+	if (at >= 160 && at <= size - sizeof(v))
+		__builtin_memcpy(&v, (const char *)area + at, sizeof(v));
 	return v;
 }
 

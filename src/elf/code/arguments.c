@@ -159,7 +159,7 @@ static bool relocation_take(struct text *t, struct code_argument *a)
 	const char *name;
 	size_t len;
 
-	if (!text_skip(t, '@'))
+	if (!a->symbol_len || a->symbol_kind || !text_skip(t, '@'))
 		return true;
 	len = name_take(t, &name);
 	for (uint8_t i = CODE_SYMBOL_GOT; i <= CODE_SYMBOL_BLOCK; i++)
@@ -182,6 +182,9 @@ static bool sum_take(struct text *t, struct code_argument *a)
 	while (t->at < t->end) {
 		if (number_take(t, &number)) {
 			a->value += (int64_t)(negative ? 0 - number : number);
+			/* clang: name+8@TPOFF */
+			if (!relocation_take(t, a))
+				return false;
 		} else if (is_letter(*t->at) && !a->symbol_len && !negative) {
 			a->symbol_len = (uint32_t)name_take(t, &name);
 			a->symbol = name;

@@ -210,6 +210,7 @@ struct code_notes {
 	uint64_t	base;		/* of .stapsdt.base; 0: none */
 	bool		has_base;
 	size_t		nr_looked;	/* symbols that were compared: a file decides how many */
+	bool		spent;		/* too many: those of further arguments are not known */
 };
 
 /* False: there are no more. */

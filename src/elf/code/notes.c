@@ -136,18 +136,25 @@ static bool symbol_is(const struct image_symbols *t, const Elf64_Sym *s,
 	return is_its_name(t, s, a);
 }
 
-/* False: too many symbols or relocations have been looked at. */
+/* False: too many symbols, relocations or sections have been looked at. */
 static bool looks_take(struct code_notes *w, size_t nr)
 {
-	if (w->nr_looked + nr > LOOKS_MAX)
-		return false;
-	w->nr_looked += nr;
-	return true;
+	w->spent |= w->nr_looked + nr > LOOKS_MAX;
+	if (!w->spent)
+		w->nr_looked += nr;
+	return !w->spent;
 }
 
-/* False: the table has the name with another address than *at, or there are too many symbols. */
+/* What tables say of a name. */
+struct meaning {
+	uint64_t	value;
+	bool		found;
+	bool		is_own;		/* no other file's symbol takes its place */
+};
+
+/* False: the table has the name with another value, or there are too many symbols. */
 static bool table_look(struct code_notes *w, const struct image_symbols *t,
-		       const struct code_argument *a, uint64_t *at, bool *found)
+		       const struct code_argument *a, struct meaning *m)
 {
 	if (!looks_take(w, t->nr))
 		return false;
@@ -156,29 +163,58 @@ static bool table_look(struct code_notes *w, const struct image_symbols *t,
 
 		if (!symbol_is(t, &s, a))
 			continue;
-		if (*found && s.st_value != *at)
+		if (m->found && s.st_value != m->value)
 			return false;
-		*at = s.st_value;
-		*found = true;
+		m->value = s.st_value;
+		m->found = true;
+		m->is_own |= ELF64_ST_BIND(s.st_info) == STB_LOCAL ||
+			     ELF64_ST_VISIBILITY(s.st_other) != STV_DEFAULT;
 	}
 	return true;
 }
 
-static bool symbol_find(struct code_notes *w, const struct code_argument *a, uint64_t *at)
+static bool symbol_find(struct code_notes *w, const struct code_argument *a, struct meaning *m)
 {
 	const struct image *im = w->image;
 	struct image_symbols table;
-	bool found = false;
 
+	*m = (struct meaning){ 0 };
 	for (unsigned int i = 0; i < im->nr_shdrs; i++) {
 		const uint32_t type = im->shdrs[i].sh_type;
 
 		if ((type == SHT_SYMTAB || type == SHT_DYNSYM) &&
-		    image_symbols(im, &im->shdrs[i], &table) &&
-		    !table_look(w, &table, a, at, &found))
+		    (!looks_take(w, 1) ||
+		     (image_symbols(im, &im->shdrs[i], &table) && !table_look(w, &table, a, m))))
 			return false;
 	}
-	return found;
+	return m->found;
+}
+
+static bool is_pie(const struct image *im, const Elf64_Phdr *p)
+{
+	const char *bytes = image_bytes(im, p->p_offset, p->p_filesz);
+	Elf64_Dyn d;
+
+	for (uint64_t at = 0; bytes && at + sizeof(d) <= p->p_filesz; at += sizeof(d)) {
+		memcpy(&d, bytes + at, sizeof(d));
+		if (d.d_tag == DT_NULL)
+			break;
+		if (d.d_tag == DT_FLAGS_1)
+			return d.d_un.d_val & DF_1_PIE;
+	}
+	return false;
+}
+
+/* A library may be one, too (libc.so.6). */
+static bool is_of_program(const struct image *im)
+{
+	if (im->head.e_type == ET_EXEC)
+		return true;
+	for (unsigned int i = 0; i < im->nr_phdrs; i++)
+		if (im->phdrs[i].p_type == PT_INTERP ||
+		    (im->phdrs[i].p_type == PT_DYNAMIC && is_pie(im, &im->phdrs[i])))
+			return true;
+	return false;
 }
 
 /* From the thread's pointer to a variable of the program: its block ends there. */
@@ -199,30 +235,37 @@ static bool thread_distance(const struct image *im, uint64_t value, uint64_t *ou
 
 /* Whether the relocation fills the word of the GOT that the argument names. */
 static bool is_its_word(const struct image_symbols *t, const Elf64_Rela *e,
-			const struct code_argument *a)
+			const struct code_argument *a, const struct meaning *m)
 {
 	const uint32_t type = is_of_thread(a) ? R_X86_64_TPOFF64 : R_X86_64_GLOB_DAT;
 	const uint64_t i = ELF64_R_SYM(e->r_info);
 	Elf64_Sym s;
 
-	if (ELF64_R_TYPE(e->r_info) != type || !i || i >= t->nr)
+	if (ELF64_R_TYPE(e->r_info) != type || i >= t->nr)
 		return false;
+	/* A variable that no other file sees has no name there. */
+	if (!i)
+		return m->found && (uint64_t)e->r_addend == m->value;
 	s = image_symbol(t, i);
 	return is_its_name(t, &s, a);
 }
 
 static bool section_slot(struct code_notes *w, const Elf64_Shdr *section,
-			 const struct image_symbols *t, const struct code_argument *a, uint64_t *at)
+			 const struct code_argument *a, const struct meaning *m, uint64_t *at)
 {
+	struct image_symbols table;
+	const char *rela;
 	size_t size = 0;
-	const char *rela = image_section(w->image, section, &size);
 	Elf64_Rela e;
 
+	if (!image_symbols(w->image, &w->image->shdrs[section->sh_link], &table))
+		return false;
+	rela = image_section(w->image, section, &size);
 	if (!rela || !looks_take(w, size / sizeof(e)))
 		return false;
 	for (size_t k = 0; k + sizeof(e) <= size; k += sizeof(e)) {
 		memcpy(&e, rela + k, sizeof(e));
-		if (is_its_word(t, &e, a)) {
+		if (is_its_word(&table, &e, a, m)) {
 			*at = e.r_offset;
 			return true;
 		}
@@ -230,38 +273,54 @@ static bool section_slot(struct code_notes *w, const Elf64_Shdr *section,
 	return false;
 }
 
-static bool slot_find(struct code_notes *w, const struct code_argument *a, uint64_t *at)
+static bool slot_find(struct code_notes *w, const struct code_argument *a, const struct meaning *m,
+		      uint64_t *at)
 {
 	const struct image *im = w->image;
-	struct image_symbols table;
 
 	for (unsigned int i = 0; i < im->nr_shdrs; i++) {
 		const Elf64_Shdr *s = &im->shdrs[i];
 
-		if (s->sh_type == SHT_RELA && (s->sh_flags & SHF_ALLOC) &&
-		    s->sh_link < im->nr_shdrs &&
-		    image_symbols(im, &im->shdrs[s->sh_link], &table) &&
-		    section_slot(w, s, &table, a, at))
+		if (s->sh_type != SHT_RELA || !(s->sh_flags & SHF_ALLOC) ||
+		    s->sh_link >= im->nr_shdrs)
+			continue;
+		if (!looks_take(w, 1))
+			return false;
+		if (section_slot(w, s, a, m, at))
 			return true;
 	}
 	return false;
 }
 
-/* What the symbol of an argument stands for. */
+/*
+ * What the symbol of an argument stands for. A thread's variable is at a distance that the linker
+ * knows in a program only. There it may have changed the code: behind an argument with @dtpoff the
+ * register is the thread's pointer or the block, which the note does not say.
+ */
 static bool meaning_find(struct code_notes *w, const struct code_argument *a, uint64_t *at,
 			 bool *is_slot)
 {
-	uint64_t value;
+	const bool is_word = a->symbol_kind == CODE_SYMBOL_GOT ||
+			     a->symbol_kind == CODE_SYMBOL_GOT_THREAD;
+	struct meaning m;
 
-	*is_slot = (a->symbol_kind == CODE_SYMBOL_GOT ||
-		    a->symbol_kind == CODE_SYMBOL_GOT_THREAD) && slot_find(w, a, at);
-	if (*is_slot)
+	if (!symbol_find(w, a, &m))
+		m.found = false;
+	*is_slot = is_word && slot_find(w, a, &m, at);
+	if (*is_slot || !m.found || w->spent)
+		return *is_slot;
+	*at = m.value;
+	switch (a->symbol_kind) {
+	case CODE_SYMBOL_GOT:
+		return m.is_own || is_of_program(w->image);
+	case CODE_SYMBOL_THREAD:
+	case CODE_SYMBOL_GOT_THREAD:
+		return is_of_program(w->image) && thread_distance(w->image, m.value, at);
+	case CODE_SYMBOL_BLOCK:
+		return !is_of_program(w->image);
+	default:
 		return true;
-	/* Only the loader knows where the block of a library is. */
-	if (a->symbol_kind == CODE_SYMBOL_GOT_THREAD || !symbol_find(w, a, &value))
-		return false;
-	*at = value;
-	return a->symbol_kind != CODE_SYMBOL_THREAD || thread_distance(w->image, value, at);
+	}
 }
 
 static void symbols_find(struct code_notes *w, struct code_note *n)

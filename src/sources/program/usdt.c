@@ -68,8 +68,8 @@ static void widen(const struct code_note *n, struct usdt_argument types[CODE_ARG
 			continue;
 		if (argument_size(a) > types[i].size)
 			types[i].size = (uint8_t)argument_size(a);
-		types[i].is_signed |= a->is_signed && !a->is_float;
 		types[i].is_float |= a->is_float;
+		types[i].is_signed = (types[i].is_signed || a->is_signed) && !types[i].is_float;
 	}
 }
 
@@ -84,7 +84,8 @@ static void emit_add(struct fetch_builder *b, uint8_t reg, uint8_t scale)
 /* From the thread's pointer, or from the block of a file. */
 static bool is_distance(const struct code_argument *a)
 {
-	return a->symbol_kind == CODE_SYMBOL_THREAD || a->symbol_kind == CODE_SYMBOL_BLOCK;
+	return a->symbol_kind == CODE_SYMBOL_THREAD || a->symbol_kind == CODE_SYMBOL_BLOCK ||
+	       (a->symbol_kind == CODE_SYMBOL_GOT_THREAD && !a->is_slot);
 }
 
 /* The address of memory, but for the displacement. */
@@ -132,7 +133,8 @@ static void emit_place(struct fetch_builder *b, const struct code_argument *a)
 /* Whether the value is the place itself: the linker needed no word of the GOT for it. */
 static bool is_word_known(const struct code_argument *a)
 {
-	return a->symbol_kind == CODE_SYMBOL_GOT && !a->is_slot;
+	return (a->symbol_kind == CODE_SYMBOL_GOT || a->symbol_kind == CODE_SYMBOL_GOT_THREAD) &&
+	       !a->is_slot;
 }
 
 /* Its bytes, extended to a word. */

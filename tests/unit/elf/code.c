@@ -525,7 +525,11 @@ static const struct operand operands[] = {
 			     .base = CODE_RAX, .index = NO, .scale = 1, .value = 8 } },
 	{ "-4f@%xmm31", { .kind = CODE_ARGUMENT_VECTOR, .size = 4, .is_signed = true,
 			  .is_float = true, .reg = 31, .reg_size = 16, .base = NO, .index = NO } },
-	{ "8@name@PLT", UNKNOWN }, { "8@$name@tpoff", UNKNOWN }, { "8@name@", UNKNOWN },
+	{ "8@%fs:name+8@TPOFF", { .kind = CODE_ARGUMENT_MEMORY, .size = 8, .segment = 'f',
+				  .base = NO, .index = NO, .symbol_len = 4, .value = 8,
+				  .symbol_kind = CODE_SYMBOL_THREAD } },
+	{ "8@name@PLT", UNKNOWN }, { "8@8@TPOFF", UNKNOWN },
+	{ "8@name@TPOFF@TPOFF", UNKNOWN }, { "8@$name@tpoff", UNKNOWN }, { "8@name@", UNKNOWN },
 	{ "4@$", UNKNOWN }, { "8@%xmm32", UNKNOWN },
 };
 

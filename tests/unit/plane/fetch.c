@@ -184,7 +184,7 @@ static void vector_registers_are_the_program_s(void **state)
 	assert_int_equal(loc(24), 0x101f);
 	/* As the agent has them: saved, or still in the processor. */
 	memcpy(area + 160 + 16 * 15, &number, sizeof(number));
-	first = vector_saved(area, 15);
+	first = vector_saved(area, 15, sizeof(area));
 	assert_memory_equal(&first, &number, sizeof(number));
 	__asm__ volatile("movq %0, %%xmm15; movq %1, %%xmm9" :: "r"(0x1234ul), "r"(0x99ul)
 			 : "xmm9", "xmm15");
