@@ -54,6 +54,8 @@ static int find_file(struct probe_place *p, struct probe_log *log)
 
 /* ---- word 1 ---- */
 
+static const char no_function[] = "The file has no function of that name";
+
 static bool begins_symbol(char c)
 {
 	return c == '_' || (text_is_alnum(c) && !text_is_digit(c));
@@ -157,6 +159,14 @@ static int refuse_choice(const struct probe_place *p, const struct probe_log *lo
 	return err;
 }
 
+/* The kernel takes no names, so on recordings nothing is said of one, as there. */
+static int wrong_name(const struct probe_log *log, const struct place_word *w, const char *at,
+		      const char *text)
+{
+	return log->model->of_programs ? probe_wrong(log, -EINVAL, place_at(w, at), text)
+				       : -ECANCELED;
+}
+
 /* SYMBOL[+OFF] */
 static int find_symbol(struct probe_place *p, struct probe_log *log, const struct place_word *w)
 {
@@ -165,12 +175,14 @@ static int find_symbol(struct probe_place *p, struct probe_log *log, const struc
 	uint64_t more = 0;
 	int err = plus ? text_to_u64(plus + 1, 0, &more) : 0;
 
+	if (err)
+		return wrong_name(log, w, plus + 1, "Invalid uprobe offset");
 	if (plus)
 		*plus = '\0';
-	if (!err)
-		err = uprobe_file_function(log->model, p->path, w->where, &function);
+	err = uprobe_file_function(log->model, p->path, w->where, &function);
 	if (err)
-		return err > 0 ? uprobe_file_unanswered(log) : -ECANCELED;
+		return err > 0 ? uprobe_file_unanswered(log)
+			       : wrong_name(log, w, w->where, no_function);
 	if (function.chooses && !is_resolver(w->where))
 		return refuse_choice(p, log, w, &function);
 	if (!more && !p->is_return)
@@ -181,6 +193,24 @@ static int find_symbol(struct probe_place *p, struct probe_log *log, const struc
 		return -ENOMEM;
 	p->offset = function.offset + more;
 	return 0;
+}
+
+/* What is wrong behind a name is said only if the file has the function. */
+static int check_name(const struct probe_place *p, struct probe_log *log, struct place_word *w)
+{
+	char *end = w->where + strcspn(w->where, "+%(");
+	const char kept = *end;
+	struct elf_function function;
+	int err;
+
+	if (!w->by_name || !strpbrk(w->where, "%("))
+		return 0;
+	*end = '\0';
+	err = uprobe_file_function(log->model, p->path, w->where, &function);
+	*end = kept;
+	if (err > 0)
+		return uprobe_file_unanswered(log);
+	return err ? wrong_name(log, w, w->where, no_function) : 0;
 }
 
 static int parse_offset(struct probe_place *p, struct probe_log *log, const struct place_word *w)
@@ -226,6 +256,8 @@ static int parse_place(struct probe_place *p, struct probe_log *log, struct plac
 	if (p->path && !names)
 		p->recorded = made_is_recorded(p, log->model, w->where);
 	err = p->path ? find_file(p, log) : -ENOMEM;
+	if (!err)
+		err = check_name(p, log, w);
 	if (!err)
 		err = cut_counter(p, log, w);
 	if (!err)
