@@ -348,6 +348,9 @@ void sites_forbidden(void);
 
 /* ---- late.c ---- */
 
+/* A hit of a thread that has no slot is lost: it is counted with the session's. */
+void agent_thread_missed(void);
+
 /* late_wanted() when the process last answered the server's knock; 0: never. */
 extern _Atomic uint32_t late_done;
 /* After a knock: begins the task, unless a later call has to. errno stays. */

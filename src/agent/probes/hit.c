@@ -23,8 +23,11 @@
 #include "plane/arch/rseq_add.h"
 #include "plane/code.h"
 
-/* Bytes of a handler's alternate stack: for a hit; for one with the extended state saved, too */
-enum { HIT_ROOM = 2560, SLOW_ROOM = HIT_ROOM + 3072 };
+/*
+ * Bytes of a handler's alternate stack: for a hit; for one with the extended state saved; for a
+ * thread's first one, which is such
+ */
+enum { HIT_ROOM = 2560, SLOW_ROOM = HIT_ROOM + 3072, FIRST_ROOM = SLOW_ROOM + 512 };
 
 struct hitting {
 	struct agent_thread *thread;
@@ -288,7 +291,10 @@ uint32_t probe_hit(struct probe_registers *regs, const struct probe_place *p)
 		return 0;
 	if (__builtin_expect(!h.thread || !agent_slot(h.thread), 0)) {
 		regs->r[FETCH_RIP] = 0;
-		return 1;
+		if (stack_has_room((uintptr_t)regs, FIRST_ROOM))
+			return 1;
+		agent_thread_missed();
+		return 0;
 	}
 	if (__builtin_expect(h.thread->busy, 0) ||
 	    ((h.thread->flags & AGENT_HANDLER) && !stack_has_room((uintptr_t)regs, HIT_ROOM))) {

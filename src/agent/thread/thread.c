@@ -337,7 +337,7 @@ static uint32_t process_lost(struct losses *l)
  * A hit without a slot is counted for the whole session: the process may have no slot at all, and
  * may end at once.
  */
-static void thread_missed(void)
+void agent_thread_missed(void)
 {
 	struct losses *l = &((struct data_header *)agent.plane.data)->losses;
 	/* Relaxed, all of them: counts. */
@@ -388,7 +388,7 @@ __attribute__((cold)) struct agent_thread *agent_thread_first(void)
 		return NULL;
 	if (agent_restricted() || agent_self.retry > counter_read() ||
 	    !stack_has_room((uintptr_t)__builtin_frame_address(0), FIRST_ROOM)) {
-		thread_missed();
+		agent_thread_missed();
 		return NULL;
 	}
 	if (thread_lock()) {
@@ -400,7 +400,7 @@ __attribute__((cold)) struct agent_thread *agent_thread_first(void)
 		thread_unlock();
 	}
 	if (!t)
-		thread_missed();
+		agent_thread_missed();
 	return t;
 }
 

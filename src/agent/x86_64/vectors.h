@@ -8,9 +8,10 @@
 #ifndef TRACEFUSE_AGENT_X86_64_VECTORS_H
 #define TRACEFUSE_AGENT_X86_64_VECTORS_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
-enum { VECTORS = 32, VECTORS_SSE = 16 };
+enum { VECTORS = 32, VECTORS_SSE = 16, VECTORS_AREA = 576 };
 
 /* One of the first 16, which is the program's as long as no code has used it. */
 static inline uint64_t vector_word(unsigned int number)
@@ -36,14 +37,18 @@ static inline uint64_t vector_word(unsigned int number)
 /* Where the area has the registers from 16 on. Asked for once: in a virtual machine it is slow. */
 static inline uint32_t vectors_high(void)
 {
-	static uint32_t high;
+	static _Atomic uint32_t high;
 	uint32_t a = 0xd, b, c = 7, d;
 
-	if (!high) {
-		__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-		high = b;
-	}
-	return high;
+	/* Relaxed: it is the same for all threads. */
+	if (atomic_load_explicit(&high, memory_order_relaxed))
+		return atomic_load_explicit(&high, memory_order_relaxed);
+	__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+	/* Behind the area's first part and its header; otherwise there are none. */
+	if (b < VECTORS_AREA)
+		b = UINT32_MAX / 2;
+	atomic_store_explicit(&high, b, memory_order_relaxed);
+	return b;
 }
 
 /* area: `size` bytes. 0: it does not have the register. */
@@ -53,7 +58,7 @@ static inline uint64_t vector_saved(const void *area, unsigned int number, uint3
 						 : vectors_high() + 64 * (number - VECTORS_SSE);
 	uint64_t v = 0;
 
-	if (at >= 160 && at <= size - sizeof(v))
+	if (at <= size - sizeof(v))
 		__builtin_memcpy(&v, (const char *)area + at, sizeof(v));
 	return v;
 }

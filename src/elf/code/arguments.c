@@ -181,7 +181,8 @@ static bool sum_take(struct text *t, struct code_argument *a)
 		text_skip(t, '+');
 	while (t->at < t->end) {
 		if (number_take(t, &number)) {
-			a->value += (int64_t)(negative ? 0 - number : number);
+			a->value = (int64_t)((uint64_t)a->value +
+					     (negative ? 0 - number : number));
 			/* clang: name+8@TPOFF */
 			if (!relocation_take(t, a))
 				return false;

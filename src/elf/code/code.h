@@ -211,6 +211,8 @@ struct code_notes {
 	bool		has_base;
 	size_t		nr_looked;	/* symbols that were compared: a file decides how many */
 	bool		spent;		/* too many: those of further arguments are not known */
+	/* What the dynamic section says: the file is a program; its symbols stay its own */
+	bool		looked_dynamic, is_program, is_symbolic;
 };
 
 /* False: there are no more. */

@@ -179,42 +179,46 @@ static bool symbol_find(struct code_notes *w, const struct code_argument *a, str
 	struct image_symbols table;
 
 	*m = (struct meaning){ 0 };
+	if (!looks_take(w, im->nr_shdrs))
+		return false;
 	for (unsigned int i = 0; i < im->nr_shdrs; i++) {
 		const uint32_t type = im->shdrs[i].sh_type;
 
 		if ((type == SHT_SYMTAB || type == SHT_DYNSYM) &&
-		    (!looks_take(w, 1) ||
-		     (image_symbols(im, &im->shdrs[i], &table) && !table_look(w, &table, a, m))))
+		    image_symbols(im, &im->shdrs[i], &table) && !table_look(w, &table, a, m))
 			return false;
 	}
 	return m->found;
 }
 
-static bool is_pie(const struct image *im, const Elf64_Phdr *p)
+/* Looks at the first PT_DYNAMIC, once. PT_INTERP alone is no proof: libc.so.6 has it. */
+static void dynamic_look(struct code_notes *w)
 {
-	const char *bytes = image_bytes(im, p->p_offset, p->p_filesz);
+	const struct image *im = w->image;
+	bool has_name = false, is_pie = false, has_loader = false;
+	const Elf64_Phdr *p = NULL;
+	const char *bytes;
 	Elf64_Dyn d;
 
+	if (w->looked_dynamic)
+		return;
+	w->looked_dynamic = true;
+	for (unsigned int i = 0; i < im->nr_phdrs; i++) {
+		has_loader |= im->phdrs[i].p_type == PT_INTERP;
+		if (!p && im->phdrs[i].p_type == PT_DYNAMIC)
+			p = &im->phdrs[i];
+	}
+	bytes = p ? image_bytes(im, p->p_offset, p->p_filesz) : NULL;
 	for (uint64_t at = 0; bytes && at + sizeof(d) <= p->p_filesz; at += sizeof(d)) {
 		memcpy(&d, bytes + at, sizeof(d));
 		if (d.d_tag == DT_NULL)
 			break;
-		if (d.d_tag == DT_FLAGS_1)
-			return d.d_un.d_val & DF_1_PIE;
+		has_name |= d.d_tag == DT_SONAME;
+		is_pie |= d.d_tag == DT_FLAGS_1 && (d.d_un.d_val & DF_1_PIE);
+		w->is_symbolic |= d.d_tag == DT_SYMBOLIC ||
+				  (d.d_tag == DT_FLAGS && (d.d_un.d_val & DF_SYMBOLIC));
 	}
-	return false;
-}
-
-/* A library may be one, too (libc.so.6). */
-static bool is_of_program(const struct image *im)
-{
-	if (im->head.e_type == ET_EXEC)
-		return true;
-	for (unsigned int i = 0; i < im->nr_phdrs; i++)
-		if (im->phdrs[i].p_type == PT_INTERP ||
-		    (im->phdrs[i].p_type == PT_DYNAMIC && is_pie(im, &im->phdrs[i])))
-			return true;
-	return false;
+	w->is_program = im->head.e_type == ET_EXEC || is_pie || (has_loader && !has_name);
 }
 
 /* From the thread's pointer to a variable of the program: its block ends there. */
@@ -278,15 +282,13 @@ static bool slot_find(struct code_notes *w, const struct code_argument *a, const
 {
 	const struct image *im = w->image;
 
+	if (!looks_take(w, im->nr_shdrs))
+		return false;
 	for (unsigned int i = 0; i < im->nr_shdrs; i++) {
 		const Elf64_Shdr *s = &im->shdrs[i];
 
-		if (s->sh_type != SHT_RELA || !(s->sh_flags & SHF_ALLOC) ||
-		    s->sh_link >= im->nr_shdrs)
-			continue;
-		if (!looks_take(w, 1))
-			return false;
-		if (section_slot(w, s, a, m, at))
+		if (s->sh_type == SHT_RELA && (s->sh_flags & SHF_ALLOC) &&
+		    s->sh_link < im->nr_shdrs && section_slot(w, s, a, m, at))
 			return true;
 	}
 	return false;
@@ -310,14 +312,15 @@ static bool meaning_find(struct code_notes *w, const struct code_argument *a, ui
 	if (*is_slot || !m.found || w->spent)
 		return *is_slot;
 	*at = m.value;
+	dynamic_look(w);
 	switch (a->symbol_kind) {
 	case CODE_SYMBOL_GOT:
-		return m.is_own || is_of_program(w->image);
+		return m.is_own || w->is_program || w->is_symbolic;
 	case CODE_SYMBOL_THREAD:
 	case CODE_SYMBOL_GOT_THREAD:
-		return is_of_program(w->image) && thread_distance(w->image, m.value, at);
+		return w->is_program && thread_distance(w->image, m.value, at);
 	case CODE_SYMBOL_BLOCK:
-		return !is_of_program(w->image);
+		return !w->is_program;
 	default:
 		return true;
 	}

@@ -54,7 +54,11 @@ static int find_file(struct probe_place *p, struct probe_log *log)
 
 /* ---- word 1 ---- */
 
-static const char no_function[] = "The file has no function of that name";
+static const char *why_no_function(int err)
+{
+	return err == -ENOENT ? "The file has no function of that name"
+			      : "The functions of the file cannot be read";
+}
 
 static bool begins_symbol(char c)
 {
@@ -89,7 +93,7 @@ static int split_place(struct probe_log *log, struct place_word *out)
 	*colon = '\0';
 	out->where = colon + 1;
 	out->by_name = !text_is_digit(*out->where);
-	return out->by_name ? check_named(log, out->text) : 0;
+	return out->by_name && !log->model->of_programs ? check_named(log, out->text) : 0;
 }
 
 static size_t place_at(const struct place_word *w, const char *where)
@@ -182,7 +186,7 @@ static int find_symbol(struct probe_place *p, struct probe_log *log, const struc
 	err = uprobe_file_function(log->model, p->path, w->where, &function);
 	if (err)
 		return err > 0 ? uprobe_file_unanswered(log)
-			       : wrong_name(log, w, w->where, no_function);
+			       : wrong_name(log, w, w->where, why_no_function(err));
 	if (function.chooses && !is_resolver(w->where))
 		return refuse_choice(p, log, w, &function);
 	if (!more && !p->is_return)
@@ -203,14 +207,14 @@ static int check_name(const struct probe_place *p, struct probe_log *log, struct
 	struct elf_function function;
 	int err;
 
-	if (!w->by_name || !strpbrk(w->where, "%("))
+	if (!w->by_name || !strpbrk(w->where, "+%("))
 		return 0;
 	*end = '\0';
 	err = uprobe_file_function(log->model, p->path, w->where, &function);
 	*end = kept;
 	if (err > 0)
 		return uprobe_file_unanswered(log);
-	return err ? wrong_name(log, w, w->where, no_function) : 0;
+	return err ? wrong_name(log, w, w->where, why_no_function(err)) : 0;
 }
 
 static int parse_offset(struct probe_place *p, struct probe_log *log, const struct place_word *w)

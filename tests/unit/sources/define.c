@@ -162,10 +162,13 @@ static void what_is_wrong_is_said(void **state)
 			       "trace_uprobe: error: Failed to find the given file\n"
 			       "  Command: p:a /no/such/file:0x10\n"
 			       "               ^\n"));
-	assert_int_equal(put("uprobe_events", "p:a /no/such/file:name"), -EINVAL);
+	assert_int_equal(put("uprobe_events", "p:a /no/such/file:name"), -ENOENT);
+	assert_non_null(strstr(cat("error_log"), "Failed to find the given file\n"
+						 "  Command: p:a /no/such/file:name\n"));
 	assert_int_equal(put("uprobe_events", "p:a /tmp:0x10"), -EINVAL);
 	assert_non_null(strstr(cat("error_log"), "error: Not a regular file\n"));
 	assert_int_equal(put("uprobe_events", line_of("p:a", "no_such_name")), -EINVAL);
+	assert_non_null(strstr(cat("error_log"), "The file has no function of that name\n"));
 	assert_string_equal(cat("uprobe_events"), "");
 }
 
