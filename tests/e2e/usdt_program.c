@@ -6,13 +6,16 @@
  *     rare N     passes usdt:rare N times, whose arguments are where few programs have them; says
  *                what the last ones were
  *     same N     passes ours and theirs N times, one behind the other, with the same arguments
+ *     handler N  a thread's first hit is in a handler, with N bytes left of its alternate stack
  *     wait       for each line of its input: says its semaphore, and passes the probes once
  */
 #include <asm/prctl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -108,6 +111,51 @@ static void *rare_thread(void *times)
 	return NULL;
 }
 
+enum { ALTERNATE = 32768, GUARD = 4096 };
+
+static char *alternate;
+static long left;
+
+static void handle(int sig)
+{
+	const long all = (char *)__builtin_frame_address(0) - alternate - 64;
+	volatile char *rest = __builtin_alloca(all > left ? (size_t)(all - left) : 1);
+
+	rest[0] = (char)sig;
+	NOTE("0", "handled", "8@%%xmm1 -4@%0", "r"(sig));
+}
+
+/* The page below the stack ends a program that needs more. */
+static void *handler_thread(void *arg)
+{
+	stack_t st = { .ss_size = ALTERNATE };
+
+	(void)arg;
+	alternate = mmap(NULL, GUARD + ALTERNATE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (alternate == MAP_FAILED)
+		abort();
+	alternate += GUARD;
+	if (mprotect(alternate, ALTERNATE, PROT_READ | PROT_WRITE))
+		abort();
+	st.ss_sp = alternate;
+	if (sigaltstack(&st, NULL) || raise(SIGUSR1))
+		abort();
+	return NULL;
+}
+
+static int in_handler(const char *bytes)
+{
+	struct sigaction sa = { .sa_handler = handle, .sa_flags = SA_ONSTACK };
+	pthread_t thread;
+
+	left = atol(bytes);
+	if (sigaction(SIGUSR1, &sa, NULL) ||
+	    pthread_create(&thread, NULL, handler_thread, NULL) || pthread_join(thread, NULL))
+		return 1;
+	printf("handled\n");
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	char line[16];
@@ -122,6 +170,8 @@ int main(int argc, char **argv)
 		}
 		return sum < 0;
 	}
+	if (argc > 2 && !strcmp(argv[1], "handler"))
+		return in_handler(argv[2]);
 	if (argc > 2 && !strcmp(argv[1], "rare")) {
 		int n = atoi(argv[2]);
 		pthread_t thread;
