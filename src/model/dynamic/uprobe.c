@@ -171,22 +171,36 @@ static int wrong_name(const struct probe_log *log, const struct place_word *w, c
 				       : -ECANCELED;
 }
 
+/* Asks for the function, whose name ends where an offset or a suffix begins. */
+static int find_function(const struct probe_place *p, struct probe_log *log,
+			 const struct place_word *w, struct elf_function *out)
+{
+	char *end = w->where + strcspn(w->where, "+%(");
+	const char kept = *end;
+	int err;
+
+	*end = '\0';
+	err = uprobe_file_function(log->model, p->path, w->where, out);
+	*end = kept;
+	if (err > 0)
+		return uprobe_file_unanswered(log);
+	return err ? wrong_name(log, w, w->where, why_no_function(err)) : 0;
+}
+
 /* SYMBOL[+OFF] */
 static int find_symbol(struct probe_place *p, struct probe_log *log, const struct place_word *w)
 {
 	char *plus = strchr(w->where, '+');
 	struct elf_function function;
 	uint64_t more = 0;
-	int err = plus ? text_to_u64(plus + 1, 0, &more) : 0;
+	int err = find_function(p, log, w, &function);
 
 	if (err)
+		return err;
+	if (plus && text_to_u64(plus + 1, 0, &more))
 		return wrong_name(log, w, plus + 1, "Invalid uprobe offset");
 	if (plus)
 		*plus = '\0';
-	err = uprobe_file_function(log->model, p->path, w->where, &function);
-	if (err)
-		return err > 0 ? uprobe_file_unanswered(log)
-			       : wrong_name(log, w, w->where, why_no_function(err));
 	if (function.chooses && !is_resolver(w->where))
 		return refuse_choice(p, log, w, &function);
 	if (!more && !p->is_return)
@@ -199,22 +213,13 @@ static int find_symbol(struct probe_place *p, struct probe_log *log, const struc
 	return 0;
 }
 
-/* What is wrong behind a name is said only if the file has the function. */
-static int check_name(const struct probe_place *p, struct probe_log *log, struct place_word *w)
+/* What is wrong with a suffix is said only if the file has the function. */
+static int check_name(const struct probe_place *p, struct probe_log *log,
+		      const struct place_word *w)
 {
-	char *end = w->where + strcspn(w->where, "+%(");
-	const char kept = *end;
 	struct elf_function function;
-	int err;
 
-	if (!w->by_name || !strpbrk(w->where, "+%("))
-		return 0;
-	*end = '\0';
-	err = uprobe_file_function(log->model, p->path, w->where, &function);
-	*end = kept;
-	if (err > 0)
-		return uprobe_file_unanswered(log);
-	return err ? wrong_name(log, w, w->where, why_no_function(err)) : 0;
+	return w->by_name && strpbrk(w->where, "%(") ? find_function(p, log, w, &function) : 0;
 }
 
 static int parse_offset(struct probe_place *p, struct probe_log *log, const struct place_word *w)
