@@ -274,6 +274,12 @@ struct code_argument {
 	uint32_t	text_len;
 };
 
+/* Whether the operand is the word of the GOT that has its symbol's address or distance. */
+static inline bool code_argument_is_word(const struct code_argument *a)
+{
+	return a->symbol_kind == CODE_SYMBOL_GOT || a->symbol_kind == CODE_SYMBOL_GOT_THREAD;
+}
+
 /* The arguments of a note, at most CODE_ARGUMENTS. -> their number */
 unsigned int code_note_arguments(const struct code_note *n,
 				 struct code_argument out[CODE_ARGUMENTS]);

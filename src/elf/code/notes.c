@@ -302,13 +302,11 @@ static bool slot_find(struct code_notes *w, const struct code_argument *a, const
 static bool meaning_find(struct code_notes *w, const struct code_argument *a, uint64_t *at,
 			 bool *is_slot)
 {
-	const bool is_word = a->symbol_kind == CODE_SYMBOL_GOT ||
-			     a->symbol_kind == CODE_SYMBOL_GOT_THREAD;
 	struct meaning m;
 
 	if (!symbol_find(w, a, &m))
 		m.found = false;
-	*is_slot = is_word && slot_find(w, a, &m, at);
+	*is_slot = code_argument_is_word(a) && slot_find(w, a, &m, at);
 	if (*is_slot || !m.found || w->spent)
 		return *is_slot;
 	*at = m.value;

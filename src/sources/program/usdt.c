@@ -133,8 +133,7 @@ static void emit_place(struct fetch_builder *b, const struct code_argument *a)
 /* Whether the value is the place itself: the linker needed no word of the GOT for it. */
 static bool is_word_known(const struct code_argument *a)
 {
-	return (a->symbol_kind == CODE_SYMBOL_GOT || a->symbol_kind == CODE_SYMBOL_GOT_THREAD) &&
-	       !a->is_slot;
+	return code_argument_is_word(a) && !a->is_slot;
 }
 
 /* Its bytes, extended to a word. */
