@@ -25,6 +25,7 @@
 
 #include "model/text_memory.h"
 #include "session/array.h"
+#include "tracefs/look.h"
 #include "tracefs/printer.h"
 
 #ifndef SYS_close_range
@@ -50,6 +51,7 @@ struct printer_status {
 struct printer {
 	struct printers	*all;
 	struct printer_status *status;
+	struct look	*look;		/* it is a looker */
 	pid_t		pid;
 	int		fd;		/* -1: the text has ended */
 	int		err;		/* how */
@@ -57,9 +59,14 @@ struct printer {
 	char		*kept;		/* the byte at offset o is kept[(o - start) % KEPT] */
 };
 
+struct dying {
+	pid_t		pid;
+	struct look	*look;
+};
+
 struct printers {
 	int		epoll;
-	pid_t		*dying;
+	struct dying	*dying;
 	unsigned int	nr_dying;
 };
 
@@ -266,9 +273,12 @@ static void printers_reap(struct printers *ps)
 {
 	unsigned int left = 0;
 
-	for (unsigned int i = 0; i < ps->nr_dying; i++)
-		if (!waitpid(ps->dying[i], NULL, WNOHANG))
+	for (unsigned int i = 0; i < ps->nr_dying; i++) {
+		if (!waitpid(ps->dying[i].pid, NULL, WNOHANG))
 			ps->dying[left++] = ps->dying[i];
+		else
+			look_free(ps->dying[i].look);
+	}
 	ps->nr_dying = left;
 }
 
@@ -321,21 +331,36 @@ static void printer_free(struct printer *p)
 	free(p);
 }
 
-static int fork_printer(struct printer *p, const struct printer_text *text)
+static int look_printer(struct printer *p, const char *path, int fd)
+{
+	int err = look_begin(path, fd, &p->look);
+
+	if (!err)
+		p->pid = look_pid(p->look);
+	return err;
+}
+
+static int fork_printer(struct printer *p, const struct printer_text *text, int fd)
+{
+	const pid_t self = getpid();
+
+	p->pid = fork();
+	if (!p->pid)
+		printer_run(text, p->status, fd, self);
+	return p->pid < 0 ? -errno : 0;
+}
+
+static int begin_printer(struct printer *p, const struct printer_text *text)
 {
 	struct epoll_event none = { .events = EPOLLONESHOT };
-	const pid_t self = getpid();
 	int fds[2];
-	int err = array_room(&p->all->dying, p->all->nr_dying, sizeof(p->pid));
+	int err = array_room(&p->all->dying, p->all->nr_dying, sizeof(*p->all->dying));
 
 	if (!err)
 		err = open_pipe(fds);
 	if (err)
 		return err;
-	p->pid = fork();
-	if (!p->pid)
-		printer_run(text, p->status, fds[1], self);
-	err = p->pid < 0 ? -errno : 0;
+	err = text->path ? look_printer(p, text->path, fds[1]) : fork_printer(p, text, fds[1]);
 	close(fds[1]);
 	if (!err && epoll_ctl(p->all->epoll, EPOLL_CTL_ADD, fds[0], &none))
 		err = -errno;
@@ -358,7 +383,7 @@ int printer_start(struct printers *ps, const struct printer_text *text, struct p
 	p->status = mmap(NULL, sizeof(*p->status), PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (p->kept && p->status != MAP_FAILED)
-		err = fork_printer(p, text);
+		err = begin_printer(p, text);
 	if (err)
 		printer_end(p);
 	else
@@ -371,12 +396,15 @@ static void printer_dies(struct printer *p)
 {
 	if (p->pid <= 0)
 		return;
-	if (!waitpid(p->pid, NULL, WNOHANG)) {
+	if (waitpid(p->pid, NULL, WNOHANG)) {
+		look_free(p->look);
+	} else {
 		kill(p->pid, SIGKILL);
-		if (!array_room(&p->all->dying, p->all->nr_dying, sizeof(p->pid)))
-			p->all->dying[p->all->nr_dying++] = p->pid;
+		if (!array_room(&p->all->dying, p->all->nr_dying, sizeof(*p->all->dying)))
+			p->all->dying[p->all->nr_dying++] = (struct dying){ p->pid, p->look };
 	}
 	p->pid = 0;
+	p->look = NULL;
 }
 
 static void printer_close(struct printer *p)
@@ -400,7 +428,10 @@ static void printer_finish(struct printer *p)
 	/* Acquire: pairs with the release in printer_run(). */
 	const bool done = atomic_load_explicit(&p->status->done, memory_order_acquire);
 
-	p->err = done ? p->status->err : -EIO;
+	if (p->look)
+		p->err = look_err(p->look);
+	else
+		p->err = done ? p->status->err : -EIO;
 	printer_close(p);
 }
 

@@ -36,17 +36,31 @@ void reading_begin(const char *name)
 	setrlimit(RLIMIT_CPU, &limit);
 }
 
+static int reading_printer(struct printers *ps, struct reading *r,
+			   const struct printer_text *text)
+{
+	int err;
+
+	*r = (struct reading){ .since = session_now_ms() };
+	err = printer_start(ps, text, &r->printer);
+	if (err)
+		r->printer = NULL;
+	return err;
+}
+
 int reading_start(struct printers *ps, struct reading *r, int (*print)(void *arg, FILE *out),
 		  void *arg, int input)
 {
 	const struct printer_text text = { .print = print, .arg = arg, .input = input };
-	int err;
 
-	*r = (struct reading){ .since = session_now_ms() };
-	err = printer_start(ps, &text, &r->printer);
-	if (err)
-		r->printer = NULL;
-	return err;
+	return reading_printer(ps, r, &text);
+}
+
+int reading_look(struct printers *ps, struct reading *r, const char *path)
+{
+	const struct printer_text text = { .path = path };
+
+	return reading_printer(ps, r, &text);
 }
 
 int reading_here(struct reading *r, int (*print)(void *arg, FILE *out), void *arg)

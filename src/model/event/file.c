@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/event/file.h"
 #include "model/filter/filter.h"
@@ -36,12 +37,22 @@ struct event_file *event_file_get(struct instance *inst, struct event *e)
 	return f;
 }
 
+/* Written without printf(): a write may save as many as there are events. */
 static char *path_of(const struct event_file *f, const char *file)
 {
-	const struct event *e = f->event;
-	char *path;
+	const char *system = f->event->system->name, *event = f->event->name;
+	char *path = malloc(sizeof("events///") + strlen(system) + strlen(event) + strlen(file));
+	char *at = path;
 
-	return asprintf(&path, "events/%s/%s/%s", e->system->name, e->name, file) < 0 ? NULL : path;
+	if (!path)
+		return NULL;
+	at = stpcpy(at, "events/");
+	at = stpcpy(at, system);
+	*at++ = '/';
+	at = stpcpy(at, event);
+	*at++ = '/';
+	strcpy(at, file);
+	return path;
 }
 
 int event_file_restored(const struct event_file *f, const char *file, const char *text,

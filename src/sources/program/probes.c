@@ -663,21 +663,28 @@ static void find_files(struct programs *p)
 	}
 }
 
-/* Those that are gone, or whose file was not found, are not planned. In the order of definition. */
+/*
+ * Those that are gone, or whose file was not found, are not planned. In the order of definition,
+ * which they mostly have.
+ */
 static void sort_points(struct program_probes *pr)
 {
+	bool sorted = true;
 	size_t nr = 0;
 
 	for (size_t i = 0; i < pr->nr_fresh; i++) {
 		struct wanted_point *w = pr->fresh[i];
 
-		if (w && (w->file || w->path))
+		if (w && (w->file || w->path)) {
+			sorted &= !nr || pr->fresh[nr - 1]->order < w->order;
 			pr->fresh[nr++] = w;
-		else if (w)
+		} else if (w) {
 			w->fresh = 0;
+		}
 	}
 	pr->nr_fresh = nr;
-	qsort(pr->fresh, nr, sizeof(struct wanted_point *), compare_fresh);
+	if (!sorted)
+		qsort(pr->fresh, nr, sizeof(struct wanted_point *), compare_fresh);
 }
 
 /* False: the point waits until its file is read. */

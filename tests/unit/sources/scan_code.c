@@ -339,6 +339,65 @@ static void a_file_on_a_disk_that_hangs_is_refused(void **state)
 	refused(&w, "This place cannot be probed: its code could not be read in time");
 }
 
+/* The path may lead to another file by now. Only who asks waits for its disk. */
+static void known_again(struct writing *w)
+{
+	begin_first(w, DISK_ANSWERS);
+	assert_int_equal(write_end(w), 1);
+	assert_int_equal(put("events/uprobes/p0/enable", "0"), 1);
+	assert_int_equal(points(), 0);
+	atomic_store(&shared->asked, 0);
+	atomic_store(&shared->paths, true);
+	disk_set(DISK_HANGS);
+	assert_int_equal(write_begin(w, "events/uprobes/p0/enable", "1"), -EINPROGRESS);
+	await_question();
+	assert_int_equal(put("tracing_on", "1"), 1);
+	assert_int_equal(write_on(w), -EINPROGRESS);
+	assert_int_equal(points(), 0);
+}
+
+static void the_path_of_a_known_file_is_looked_at_beside_the_server(void **state)
+{
+	struct writing w;
+
+	known_again(&w);
+	disk_set(DISK_ANSWERS);
+	assert_int_equal(write_end(&w), 1);
+	assert_int_equal(points(), 1);
+	/* Nobody has opened it. */
+	assert_int_equal(atomic_load(&shared->asked), 1);
+	assert_int_equal(own_hangs, 0);
+}
+
+static void a_path_on_a_disk_that_hangs_is_refused(void **state)
+{
+	struct writing w;
+
+	known_again(&w);
+	later_ms = LATER_MS;
+	refused(&w, "This place cannot be probed: its code could not be read in time");
+}
+
+static void a_path_that_leads_to_another_file_is_read_again(void **state)
+{
+	const struct probe_file *f;
+	struct stat st;
+
+	define(0, copies[0], "sites_first");
+	for (unsigned int i = 0; i < 2; i++) {
+		assert_int_equal(stat(copies[i], &st), 0);
+		assert_int_equal(rename(copies[i], copies[0]), 0);
+		assert_int_equal(put("events/uprobes/p0/enable", "1"), 1);
+		f = session_config(session, the_table()->files[0], sizeof(*f));
+		assert_int_equal(f->inode, st.st_ino);
+		assert_int_equal(put("events/uprobes/p0/enable", "0"), 1);
+	}
+	assert_int_equal(unlink(copies[0]), 0);
+	assert_int_equal(put("events/uprobes/p0/enable", "1"), 1);
+	assert_int_equal(points(), 0);
+	assert_non_null(strstr(cat("error_log"), "its file cannot be read"));
+}
+
 /* That is no property of its code. */
 static void a_file_on_a_disk_that_fails_is_refused(void **state)
 {
@@ -513,6 +572,9 @@ int main(int argc, char **argv)
 #define COPIES_TEST(fn) cmocka_unit_test_setup_teardown(fn, copies_make, copies_remove)
 		CODE_TEST(others_go_on_while_a_write_waits),
 		CODE_TEST(the_server_itself_does_not_touch_the_disk),
+		CODE_TEST(the_path_of_a_known_file_is_looked_at_beside_the_server),
+		CODE_TEST(a_path_on_a_disk_that_hangs_is_refused),
+		COPIES_TEST(a_path_that_leads_to_another_file_is_read_again),
 		COPIES_TEST(a_probe_that_stays_is_not_looked_for_again),
 		CODE_TEST(a_file_is_read_once),
 		CODE_TEST(two_writes_wait_for_one_file),

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -221,6 +222,58 @@ static void how_it_ends(void **state)
 	printers_destroy(ps);
 }
 
+static volatile sig_atomic_t handled;
+
+static void handle(int sig)
+{
+	handled = 1;
+}
+
+static struct printer *look(struct printers *ps, const char *path)
+{
+	const struct printer_text text = { .path = path };
+	struct printer *p;
+
+	assert_int_equal(printer_start(ps, &text, &p), 0);
+	return p;
+}
+
+static void what_a_path_names(void **state)
+{
+	struct printers *ps = printers_create();
+	const struct sigaction action = { .sa_handler = handle }, none = { .sa_handler = SIG_DFL };
+	struct stat st, got;
+	struct printer *p = look(ps, "/proc/self/exe");
+	char path[5000];
+
+	assert_int_equal(stat("/proc/self/exe", &st), 0);
+	assert_int_equal(await(ps, p, (char *)&got, sizeof(got), 0), sizeof(got));
+	assert_int_equal(got.st_ino, st.st_ino);
+	assert_int_equal(got.st_mtim.tv_nsec, st.st_mtim.tv_nsec);
+	assert_int_equal(await(ps, p, (char *)&got, 1, sizeof(got)), 0);
+	printer_end(p);
+	p = look(ps, "/nosuch/file");
+	assert_int_equal(await(ps, p, path, 1, 0), -ENOENT);
+	printer_end(p);
+	memset(path, '/', sizeof(path) - 1);
+	path[sizeof(path) - 1] = '\0';
+	p = look(ps, path);
+	assert_int_equal(await(ps, p, path, 1, 0), -ENAMETOOLONG);
+	printer_end(p);
+	/* It has the memory, but not the handlers and descriptors; its end is not the server's. */
+	sigaction(SIGUSR1, &action, NULL);
+	for (int i = 0; i < 1000; i++) {
+		p = look(ps, "/");
+		kill(printer_pid(p), i % 2 ? SIGUSR1 : SIGKILL);
+		if (i % 3)
+			await(ps, p, (char *)&got, sizeof(got), 0);
+		printer_end(p);
+	}
+	sigaction(SIGUSR1, &none, NULL);
+	assert_int_equal(handled, 0);
+	printers_destroy(ps);
+}
+
 static void no_descriptor(void **state)
 {
 	struct printers *ps = printers_create();
@@ -248,6 +301,7 @@ int main(void)
 		cmocka_unit_test(back_and_on),
 		cmocka_unit_test(what_follows),
 		cmocka_unit_test(how_it_ends),
+		cmocka_unit_test(what_a_path_names),
 		cmocka_unit_test(no_descriptor),
 	};
 

@@ -193,7 +193,10 @@ static int path_found(struct probed_path *p)
 
 int probed_path_start(struct printers *ps, struct probed_path *p)
 {
-	return reading_start(ps, &p->awaited.reading, path_print_alone, p, 0);
+	p->looking = p->path && !p->looked && !list_empty(p->files);
+	p->looked = true;
+	return p->looking ? reading_look(ps, &p->awaited.reading, p->path)
+			  : reading_start(ps, &p->awaited.reading, path_print_alone, p, 0);
 }
 
 int probed_path_here(struct probed_path *p)
@@ -207,6 +210,23 @@ int probed_path_here(struct probed_path *p)
 	return err;
 }
 
+/* Whatever stat() said, who opens the path says what is wrong with it. */
+static int path_looked(struct probed_path *p)
+{
+	const struct reading *r = &p->awaited.reading;
+	struct stat st;
+
+	p->looking = false;
+	if (r->nr != sizeof(st))
+		return -EAGAIN;
+	memcpy(&st, r->bytes, sizeof(st));
+	p->found = probed_find(p->files, &st);
+	if (!p->found)
+		return -EAGAIN;
+	p->found->needed = true;
+	return 0;
+}
+
 int probed_path_take(struct probed_path *p)
 {
 	struct reading *r = &p->awaited.reading;
@@ -214,7 +234,9 @@ int probed_path_take(struct probed_path *p)
 
 	if (err > 0)
 		return err;
-	if (!err)
+	if (p->looking && err != -ETIMEDOUT)
+		err = path_looked(p);
+	else if (!err)
 		err = path_found(p);
 	reading_end(r);
 	return err;

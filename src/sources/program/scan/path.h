@@ -3,8 +3,9 @@
  * path.h - finds the file that a path names, or that of a DSO, and reads its code, in a process of
  * its own
  *
- *     server: probed_path --fork--> stat(); is it a file that the server knows?
- *                                   else open(), headers, code.h
+ *     server: probed_path --clone-> stat()                                      (tracefs/look.h)
+ *             is it a file that the server knows?
+ *                         --fork--> else open(), headers, code.h
  *             probed_file <--pipe-- which file it is | segments | packed_code.h
  *
  * Each look at the path may take for ever, because its file system may not answer. The same holds
@@ -25,6 +26,8 @@ struct probed_path {
 	struct list_head *files;	/* those that the server knows */
 	struct awaited	awaited;
 	struct probed_file *found;
+	bool		looking;	/* only whether it is one of them */
+	bool		looked;
 	bool		again;		/* what was found was gone meanwhile */
 };
 

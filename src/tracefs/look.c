@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * look.c - see look.h
+ *
+ *   K1  The looker shares the server's memory and also its thread area: errno is the server's. So
+ *       it calls nothing of libc, and uses no memory but its `struct look`. The server frees that
+ *       when the process is gone, not when it has been killed.
+ *   K2  It blocks all signals: the server's handlers would run in it, on the server's data. SIGKILL
+ *       ends it.
+ *   K3  It closes all descriptors but the pipe, and ends with the server (T1 of printer.c).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/syscall.h"
+#include "tracefs/look.h"
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+enum { LOOK_STACK = 16384 };
+
+struct look {
+	pid_t		server, pid;
+	int		fd;
+	int		descriptors;	/* there are no more */
+	int		err;
+	_Atomic bool	done;
+	struct stat	st;
+	_Alignas(64) char stack[LOOK_STACK];
+	char		path[];
+};
+
+static size_t look_size(const char *path)
+{
+	return sizeof(struct look) + strlen(path) + 1;
+}
+
+/* ---- in the looker ---- */
+
+/* K1. Instrumented code would take notes for the server's thread. */
+#define LOOKER __attribute__((no_sanitize("address", "thread", "undefined")))
+
+/* K3. The pipe becomes standard output. */
+static LOOKER bool look_close_others(const struct look *l)
+{
+	if (l->fd != STDOUT_FILENO && agent_syscall(SYS_dup2, l->fd, STDOUT_FILENO) < 0)
+		return false;
+	agent_syscall(SYS_close, STDIN_FILENO);
+	if (!agent_syscall(SYS_close_range, STDERR_FILENO, ~0u, 0))
+		return true;
+	for (int other = l->descriptors; other >= STDERR_FILENO; other--)
+		agent_syscall(SYS_close, other);
+	return true;
+}
+
+static LOOKER int look_run(void *arg)
+{
+	struct look *l = arg;
+
+	agent_syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
+	agent_syscall(SYS_prctl, PR_SET_NAME, "tracefuse-look");
+	if (agent_syscall(SYS_getppid) != l->server || !look_close_others(l))
+		return 1;
+	l->err = (int)agent_syscall(SYS_newfstatat, AT_FDCWD, l->path, &l->st, 0);
+	if (!l->err)
+		agent_syscall(SYS_write, STDOUT_FILENO, &l->st, sizeof(l->st));
+	/* Release: pairs with the acquire in look_err(). */
+	atomic_store_explicit(&l->done, true, memory_order_release);
+	return 0;
+}
+
+/* ---- in the server ---- */
+
+static int look_clone(struct look *l)
+{
+	sigset_t all, before;
+	int err = 0;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);	/* K2 */
+	l->pid = clone(look_run, l->stack + sizeof(l->stack), CLONE_VM | SIGCHLD, l);
+	if (l->pid < 0)
+		err = -errno;
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return err;
+}
+
+int look_begin(const char *path, int fd, struct look **out)
+{
+	struct look *l = mmap(NULL, look_size(path), PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int err;
+
+	if (l == MAP_FAILED)
+		return -ENOMEM;
+	l->server = getpid();
+	l->fd = fd;
+	l->descriptors = (int)sysconf(_SC_OPEN_MAX);
+	memcpy(l->path, path, strlen(path) + 1);
+	err = look_clone(l);
+	if (err)
+		look_free(l);
+	else
+		*out = l;
+	return err;
+}
+
+pid_t look_pid(const struct look *l)
+{
+	return l->pid;
+}
+
+int look_err(const struct look *l)
+{
+	/* Acquire: pairs with the release in look_run(). */
+	return atomic_load_explicit(&l->done, memory_order_acquire) ? l->err : -EIO;
+}
+
+void look_free(struct look *l)
+{
+	if (l)
+		munmap(l, look_size(l->path));
+}
