@@ -270,6 +270,12 @@ static inline bool stack_alternate(uintptr_t addr)
  */
 bool stack_has_room(uintptr_t sp, size_t bytes);
 
+/*
+ * What the slow way of a site takes of it (the extended state takes 2,816 bytes), and a thread's
+ * first hit, which also attaches.
+ */
+enum { STACK_SLOW = 4224, STACK_FIRST = 5632 };
+
 /* ---- dso.c ---- */
 
 void dso_start(void);

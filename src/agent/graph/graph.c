@@ -143,11 +143,7 @@ struct graph_exit_record {
 
 enum { ENTRY_SIZE = 20 };
 
-/*
- * Bytes of stack for a hit, for a slow hit (the extended state takes 2,816 of them), and for a
- * thread's first hit, which also attaches.
- */
-enum { HIT_ROOM = 1536, SLOW_ROOM = 4224, FIRST_ROOM = 5632 };
+enum { HIT_ROOM = 1536 };	/* bytes of stack for a hit */
 
 /* ---- What keeps functions from being hooked ---- */
 
@@ -461,6 +457,8 @@ static uint32_t missed(struct agent_thread *t)
 
 	if (slot)
 		hit_miss(slot);
+	else
+		agent_thread_missed();
 	return PATCH_PASS;
 }
 
@@ -831,7 +829,7 @@ static bool returns_elsewhere(const struct site_table *table, uintptr_t ip)
 static __attribute__((noinline)) uint32_t slowly(struct agent_thread *t, const uintptr_t *slot,
 						 uint32_t how)
 {
-	return stack_has_room((uintptr_t)slot, t ? SLOW_ROOM : FIRST_ROOM) ? how : missed(t);
+	return stack_has_room((uintptr_t)slot, t ? STACK_SLOW : STACK_FIRST) ? how : missed(t);
 }
 
 /* Runs behind the function event. */

@@ -27,8 +27,6 @@
 #include "plane/code.h"
 
 enum { NUMBERS = 512, NOTED = 8, FOREIGN = 8 };
-/* Bytes of stack, as in graph.c. */
-enum { SLOW_ROOM = 4224, FIRST_ROOM = 5632 };
 
 _Atomic uint8_t gates_state;
 
@@ -140,10 +138,12 @@ static bool gate_has_room(const struct agent_thread *t, const struct gate_call *
 {
 	struct slot *slot = t ? agent_slot(t) : NULL;
 
-	if (stack_has_room((uintptr_t)c, slot ? SLOW_ROOM : FIRST_ROOM))
+	if (stack_has_room((uintptr_t)c, slot ? STACK_SLOW : STACK_FIRST))
 		return true;
 	if (slot)
 		hit_miss(slot);
+	else
+		agent_thread_missed();
 	return false;
 }
 
