@@ -66,17 +66,34 @@ static struct ftrace_hash **ftrace_filter_hash_of(struct ftrace *ft, struct ftra
 struct entering {
 	struct ftrace_hash *hash;
 	bool		not;
+	bool		symbols;	/* an index names no function */
 	int		removed;
+	/* Matched, and not in the set yet: meanwhile their slots are prefetched */
+	uint64_t	added[FTRACE_AHEAD];
+	uint32_t	nr;
 };
+
+static int enter_added(struct entering *e)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < e->nr; i++)
+		err = ftrace_hash_add(e->hash, e->added[i]);
+	e->nr = 0;
+	return err;
+}
 
 static int ftrace_filter_enter(void *arg, struct ftrace_site *site)
 {
 	struct entering *e = arg;
 
-	if (!e->not)
-		return ftrace_hash_add(e->hash, site->ip);
-	e->removed += ftrace_hash_remove(e->hash, site->ip);
-	return 0;
+	if (e->not) {
+		e->removed += ftrace_hash_remove(e->hash, site->ip);
+		return 0;
+	}
+	ftrace_hash_prefetch(e->hash, site->ip);
+	e->added[e->nr++] = site->ip;
+	return e->nr == FTRACE_AHEAD ? enter_added(e) : 0;
 }
 
 /* The site with that number among those of the page that are listed; there is one. */
@@ -113,6 +130,18 @@ static int enter_index(struct ftrace *ft, struct entering *e, const char *text)
 	return 0;
 }
 
+/* How many match, or -errno. */
+static int enter_matches(struct ftrace *ft, struct entering *e, const struct ftrace_glob *f,
+			 const struct ftrace_glob *module)
+{
+	const int n = f->type == FTRACE_GLOB_INDEX && !e->symbols
+			      ? enter_index(ft, e, f->text)
+			      : ftrace_sites_match(ft, f, module, ftrace_filter_enter, e);
+	const int err = enter_added(e);
+
+	return n < 0 || !err ? n : err;
+}
+
 int ftrace_hash_match(struct ftrace *ft, struct ftrace_hash *h, char *function, char *module)
 {
 	struct ftrace_glob f, m;
@@ -122,9 +151,7 @@ int ftrace_hash_match(struct ftrace *ft, struct ftrace_hash *h, char *function, 
 	if (module)
 		ftrace_glob_parse(&m, module);
 	e.not = f.not;
-	if (f.type == FTRACE_GLOB_INDEX)
-		return enter_index(ft, &e, f.text);
-	return ftrace_sites_match(ft, &f, module ? &m : NULL, ftrace_filter_enter, &e);
+	return enter_matches(ft, &e, &f, module ? &m : NULL);
 }
 
 /*
@@ -132,13 +159,13 @@ int ftrace_hash_match(struct ftrace *ft, struct ftrace_hash *h, char *function, 
  */
 static int graph_word(struct ftrace_edit *e, char *word)
 {
-	struct entering in = { .hash = e->hash };
+	struct entering in = { .hash = e->hash, .symbols = true };
 	struct ftrace_glob g;
 	int n;
 
 	ftrace_glob_parse(&g, word);
 	in.not = g.not;
-	n = ftrace_sites_match(e->ft, &g, NULL, ftrace_filter_enter, &in);
+	n = enter_matches(e->ft, &in, &g, NULL);
 	if (n < 0)
 		return n;
 	return (g.not ? in.removed : n) ? 0 : -EINVAL;

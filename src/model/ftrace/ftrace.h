@@ -368,6 +368,11 @@ void ftrace_ops_disable(struct ftrace_ops *ops);
  * stored.
  */
 size_t ftrace_site_ops(struct ftrace *ft, uint64_t ip, struct ftrace_ops **out, size_t max);
+
+/* A loop over sites prefetches, for the site that is so many behind, where the sets have it. */
+enum { FTRACE_AHEAD = 16 };
+/* h: NULL: none */
+void ftrace_hashes_prefetch(const struct ftrace_hashes *h, uint64_t ip);
 /*
  * Replaces *h by new sets, for all ops that share them. Afterwards *h owns the new sets, and the
  * old ones are freed. 0; -ENOMEM, -ENOSPC: nothing is changed, and the caller owns the new sets.

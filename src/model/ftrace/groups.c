@@ -219,6 +219,16 @@ uint32_t ftrace_groups_word(struct ftrace *ft, const struct ftrace_site *site)
 	return word;
 }
 
+void ftrace_groups_prefetch(const struct ftrace *ft, const struct ftrace_site *site)
+{
+	const struct ftrace_ops *ops;
+
+	list_each(ops, &ft->ops, node)
+		ftrace_hashes_prefetch(ops->hashes, site->ip);
+	ftrace_hash_prefetch(ft->graph[FTRACE_FILTER], site->ip);
+	ftrace_hash_prefetch(ft->graph[FTRACE_NOTRACE], site->ip);
+}
+
 uint32_t ftrace_groups_commands(struct ftrace *ft, const struct ftrace_site *site)
 {
 	struct ftrace_groups *gs = has_group(site) ? ftrace_groups_of(ft) : NULL;

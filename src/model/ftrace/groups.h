@@ -30,6 +30,8 @@
  * no ops traces it, or there is no room for another group: ftrace_groups_error() says so.
  */
 uint32_t ftrace_groups_word(struct ftrace *ft, const struct ftrace_site *site);
+/* It is going to be asked for the word of this one. */
+void ftrace_groups_prefetch(const struct ftrace *ft, const struct ftrace_site *site);
 /*
  * For a recording: the entry of a plan with only the commands of the site's function. 0: it has
  * none, or there is no room.

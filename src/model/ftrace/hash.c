@@ -85,6 +85,12 @@ bool ftrace_hash_has(const struct ftrace_hash *h, uint64_t ip)
 	return h && h->count && hash_find(h, ip)->order;
 }
 
+void ftrace_hash_prefetch(const struct ftrace_hash *h, uint64_t ip)
+{
+	if (h && h->count)
+		__builtin_prefetch(&h->slots[key_of(ip, h->slot_bits)]);
+}
+
 bool ftrace_hash_empty(const struct ftrace_hash *h)
 {
 	return !h || (!h->count && !h->mods);

@@ -47,6 +47,8 @@ int ftrace_hash_add(struct ftrace_hash *h, uint64_t ip);
 /* Returns whether it was there. */
 bool ftrace_hash_remove(struct ftrace_hash *h, uint64_t ip);
 bool ftrace_hash_has(const struct ftrace_hash *h, uint64_t ip);
+/* It is going to be asked for this one. A large set is not in the cache. */
+void ftrace_hash_prefetch(const struct ftrace_hash *h, uint64_t ip);
 bool ftrace_hash_empty(const struct ftrace_hash *h);
 
 /*

@@ -81,10 +81,23 @@ static void step_site(struct step *s, struct ftrace_page *page, struct ftrace_si
 	note(s, page, site);
 }
 
+void ftrace_hashes_prefetch(const struct ftrace_hashes *h, uint64_t ip)
+{
+	if (!h)
+		return;
+	ftrace_hash_prefetch(h->filter, ip);
+	ftrace_hash_prefetch(h->notrace, ip);
+}
+
 static void step_page(struct step *s, struct ftrace_page *page)
 {
-	for (uint32_t i = 0; i < page->nr; i++)
+	for (uint32_t i = 0; i < page->nr; i++) {
+		if (i + FTRACE_AHEAD < page->nr) {
+			ftrace_hashes_prefetch(s->before, page->sites[i + FTRACE_AHEAD].ip);
+			ftrace_hashes_prefetch(s->after, page->sites[i + FTRACE_AHEAD].ip);
+		}
 		step_site(s, page, &page->sites[i]);
+	}
 }
 
 /* Handles the sites of a set, except those in `seen`, which were handled before. */

@@ -96,8 +96,11 @@ void program_words_changed(void *arg, const struct ftrace_change *list, size_t n
 	struct programs *p = arg;
 	bool changed = false;
 
-	for (size_t i = 0; i < nr; i++)
+	for (size_t i = 0; i < nr; i++) {
+		if (i + FTRACE_AHEAD < nr)
+			ftrace_groups_prefetch(p->model->ftrace, list[i + FTRACE_AHEAD].site);
 		changed |= word_set(p, list[i].page, list[i].site);
+	}
 	if (changed)
 		program_words_raise(p);
 }
@@ -106,8 +109,11 @@ static bool page_set(struct programs *p, const struct ftrace_page *page)
 {
 	bool changed = false;
 
-	for (uint32_t i = 0; page && i < page->nr; i++)
+	for (uint32_t i = 0; page && i < page->nr; i++) {
+		if (i + FTRACE_AHEAD < page->nr)
+			ftrace_groups_prefetch(p->model->ftrace, &page->sites[i + FTRACE_AHEAD]);
 		changed |= word_set(p, page, &page->sites[i]);
+	}
 	return changed;
 }
 
