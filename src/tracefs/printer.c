@@ -25,7 +25,7 @@
 
 #include "model/text_memory.h"
 #include "session/array.h"
-#include "tracefs/look.h"
+#include "tracefs/path_look.h"
 #include "tracefs/printer.h"
 
 #ifndef SYS_close_range
@@ -51,7 +51,7 @@ struct printer_status {
 struct printer {
 	struct printers	*all;
 	struct printer_status *status;
-	struct look	*look;		/* it is a looker */
+	struct path_look	*look;		/* it is a looker */
 	pid_t		pid;
 	int		fd;		/* -1: the text has ended */
 	int		err;		/* how */
@@ -61,7 +61,7 @@ struct printer {
 
 struct dying {
 	pid_t		pid;
-	struct look	*look;
+	struct path_look	*look;
 };
 
 struct printers {
@@ -277,7 +277,7 @@ static void printers_reap(struct printers *ps)
 		if (!waitpid(ps->dying[i].pid, NULL, WNOHANG))
 			ps->dying[left++] = ps->dying[i];
 		else
-			look_free(ps->dying[i].look);
+			path_look_free(ps->dying[i].look);
 	}
 	ps->nr_dying = left;
 }
@@ -333,10 +333,10 @@ static void printer_free(struct printer *p)
 
 static int look_printer(struct printer *p, const char *path, int fd)
 {
-	int err = look_begin(path, fd, &p->look);
+	int err = path_look_begin(path, fd, &p->look);
 
 	if (!err)
-		p->pid = look_pid(p->look);
+		p->pid = path_look_pid(p->look);
 	return err;
 }
 
@@ -397,7 +397,7 @@ static void printer_dies(struct printer *p)
 	if (p->pid <= 0)
 		return;
 	if (waitpid(p->pid, NULL, WNOHANG)) {
-		look_free(p->look);
+		path_look_free(p->look);
 	} else {
 		kill(p->pid, SIGKILL);
 		if (!array_room(&p->all->dying, p->all->nr_dying, sizeof(*p->all->dying)))
@@ -429,7 +429,7 @@ static void printer_finish(struct printer *p)
 	const bool done = atomic_load_explicit(&p->status->done, memory_order_acquire);
 
 	if (p->look)
-		p->err = look_err(p->look);
+		p->err = path_look_err(p->look);
 	else
 		p->err = done ? p->status->err : -EIO;
 	printer_close(p);

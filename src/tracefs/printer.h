@@ -33,7 +33,7 @@ struct printer_text {
 	/* Prints the rest, in the printer. 0 or -errno, which the reader gets behind the text. */
 	int		(*print)(void *arg, FILE *out);
 	void		*arg;
-	/* Not NULL: the whole text is the struct stat of what it names (look.h). */
+	/* Not NULL: the whole text is the struct stat of what it names (path_look.h). */
 	const char	*path;
 	/*
 	 * The printer prints the rest into its memory, and then into the pipe: the session's memory

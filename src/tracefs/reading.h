@@ -31,7 +31,7 @@ struct reading {
  */
 int reading_start(struct printers *ps, struct reading *r, int (*print)(void *arg, FILE *out),
 		  void *arg, int input);
-/* The bytes are to be the struct stat of what the path names (look.h). 0; -errno */
+/* The bytes are to be the struct stat of what the path names (path_look.h). 0; -errno */
 int reading_look(struct printers *ps, struct reading *r, const char *path);
 /*
  * The same as reading_start() at once, where there can be no process. 0, -errno of print(). Then

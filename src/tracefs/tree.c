@@ -566,13 +566,20 @@ static char *tree_join(const char *s, size_t len)
 	return out;
 }
 
+static bool is_joined(const char *buf, size_t size)
+{
+	const char *first = memchr(buf, '\\', size);
+
+	return first && memmem(first, size - (size_t)(first - buf), "\\\n", 2);
+}
+
 /*
  * The text of several lines, with room for one more byte. One without a backslash may contain
  * zeros, which end a line. NULL: no memory.
  */
 static char *lines_text(const char *buf, size_t size, size_t *len)
 {
-	const bool joined = memmem(buf, size, "\\\n", 2);
+	const bool joined = is_joined(buf, size);
 	char *text = joined ? tree_join(buf, size) : malloc(size + 1);
 
 	if (!text)
@@ -667,7 +674,7 @@ static ssize_t tree_write_text(struct tree_file *f, pid_t writer, const char *bu
 }
 
 /* The command may have begun in earlier writes, and this one may not end it. */
-static bool tree_look(struct tree_file *f, const char *buf, size_t size)
+static bool look_at_joined(struct tree_file *f, const char *buf, size_t size)
 {
 	char *whole = malloc(f->begun_len + size + 1), *text = NULL;
 	bool again = false;
@@ -684,6 +691,13 @@ static bool tree_look(struct tree_file *f, const char *buf, size_t size)
 	free(text);
 	free(whole);
 	return again;
+}
+
+/* It is called again and again until who looks has ended: a long text is not copied each time. */
+static bool tree_look(struct tree_file *f, const char *buf, size_t size)
+{
+	return f->begun || is_joined(buf, size) ? look_at_joined(f, buf, size)
+						: f->at.kind->look(f, buf, size);
 }
 
 /* Nothing of the write is taken. */

@@ -71,11 +71,11 @@ bool dynamic_name_is_good(const char *name)
 /* Finds the end of a line. A 0 byte inside a write is an error, as a line that is too long. */
 static int line_end(const char *line, size_t left, size_t *len)
 {
-	const char *end = line + strnlen(line, left),
-		   *newline = memchr(line, '\n', (size_t)(end - line));
+	const size_t n = strnlen(line, left < LINE_ROOM ? left : LINE_ROOM);
+	const char *newline = memchr(line, '\n', n);
 
-	*len = (size_t)((newline ? newline : end) - line);
-	if (!newline && *len < left)
+	*len = newline ? (size_t)(newline - line) : n;
+	if (!newline && n < left)
 		return -EINVAL;
 	return *len + (newline != NULL) >= LINE_ROOM ? -EINVAL : 0;
 }

@@ -126,7 +126,7 @@ pid_t fork(void)
 	return -1;
 }
 
-/* Who only looks at a path (tracefs/look.h): here it has a copy of the memory. */
+/* Who only looks at a path (tracefs/path_look.h): here it has a copy of the memory. */
 int clone(int (*run)(void *arg), void *stack, int flags, void *arg, ...)
 {
 	const pid_t pid = fork();
