@@ -3,7 +3,7 @@
  * path.h - finds the file that a path names, or that of a DSO, and reads its code, in a process of
  * its own
  *
- *     server: probed_path --clone-> stat()                                      (tracefs/path_look.h)
+ *     server: probed_path --clone-> stat()                                (tracefs/path_look.h)
  *             is it a file that the server knows?
  *                         --fork--> else open(), headers, code.h
  *             probed_file <--pipe-- which file it is | segments | packed_code.h
