@@ -58,6 +58,7 @@ int model_create(struct session *s, struct model **out)
 	pthread_mutex_init(&m->watch_lock, NULL);
 	m->nr_cpus = session_header(s)->nr_cpus;
 	m->subbuf_size = DEFAULT_SUBBUF;
+	m->long_size = 8;
 	m->default_buffer_bytes = default_buffer(s);
 	m->merge_delay_ms = MODEL_MERGE_DELAY_MS;
 	err = create_tables(m);

@@ -252,6 +252,9 @@ enum { MODEL_BUFFER = 1408 * 1024 };	/* bytes for each CPU, as in the kernel */
 enum { MODEL_STALE_EVENTS = 64 };
 enum { MODEL_MERGE_DELAY_MS = 100 };	/* R28, if nothing else is asked */
 
+/* Numbers of system calls: this machine's; those of arm64, riscv64, loongarch64; others */
+enum model_calls { CALLS_X86_64, CALLS_GENERIC, CALLS_UNKNOWN };
+
 struct model {
 	struct session		*session;
 	struct list_head	systems;
@@ -308,6 +311,9 @@ struct model {
 	bool			imported;
 	/* The events are of programs, or of a recording of programs */
 	bool			of_programs;
+	/* Bytes of a long on the traced machine: 8, or 4 for a recording of 32 bits */
+	unsigned int		long_size;
+	enum model_calls	calls;		/* the numbers of its system calls */
 	/*
 	 * Takes in what running programs have reported since (sources/program/programs.h). Called
 	 * before anything is printed. NULL: there are no programs
@@ -357,6 +363,7 @@ struct model {
 	/* `run --function`: the functions of the running kernel are not the session's */
 	bool			without_kernel_functions;
 	unsigned int		nr_merged;	/* how many triggers run merged */
+	bool			merge_stale;	/* some turned: merge_publish() */
 	unsigned int		nr_turned;	/* how many turned so while variables were set */
 	/*
 	 * Whether there is a task of that number among the tasks whose pids are listed. NULL: the

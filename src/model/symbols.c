@@ -163,10 +163,21 @@ static uint64_t symbols_size_of(const struct symbols *s, uint32_t i)
 {
 	if (!s->table[i].type)
 		return s->table[i].size;
-	for (uint32_t k = i + 1; k < s->nr; k++)
-		if (s->table[k].addr != s->table[i].addr)
-			return s->table[k].addr - s->table[i].addr;
+	for (uint32_t k = i + 1; k < s->nr; k++) {
+		const uint64_t bytes = s->table[k].addr - s->table[i].addr;
+
+		/* Modules may lie far from the kernel's image. */
+		if (bytes)
+			return !s->table[i].module && s->table[k].module &&
+			       bytes >= LAST_SYMBOL_REACH ? 0 : bytes;
+	}
 	return 0;
+}
+
+/* How far a symbol reaches that is the last one. */
+static uint64_t last_reach(const struct symbol *sym)
+{
+	return sym->type && strchr("tTwW", sym->type) ? LAST_SYMBOL_REACH : 1;
 }
 
 /* The symbol is a place in each CPU's own memory: its value is a number, not an address. */
@@ -201,7 +212,7 @@ const char *symbols_find(struct symbols *s, uint64_t addr, uint64_t *offset, uin
 		return NULL;
 	sym = &s->table[i];
 	bytes = symbols_size_of(s, (uint32_t)i);
-	if (!bytes && addr - sym->addr >= LAST_SYMBOL_REACH)
+	if (!bytes && addr - sym->addr >= last_reach(sym))
 		return NULL;
 	if (offset)
 		*offset = addr - (sym->type ? sym->addr : sym->base);

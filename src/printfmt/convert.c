@@ -44,7 +44,7 @@ static int parse_width(const char **at, bool *from_arg)
 	return v;
 }
 
-static uint8_t parse_length(const char **at)
+static uint8_t parse_length(const char **at, uint8_t long_size)
 {
 	const char *s = *at;
 	uint8_t bytes = 4;
@@ -52,11 +52,14 @@ static uint8_t parse_length(const char **at)
 	if (*s == 'h') {
 		bytes = s[1] == 'h' ? 1 : 2;
 		s += s[1] == 'h' ? 2 : 1;
-	} else if (*s == 'l' || *s == 'L' || *s == 'q') {
+	} else if (*s == 'l' && s[1] == 'l') {
 		bytes = 8;
-		s += *s == 'l' && s[1] == 'l' ? 2 : 1;
-	} else if (*s == 'z' || *s == 'Z' || *s == 't' || *s == 'j') {
+		s += 2;
+	} else if (*s == 'L' || *s == 'q' || *s == 'j') {
 		bytes = 8;
+		s++;
+	} else if (*s == 'l' || *s == 'z' || *s == 'Z' || *s == 't') {
+		bytes = long_size;
 		s++;
 	}
 	*at = s;
@@ -80,7 +83,7 @@ static int parse_conversion(struct print_piece *p, const char **at)
 }
 
 /* Parses a conversion; *at is behind its '%'. */
-static int parse_piece(struct print_piece *p, const char **at)
+static int parse_piece(struct print_piece *p, const char **at, uint8_t long_size)
 {
 	p->spec = (struct show_spec){ .width = -1, .precision = -1, .base = 10 };
 	while (parse_flag(**at, &p->spec))
@@ -91,7 +94,7 @@ static int parse_piece(struct print_piece *p, const char **at)
 		++*at;
 		p->spec.precision = parse_width(at, &p->precision_arg);
 	}
-	p->bytes = parse_length(at);
+	p->bytes = parse_length(at, long_size);
 	return parse_conversion(p, at);
 }
 
@@ -113,7 +116,8 @@ static int take_literal(struct print_piece *p, const char **at)
 	return 0;
 }
 
-int print_split(const char *fmt, struct print_piece **pieces, unsigned int *nr)
+int print_split(const char *fmt, unsigned int long_size, struct print_piece **pieces,
+		unsigned int *nr)
 {
 	struct print_piece *list = NULL;
 	unsigned int n = 0;
@@ -127,7 +131,7 @@ int print_split(const char *fmt, struct print_piece **pieces, unsigned int *nr)
 		err = take_literal(&list[n], &fmt);
 		if (!err && *fmt == '%') {
 			fmt++;
-			err = parse_piece(&list[n], &fmt);
+			err = parse_piece(&list[n], &fmt, (uint8_t)long_size);
 		}
 		n++;
 	} while (!err && *fmt);

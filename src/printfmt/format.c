@@ -43,7 +43,7 @@ static struct print_format *print_format_new(struct print_parser *p, const char 
 	p->no_memory |= !f;
 	if (!f)
 		return NULL;
-	err = print_split(text, &f->pieces, &f->nr);
+	err = print_split(text, p->event->model->long_size, &f->pieces, &f->nr);
 	p->no_memory |= err == -ENOMEM;
 	p->failed |= err != 0;
 	while (skip_args-- && !p->failed)
@@ -225,7 +225,8 @@ void print_binary(const char *fmt, const uint8_t *words, uint32_t size, struct p
 	struct print_piece *pieces;
 	unsigned int nr, i;
 
-	if (print_split(fmt, &pieces, &nr)) {
+	/* The words of a machine of 32 bits have become as long as here. */
+	if (print_split(fmt, 8, &pieces, &nr)) {
 		text_puts(out, fmt);
 		return;
 	}

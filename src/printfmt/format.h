@@ -23,6 +23,7 @@ struct print_node;
 struct print_env {
 	struct symbols	*symbols;
 	struct symbols	*strings;
+	unsigned int	long_size;	/* of the traced machine: 4 or 8 bytes */
 	bool		hash_ptr;
 	bool		bitmask_list;	/* masks as "0-3,7" */
 	struct show_text scratch;	/* texts of functions; emptied with each record */

@@ -126,6 +126,12 @@ struct print_parser {
 
 enum token_kind { TOKEN_END = 512, TOKEN_NAME, TOKEN_NUMBER, TOKEN_STRING, TOKEN_ARROW };
 
+/* Bytes of an int, a long, a long long of the traced machine: longs 0, 1, 2. */
+static inline uint8_t parser_long(const struct print_parser *p, unsigned int longs)
+{
+	return longs > 1 ? 8 : longs ? (uint8_t)p->event->model->long_size : 4;
+}
+
 void token_next(struct print_parser *p);
 bool token_is(const struct print_parser *p, const char *name);
 /* Adjacent string literals joined, escapes resolved; NULL: none here or no memory. */
@@ -179,7 +185,8 @@ static inline uint64_t value_fit(uint64_t v, uint8_t size, bool is_signed)
 /* ---- convert.c, pointer.c ---- */
 
 /* Splits a format's text into pieces. 0, -EINVAL, -ENOMEM */
-int print_split(const char *fmt, struct print_piece **pieces, unsigned int *nr);
+int print_split(const char *fmt, unsigned int long_size, struct print_piece **pieces,
+		unsigned int *nr);
 void print_pieces_free(struct print_piece *pieces, unsigned int nr);
 void print_convert(const struct print_piece *p, const struct show_spec *spec,
 		   const struct print_value *v, struct print_env *env, struct show_text *out);

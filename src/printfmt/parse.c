@@ -7,6 +7,7 @@
  *     postfix   := primary ([ condition ] | . name | -> name)*
  *     primary   := number | string | REC->name | name ( arguments ) | ( condition )
  */
+#include <ctype.h>
 #include <stdlib.h>
 
 #include "model/symbols.h"
@@ -18,7 +19,7 @@
  */
 enum { DEPTH_MAX = 200, LINKS_MAX = 4000, BYTES_MAX = 4 << 20 };
 
-/* Enum constants that the kernel leaves as names in its formats. */
+/* Names that the kernel leaves in its formats: mostly enum constants. */
 static const struct {
 	const char	*name;
 	uint64_t	value;
@@ -51,7 +52,9 @@ static const struct {
 	{ "false", 0 },
 	{ "true", 1 },
 	{ "NULL", 0 },
+	/* Variables that are not in the recording. Pointers into what they point to are hashed. */
 	{ "vmemmap_base", 0xffffea0000000000 },
+	{ "mem_map", 0xc1000000 },
 	{ "VMSCAN_THROTTLE_WRITEBACK", 0 },
 	{ "VMSCAN_THROTTLE_ISOLATED", 1 },
 	{ "VMSCAN_THROTTLE_NOPROGRESS", 2 },
@@ -140,16 +143,38 @@ static uint8_t word_size(unsigned int size)
 	return size == 1 || size == 2 || size == 4 || size == 8 ? (uint8_t)size : 0;
 }
 
-static void field_type(struct print_node *n, const struct field *f)
+/* u64, s8, uint16_t: what the number at the type's end says. Others are C's. */
+static unsigned int type_bytes(const struct print_parser *p, const char *type)
+{
+	const char *end = type + strcspn(type, " [");
+	const char *digits = end -= end - type > 2 && !strncmp(end - 2, "_t", 2) ? 2 : 0;
+
+	while (digits > type && isdigit((unsigned char)digits[-1]))
+		digits--;
+	if (digits < end && digits > type)
+		return (unsigned int)strtoul(digits, NULL, 10) / 8;
+	if (strstr(type, "char"))
+		return 1;
+	if (strstr(type, "short"))
+		return 2;
+	return strstr(type, "long long") ? 8 : strstr(type, "long") ? parser_long(p, 1) : 4;
+}
+
+/* Probes, and constants of old kernels, give an array no number in the format's text. */
+static unsigned int element_size(const struct print_parser *p, const struct field *f)
+{
+	const unsigned int size = f->len ? f->size / f->len : type_bytes(p, f->type);
+
+	return size && size <= 8 && f->size % size == 0 ? size : 1;
+}
+
+static void field_type(const struct print_parser *p, struct print_node *n, const struct field *f)
 {
 	bool array = strchr(f->type, '[') && strncmp(f->type, "__data_loc", 10) &&
 		     strncmp(f->type, "__rel_loc", 9);
-	unsigned int element = array && f->len ? f->size / f->len : f->size;
+	unsigned int element = array ? element_size(p, f) : f->size;
 
 	n->bytes = array || !word_size(f->size);
-	/* An array that extends to the record's end has size 0. */
-	if (array && !f->size)
-		element = strstr(f->type, "char") ? 1 : strstr(f->type, "long") ? 8 : 4;
 	n->type = (struct node_type){ .size = word_size(element), .is_signed = f->is_signed,
 				      .stride = (uint16_t)element };
 	if (!n->type.size)
@@ -179,7 +204,7 @@ static struct print_node *parse_member(struct print_parser *p)
 		return NULL;
 	n->offset = f->offset;
 	n->size = f->size;
-	field_type(n, f);
+	field_type(p, n, f);
 	token_next(p);
 	return n;
 fail:
@@ -221,14 +246,14 @@ static struct print_node *parse_constant_name(struct print_parser *p)
 
 static struct print_node *parse_sizeof(struct print_parser *p)
 {
-	struct node_type unsigned_long = { .size = 8 }, type;
+	struct node_type unsigned_long = { .size = parser_long(p, 1) }, type;
 	struct print_node *n;
 	uint64_t size;
 
 	if (!parser_expect(p, '('))
 		return NULL;
 	if (print_parse_type(p, &type)) {
-		size = type.pointer ? 8 : type.size;
+		size = type.pointer ? parser_long(p, 1) : type.size;
 	} else {
 		n = parse_condition(p);
 		size = !n ? 0 : n->kind == NODE_FIELD ? n->size : n->type.size;

@@ -13,13 +13,14 @@
 
 enum { ERRNO_MAX = 4095 };
 
-static void print_address(uint64_t address, const struct show_spec *spec, struct show_text *out)
+static void print_address(uint64_t address, const struct show_spec *spec,
+			  const struct print_env *env, struct show_text *out)
 {
 	struct show_spec s = *spec;
 
 	s.base = 16;
 	if (s.width < 0) {
-		s.width = 16;
+		s.width = 2 * (int)env->long_size;
 		s.zero = true;
 	}
 	text_number(out, address, &s);
@@ -28,8 +29,10 @@ static void print_address(uint64_t address, const struct show_spec *spec, struct
 static void print_hashed(uint64_t address, const struct show_spec *spec, struct print_env *env,
 			 struct show_text *out)
 {
-	if (!address || address >= -(uint64_t)ERRNO_MAX || !env->hash_ptr)
-		print_address(address, spec, out);
+	const uint64_t last = env->long_size == 4 ? UINT32_MAX : UINT64_MAX;
+
+	if (!address || address > last - ERRNO_MAX || !env->hash_ptr)
+		print_address(address, spec, env, out);
 	else
 		text_puts(out, "(____ptrval____)");
 }
@@ -188,7 +191,7 @@ void print_pointer(const struct print_piece *p, const struct show_spec *spec,
 		pointer_symbol(address, p->pointer[0], spec, env, out);
 		return;
 	case 'x':
-		print_address(address, spec, out);
+		print_address(address, spec, env, out);
 		return;
 	case 'h':
 		pointer_hex(&at, p->pointer[1], spec, out);

@@ -24,22 +24,23 @@ static bool token_is_name(char c)
 static void take_number(struct print_parser *p)
 {
 	char *end;
-	bool is_long = false, is_unsigned = false;
+	unsigned int longs = 0;
+	bool is_unsigned = false;
 	bool decimal = p->at[0] != '0';
 
 	p->number = strtoull(p->at, &end, 0);
 	for (; *end && strchr("uUlL", *end); end++) {
 		is_unsigned |= *end == 'u' || *end == 'U';
-		is_long |= *end == 'l' || *end == 'L';
+		longs += *end == 'l' || *end == 'L';
 	}
 	p->at = end;
 	if (p->number > UINT32_MAX || (decimal && !is_unsigned && p->number > INT32_MAX))
-		is_long = true;
+		longs = 2;
 	else if (p->number > INT32_MAX)
 		is_unsigned = true;
 	if (p->number > INT64_MAX)
 		is_unsigned = true;
-	p->type = (struct node_type){ .size = is_long ? 8 : 4, .is_signed = !is_unsigned };
+	p->type = (struct node_type){ .size = parser_long(p, longs), .is_signed = !is_unsigned };
 	p->token = TOKEN_NUMBER;
 }
 

@@ -4,6 +4,8 @@
  */
 #include "printfmt/type.h"
 
+enum { OF_LONG = 0xff };	/* as large as a long */
+
 static const struct {
 	const char	*name;
 	uint8_t		size;
@@ -17,10 +19,11 @@ static const struct {
 	{ "int16_t", 2, true }, { "uint32_t", 4, false }, { "int32_t", 4, true },
 	{ "uint64_t", 8, false }, { "int64_t", 8, true }, { "__be16", 2, false },
 	{ "__be32", 4, false }, { "__be64", 8, false }, { "__le16", 2, false },
-	{ "__le32", 4, false }, { "__le64", 8, false }, { "size_t", 8, false },
-	{ "ssize_t", 8, true }, { "loff_t", 8, true }, { "off_t", 8, true }, { "bool", 1, false },
-	{ "_Bool", 1, false }, { "gfp_t", 4, false }, { "pid_t", 4, true }, { "dev_t", 4, false },
-	{ "umode_t", 2, false }, { "uintptr_t", 8, false }, { "sector_t", 8, false },
+	{ "__le32", 4, false }, { "__le64", 8, false }, { "size_t", OF_LONG, false },
+	{ "ssize_t", OF_LONG, true }, { "loff_t", 8, true }, { "off_t", 8, true },
+	{ "bool", 1, false }, { "_Bool", 1, false }, { "gfp_t", 4, false }, { "pid_t", 4, true },
+	{ "dev_t", 4, false },
+	{ "umode_t", 2, false }, { "uintptr_t", OF_LONG, false }, { "sector_t", 8, false },
 	{ "blkcnt_t", 8, false }, { "ino_t", 8, false }, { "phys_addr_t", 8, false },
 	{ "dma_addr_t", 8, false }, { "resource_size_t", 8, false }, { "ktime_t", 8, true },
 	{ "uid_t", 4, false }, { "gid_t", 4, false }, { "xfs_ino_t", 8, false },
@@ -30,7 +33,8 @@ static const struct {
 
 /* The words of C's own types, in any order. */
 struct words {
-	bool	any, is_unsigned, is_char, is_short, is_long, is_void, is_int;
+	bool	any, is_unsigned, is_char, is_short, is_void, is_int;
+	unsigned int longs;	/* 2: long long */
 	bool	tagged;		/* struct X */
 	bool	page;		/* struct page: the only struct with pointer arithmetic */
 };
@@ -44,7 +48,7 @@ static bool print_type_take_word(struct print_parser *p, struct words *w)
 	else if (token_is(p, "short"))
 		w->is_short = true;
 	else if (token_is(p, "long"))
-		w->is_long = true;
+		w->longs++;
 	else if (token_is(p, "void"))
 		w->is_void = true;
 	else if (token_is(p, "int"))
@@ -70,11 +74,11 @@ static bool take_tag(struct print_parser *p, struct words *w)
 	return true;
 }
 
-static struct node_type print_type_of(const struct words *w)
+static struct node_type print_type_of(const struct print_parser *p, const struct words *w)
 {
 	struct node_type t = { .is_signed = !w->is_unsigned };
 
-	t.size = w->is_char ? 1 : w->is_short ? 2 : w->is_long ? 8 :
+	t.size = w->is_char ? 1 : w->is_short ? 2 : w->longs ? parser_long(p, w->longs) :
 		 w->is_void || (w->tagged && !w->is_int) ? 0 : 4;
 	t.stride = w->page ? 64 : t.size ? t.size : 1;
 	return t;
@@ -86,7 +90,10 @@ static bool take_named(struct print_parser *p, struct node_type *out)
 
 	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		if (token_is(p, types[i].name)) {
-			*out = (struct node_type){ .size = types[i].size, .stride = types[i].size,
+			const uint8_t size = types[i].size == OF_LONG ? parser_long(p, 1)
+								      : types[i].size;
+
+			*out = (struct node_type){ .size = size, .stride = size,
 						   .is_signed = types[i].is_signed };
 			token_next(p);
 			return true;
@@ -121,11 +128,11 @@ bool print_parse_type(struct print_parser *p, struct node_type *out)
 
 	while (print_type_take_word(p, &w) || take_tag(p, &w))
 		;
-	if (w.any && !w.tagged && !w.is_char && !w.is_short && !w.is_long && !w.is_void &&
+	if (w.any && !w.tagged && !w.is_char && !w.is_short && !w.longs && !w.is_void &&
 	    !w.is_int && !w.is_unsigned && take_named(p, out))
 		;
 	else if (w.any)
-		*out = print_type_of(&w);
+		*out = print_type_of(p, &w);
 	else if (!take_named(p, out) && !take_unknown(p, out))
 		return false;
 	while (p->token == '*' || token_is(p, "const")) {

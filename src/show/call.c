@@ -21,7 +21,7 @@ static bool call_is_argument(const struct field *f)
 
 static uint64_t argument(const struct field *f, const struct show_record *r)
 {
-	return record_load(r, f->offset, 8);
+	return record_number(r, f);
 }
 
 /* The field with what the argument points to; NULL: it has none */

@@ -21,6 +21,11 @@ static const struct print_record *bytes_of(const struct show_record *r)
 	return &r->at;
 }
 
+static uint64_t field_number(const struct show_event *e, int k, const struct show_record *r)
+{
+	return record_load(r, e->at[k], e->bytes[k]);
+}
+
 static void named(struct show *s, const struct show_event *e)
 {
 	text_puts(&s->text, e->event->name);
@@ -77,7 +82,7 @@ static void enter_text(struct show *s, const struct show_event *e, const struct 
 		}
 		text_puts(&s->text, f[i].name);
 		text_put(&s->text, ": ", 2);
-		text_hex(&s->text, record_load(r, f[i].offset, 8), 1);
+		text_hex(&s->text, record_number(r, &f[i]), 1);
 	}
 	text_put(&s->text, ")\n", 2);
 }
@@ -86,7 +91,7 @@ static void exit_text(struct show *s, const struct show_event *e, const struct s
 {
 	syscall_name(s, e, strlen("sys_exit_"));
 	text_puts(&s->text, " -> 0x");
-	text_hex(&s->text, record_load(r, e->at[0], 8), 1);
+	text_hex(&s->text, field_number(e, 0, r), 1);
 	text_putc(&s->text, '\n');
 }
 
@@ -251,7 +256,7 @@ static void probe_text(struct show *s, const struct show_event *e, const struct 
 {
 	named(s, e);
 	text_putc(&s->text, '(');
-	probe_ip(s, e, record_load(r, e->at[0], 8), true);
+	probe_ip(s, e, field_number(e, 0, r), true);
 	probe_end(s, e, r);
 }
 
@@ -260,9 +265,9 @@ static void return_probe_text(struct show *s, const struct show_event *e,
 {
 	named(s, e);
 	text_putc(&s->text, '(');
-	probe_ip(s, e, record_load(r, e->at[0], 8), true);
+	probe_ip(s, e, field_number(e, 0, r), true);
 	text_put(&s->text, " <- ", 4);
-	probe_ip(s, e, record_load(r, e->at[1], 8), false);
+	probe_ip(s, e, field_number(e, 1, r), false);
 	probe_end(s, e, r);
 }
 
@@ -317,7 +322,7 @@ static void string_pointer(struct show *s, uint64_t address)
 	const char *text = print_string_at(&s->env, address);
 
 	text_puts(&s->text, "(0x");
-	text_hex(&s->text, address, 16);
+	text_hex(&s->text, address, 2 * s->model->long_size);
 	if (text) {
 		text_putc(&s->text, ':');
 		text_puts(&s->text, text);
@@ -356,7 +361,7 @@ static void show_field(struct show *s, const struct field *f, const struct show_
 		 f->kind == FIELD_RDYN_STRING)
 		string_bytes(s, f, r);
 	else if (f->kind == FIELD_PTR_STRING)
-		string_pointer(s, record_load(r, f->offset, 8));
+		string_pointer(s, record_number(r, f));
 	else if (f->kind == FIELD_CPUMASK || f->kind == FIELD_STACKTRACE)
 		text_puts(&s->text, "<INVALID-TYPE>");
 	else if (f->size == 4 && dynamic)
@@ -404,9 +409,11 @@ static bool find_offset(struct show_event *e, int k, const char *name)
 {
 	const struct field *f = event_find_field(e->event, name);
 
-	if (f)
-		e->at[k] = f->offset;
-	return f;
+	if (!f)
+		return false;
+	e->at[k] = f->offset;
+	e->bytes[k] = number_bytes(f);
+	return true;
 }
 
 /* The print fmt of a probe begins with addresses, which this code prints in another way. */

@@ -52,8 +52,9 @@ struct show_event {
 	bool		internal;	/* of system ftrace */
 	bool		no_memory;	/* memory ran out while this was made: the text fails */
 	enum show_kind	kind;
-	/* Offsets of the fields that its functions look at */
+	/* Offsets of the fields that its functions look at, and their bytes, 8 at most */
 	uint16_t	at[GRAPH_FIELDS];
+	uint8_t		bytes[GRAPH_FIELDS];
 };
 
 struct show {
@@ -166,6 +167,17 @@ static inline uint64_t record_load(const struct show_record *r, uint32_t offset,
 		return 0;
 	memcpy(&v, r->at.data + offset, size);
 	return v;
+}
+
+static inline uint8_t number_bytes(const struct field *f)
+{
+	return f->size < 8 ? (uint8_t)f->size : 8;
+}
+
+/* A number: those of a machine of 32 bits may have 4 bytes where others have 8. */
+static inline uint64_t record_number(const struct show_record *r, const struct field *f)
+{
+	return record_load(r, f->offset, number_bytes(f));
 }
 
 static inline uint16_t record_type(const struct show_record *r)

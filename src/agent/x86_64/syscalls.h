@@ -5,7 +5,7 @@
  *
  * The format of sys_enter_NAME is made of this, so every blank counts. The file is
  * included several times with another SYSCALL(), by agent/providers/syscalls/syscalls.h,
- * agent/providers/syscalls/table.c and model/hist/syscalls.c. It is in the order of the numbers.
+ * agent/providers/syscalls/table.c and model/syscalls.c. It is in the order of the numbers.
  */
 SYSCALL(0, read, "unsigned int fd, char * buf, size_t count")
 SYSCALL(1, write, "unsigned int fd, const char * buf, size_t count")

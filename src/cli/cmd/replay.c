@@ -293,6 +293,7 @@ static int enable_all(struct replay *r)
 	const char *step;
 	int ret = access_write_all(r->made.access, "events/enable", O_TRUNC, "1\n", 2, &step);
 
+	source_keep_stacks(r->made.source);
 	if (ret == -EINVAL)
 		ret = 0;	/* it has no events: only markers */
 	if (!ret)

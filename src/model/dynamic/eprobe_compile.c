@@ -66,7 +66,7 @@ static enum string_kind text_kind(const struct field *f)
 
 static enum op_kind load_of(const struct field *f)
 {
-	switch (f->kind == FIELD_PTR_STRING ? 8 : f->size) {
+	switch (f->size) {
 	case 1:
 		return f->is_signed ? OP_LOAD_S8 : OP_LOAD_U8;
 	case 2:

@@ -435,7 +435,6 @@ int hist_debug_print(struct event_file *f, FILE *out);
 
 /* ---- syscalls.c ---- */
 
-const char *hist_syscall_name(uint64_t nr);	/* "sys_read"; NULL: unknown */
 
 static inline struct hist_data *hist_of(const struct trigger *t)
 {

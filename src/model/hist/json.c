@@ -24,6 +24,7 @@
 
 #include "model/hist/json.h"
 #include "model/hist/percentiles.h"
+#include "model/syscalls.h"
 #include "model/text_memory.h"
 
 static void print_string(const char *s, size_t size, FILE *out)
@@ -118,7 +119,7 @@ static void print_number_text(const struct hist_entry *e, const struct hist_fiel
 		hist_entry_comm(e, comm);
 		snprintf(text, sizeof(text), "%s", comm);
 	} else if (f->flags & HIST_SYSCALL) {
-		syscall = hist_syscall_name(v);
+		syscall = model_syscall_name(e->hd->event->model, v);
 		snprintf(text, sizeof(text), "%s", syscall ? syscall : "unknown_syscall");
 	} else if (f->flags & HIST_LOG2) {
 		snprintf(text, sizeof(text), "~ 2^%llu", (unsigned long long)v);

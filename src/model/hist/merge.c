@@ -265,6 +265,7 @@ static bool store_merged(struct trigger *t, bool merged)
 	t->merged = merged;
 	t->turned = merged;
 	t->file->event->merge_changed |= !event_is_made(t->file->event);
+	t->file->event->model->merge_stale = true;
 	return true;
 }
 
@@ -384,7 +385,7 @@ int merge_publish(struct model *m)
 	struct merge g = { .model = m };
 	int err = 0;
 
-	if (m->held || m->closing)
+	if (m->held || m->closing || !m->merge_stale)
 		return 0;
 	for (uint32_t id = 0; !err && id <= m->max_id; id++) {
 		if (!m->by_id[id] || !m->by_id[id]->merge_changed)
@@ -392,7 +393,9 @@ int merge_publish(struct model *m)
 		m->by_id[id]->merge_changed = false;
 		err = event_publish(m->by_id[id]);
 	}
-	if (!err)
-		each_trigger(&g, clear_turned);
-	return err;
+	if (err)
+		return err;
+	each_trigger(&g, clear_turned);
+	m->merge_stale = false;
+	return 0;
 }

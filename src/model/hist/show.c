@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "model/hist/percentiles.h"
+#include "model/syscalls.h"
 
 /* The largest sum of a val, and the sum of all, for .graph and .percent. */
 struct val_total {
@@ -65,7 +66,7 @@ void hist_show_key(const struct hist_entry *e, const struct hist_field *f, FILE 
 	} else if (f->flags & HIST_EXECNAME) {
 		print_execname(e, f, out);
 	} else if (f->flags & HIST_SYSCALL) {
-		syscall = hist_syscall_name(v);
+		syscall = model_syscall_name(e->hd->event->model, v);
 		fprintf(out, "%s: %-30s[%3llu]", name, syscall ? syscall : "unknown_syscall",
 			(unsigned long long)v);
 	} else if (f->flags & HIST_STACKTRACE) {

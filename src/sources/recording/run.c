@@ -149,13 +149,15 @@ static bool wants_command_stack(const struct source *src)
  * Passes a kernel_stack that was not written with its record to the instances whose record or
  * function command wanted it.
  */
-static void pass_stack(struct source *src, const struct stream *s, const struct subbuf_record *r)
+static void pass_stack(struct source *src, struct stream *s, const struct subbuf_record *r)
 {
+	struct stream_context *context = &s->context[record_level(r->data)];
 	const uint64_t top = 1ull << src->model->top->index;
-	uint64_t wanted = s->context[record_level(r->data)].stack_wanted |
-			  (wants_command_stack(src) ? top : 0);
+	const bool is_left = src->all_stacks && !context->has_stack;
+	uint64_t wanted = context->stack_wanted | (wants_command_stack(src) || is_left ? top : 0);
 	struct hit h;
 
+	context->has_stack = false;
 	if (!wanted)
 		return;
 	fill_hit(src, s, r, &h);
@@ -172,6 +174,8 @@ static bool wants_function_stack(const struct source *src)
 	/* Relaxed: an option that is set meanwhile applies from the next record on. */
 	uint32_t flags = atomic_load_explicit(&top->state->flags, memory_order_relaxed);
 
+	if (src->all_stacks)
+		return true;
 	return (top->tracer_options & top->options) >> OPTION_FUNC_STACK_TRACE & 1 &&
 	       !(flags & INSTANCE_STACKTRACE);
 }
@@ -273,6 +277,8 @@ static bool pass(struct source *src, struct stream *s, const struct subbuf_recor
 	context->fate = planned && traced ? hit(src->plane, src->slot, h) : 0;
 	if (kind == RECORD_FUNCTION && wants_function_stack(src))
 		context->stack_wanted |= context->fate & 1ull << src->model->top->index;
+	else
+		context->has_stack = h->stack_record && planned;
 	if (commands)
 		pass_commands(src, commands, ip, context, h);
 	/* A latency tracer watches (tracers/latency.h). */

@@ -146,6 +146,11 @@ const char *source_clock(const struct source *src)
 	return "local";
 }
 
+void source_keep_stacks(struct source *src)
+{
+	src->all_stacks = true;
+}
+
 const char *source_uname(const struct source *src)
 {
 	const struct trace_dat *d = src->window.files[0];

@@ -92,6 +92,11 @@ int source_import(struct source *src, struct model *m, struct source_error *err)
  */
 int source_save(struct source *src, const struct source_params *params);
 /*
+ * The top buffer gets each stack of the recording, also those of functions, and those that no
+ * record before them has. Not saved for the next server.
+ */
+void source_keep_stacks(struct source *src);
+/*
  * Call it after model_restore(): opens the recording of the saved text, and goes to behind the
  * records that have passed. Changes the text. `progress`: the saved text's first ref, which is
  * restored already. -ESTALE: the files have changed.

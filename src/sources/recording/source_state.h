@@ -43,6 +43,7 @@ struct source {
 	uint32_t	nr_cpus;
 	uint32_t	subbuf_size;
 	bool		partial;
+	bool		all_stacks;	/* source_keep_stacks() */
 	uint64_t	memory;		/* as in source_params */
 	unsigned int	threads;	/* as in source_params */
 	uint64_t	*ring_bytes;	/* by CPU: source_ring_bytes() */

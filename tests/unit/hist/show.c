@@ -8,6 +8,7 @@
 #include "hist_fixture.h"
 #include "model/hist/entries.h"
 #include "model/hist/json.h"
+#include "model/syscalls.h"
 
 static void entries_are_sorted_by_hitcount_ties_by_key(void **state)
 {
@@ -50,13 +51,24 @@ static void values_may_be_sorted_by(void **state)
 		       "{ s32:          1 } hitcount:          2  u64:         25\n");
 }
 
-/* Of the newest call that has an event; of one that the kernel has no more; of none. */
+/*
+ * Of the newest call that has an event; of one that the kernel has no more; of none. Other machines
+ * have other numbers.
+ */
 static void system_calls_have_the_names_of_their_events(void **state)
 {
-	assert_string_equal(hist_syscall_name(462), "sys_mseal");
-	assert_string_equal(hist_syscall_name(63), "sys_newuname");
-	assert_null(hist_syscall_name(156));
-	assert_null(hist_syscall_name(463));
+	const struct model own = { .calls = CALLS_X86_64 }, arm = { .calls = CALLS_GENERIC },
+			   other = { .calls = CALLS_UNKNOWN };
+
+	assert_string_equal(model_syscall_name(&own, 462), "sys_mseal");
+	assert_string_equal(model_syscall_name(&own, 63), "sys_newuname");
+	assert_null(model_syscall_name(&own, 156));
+	assert_null(model_syscall_name(&own, 463));
+	assert_string_equal(model_syscall_name(&arm, 462), "sys_mseal");
+	assert_string_equal(model_syscall_name(&arm, 63), "sys_read");
+	assert_string_equal(model_syscall_name(&arm, 265), "sys_open_by_handle_at");
+	assert_null(model_syscall_name(&arm, 244));
+	assert_null(model_syscall_name(&other, 1));
 }
 
 static void modifiers_print_as_the_kernel_prints_them(void **state)

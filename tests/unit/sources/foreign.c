@@ -137,7 +137,8 @@ static void check_page(const uint8_t *out, uint32_t room)
 	assert_int_equal(subbuf_u32(r.data + 4), 70000);
 	assert_int_equal(subbuf_next(&page, &r), 1);
 	assert_int_equal(r.type, 301);
-	assert_int_equal(r.time, 1005 + (2 << 27) + 1 + 3);
+	/* The time of the discarded event counts. */
+	assert_int_equal(r.time, 1005 + (2 << 27) + 1 + 9 + 3);
 	assert_int_equal(subbuf_next(&page, &r), 1);
 	assert_int_equal(r.type, 302);
 	assert_int_equal(subbuf_next(&page, &r), 0);
@@ -239,7 +240,7 @@ static void times_become_those_of_the_host(void **state)
 	assert_int_equal(r.time, start + 5ull * 250000000);
 	assert_int_equal(subbuf_next(&page, &r), 1);
 	assert_int_equal(r.type, 301);
-	assert_int_equal(r.time, start + (9ull + (2 << 27)) * 250000000);
+	assert_int_equal(r.time, start + (18ull + (2 << 27)) * 250000000);
 	assert_int_equal(subbuf_next(&page, &r), 1);
 	assert_int_equal(subbuf_next(&page, &r), 0);
 	/* CPUs without samples, and those that the option does not name, have the host's clock. */

@@ -23,6 +23,8 @@ static void convert_numbers(const struct foreign *f, const struct foreign_part *
 		v = foreign_load(in + i * p->in, p->in, f->swap);
 		if (p->is_signed)
 			v = (uint64_t)((int64_t)(v << shift) >> shift);
+		if (p->is_stack && v == UINT32_MAX)
+			v = UINT64_MAX;
 		foreign_store(out + i * p->out, p->out, v);
 	}
 }
@@ -243,6 +245,18 @@ static bool convert_time(const struct foreign *f, struct out_page *o, uint32_t t
 }
 
 /*
+ * The time of an event that was discarded counts (subbuf_skip()). It has been as large as what it
+ * becomes. Returns false if the page has no room for it.
+ */
+static bool convert_discarded(const struct foreign *f, struct out_page *o, uint32_t delta)
+{
+	if (!f->times)
+		return put_time(o, SUBBUF_PADDING, delta, 4);
+	o->before += delta > 1 ? delta : 0;
+	return true;
+}
+
+/*
  * Converts the event at `at`. Returns the next one, NULL if it is damaged, and `end` if the rest of
  * the page is empty.
  */
@@ -262,9 +276,9 @@ static const uint8_t *convert_event(const struct foreign *f, struct out_page *o,
 		if (end - data < 4)
 			return NULL;
 		value = (uint32_t)foreign_load(data, 4, f->swap);
-		/* Its delta is not added to the time. */
 		if (type == SUBBUF_PADDING)
-			return value < 4 || value > end - data ? NULL : data + value;
+			return value >= 4 && value <= end - data && convert_discarded(f, o, delta)
+				       ? data + value : NULL;
 		if (type)
 			return convert_time(f, o, type, delta, value) ? data + 4 : NULL;
 		if (value < 4)

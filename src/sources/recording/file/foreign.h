@@ -44,6 +44,7 @@ struct foreign_part {
 	uint16_t	count;
 	uint8_t		in, out;	/* bytes of a number */
 	bool		is_signed;
+	bool		is_stack;	/* ULONG_MAX is its end */
 };
 
 struct foreign_event {

@@ -200,6 +200,13 @@ static void set_words(struct foreign_event *e, const struct field *fields)
 		last->kind = FOREIGN_WORDS;
 }
 
+static void set_stack(struct foreign_event *e, const struct field *fields)
+{
+	for (unsigned int i = 0; i < e->nr_parts; i++)
+		e->parts[i].is_stack = e->parts[i].out == 8 && e->parts[i].in == 4 &&
+				       !strcmp(fields[i].name, "caller");
+}
+
 static int fill_event(const struct foreign *f, const char *system, const char *name,
 		      const char *text, struct foreign_event *e, const struct field *fields)
 {
@@ -211,6 +218,8 @@ static int fill_event(const struct foreign *f, const char *system, const char *n
 	e->wide = internal && f->word == 4 && widen(f, e, fields);
 	if (!e->wide)
 		stay(e);
+	if (e->wide && (begins_with(name, "kernel_stack\n") || begins_with(name, "user_stack\n")))
+		set_stack(e, fields);
 	if (internal && begins_with(name, "bprint\n"))
 		set_words(e, fields);
 	return e->wide ? write_format(e, fields, text) : 0;
