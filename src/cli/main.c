@@ -11,6 +11,7 @@
 #include "host/pager.h"
 #include "host/terminal.h"
 #include "server/nearest.h"
+#include "server/server.h"
 #include "cli/version.h"
 
 /* The order is that of the list that `tracefuse --help` prints. */
@@ -134,6 +135,7 @@ int main(int argc, char **argv)
 {
 	const struct command *cmd;
 
+	server_keep_libraries();
 	terminal_guard();
 	if (argc > 1 && !strcmp(argv[1], "--no-pager")) {
 		argc--;

@@ -35,7 +35,7 @@ static struct {
 
 /* Those that it needs. */
 static struct {
-	int		fds[8];
+	int		fds[SERVER_KEPT];
 	unsigned int	nr;
 } kept;
 
@@ -43,6 +43,21 @@ void server_keep(int fd)
 {
 	if (kept.nr < sizeof(kept.fds) / sizeof(*kept.fds))
 		kept.fds[kept.nr++] = fd;
+}
+
+void server_keep_libraries(void)
+{
+	DIR *dir = getenv("LD_PRELOAD") ? opendir("/proc/self/fd") : NULL;
+	struct dirent *d;
+
+	while (dir && (d = readdir(dir))) {
+		const int fd = atoi(d->d_name);
+
+		if (fd != dirfd(dir) && fcntl(fd, F_GETFD) == FD_CLOEXEC)
+			server_keep(fd);
+	}
+	if (dir)
+		closedir(dir);
 }
 
 static void note_inherited(int fd)

@@ -42,8 +42,14 @@ struct programs_params;
  * except `keep` (-1: none).
  */
 int server_background(int keep);
-/* A descriptor that servers of this process need, besides `keep`; up to 8. */
+enum { SERVER_KEPT = 40 };
+/* A descriptor that servers of this process need, besides `keep`; up to SERVER_KEPT. */
 void server_keep(int fd);
+/*
+ * Keeps what libraries of LD_PRELOAD have opened: they would use the number when it is another
+ * file's. Call it first: what is closed at exec() was opened since.
+ */
+void server_keep_libraries(void);
 /*
  * Calls run(arg) in a server's process. Returns when the server is ready or has failed: 0 or
  * -errno.

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include "agent/emit/emit.h"
 #include "agent/emit/note.h"
+#include "agent/libc.h"
 #include "agent/state.h"
 #include "agent/syscall.h"
 #include "elf/image.h"
@@ -238,7 +239,7 @@ static int has_new(struct dl_phdr_info *info, size_t size, void *arg)
 
 bool events_any(void)
 {
-	return dl_iterate_phdr(has_new, NULL);
+	return libc_dl_iterate_phdr(has_new, NULL);
 }
 
 static int scan_one(struct dl_phdr_info *info, size_t size, void *arg)
@@ -259,7 +260,7 @@ void events_start(void)
 {
 	struct batch *b = NULL;
 
-	dl_iterate_phdr(scan_one, &b);
+	libc_dl_iterate_phdr(scan_one, &b);
 	batch_end(b);
 }
 

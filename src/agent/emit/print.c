@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "agent/emit/emit.h"
+#include "agent/libc.h"
 #include "agent/state.h"
 
 enum {
@@ -71,7 +72,7 @@ static int format_text(struct agent_thread *t, char *out, const char *format, va
 	int saved = errno, n;
 
 	t->busy = 1;
-	n = vsnprintf(out, PRINTK_MOST, format, args);
+	n = libc_vsnprintf(out, PRINTK_MOST, format, args);
 	t->busy = busy;
 	errno = saved;
 	return n < PRINTK_MOST ? n : PRINTK_MOST - 1;

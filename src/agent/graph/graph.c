@@ -176,7 +176,9 @@ bool graph_may_at_sites(void)
  * if there is none; the others crash. LuaJIT reads its frame at _Unwind_GetCFA(), which is in the
  * mirror here. Embedded copies export their interface, too. Native programs of OCaml export their
  * table of return addresses; the interpreter of its bytecode has none, and looks at no stack of C.
- * Guile, PyPy and callcc of Ruby copy stacks, as greenlet does.
+ * Guile, PyPy and callcc of Ruby copy stacks, as greenlet does. gccgo's recover() compares return
+ * addresses. A thread sanitizer that is linked statically is told the addresses of callers, and
+ * takes memory for what other callers have.
  */
 static void refuse_runtimes(const Elf64_Dyn *dyn, uintptr_t bias)
 {
@@ -188,6 +190,8 @@ static void refuse_runtimes(const Elf64_Dyn *dyn, uintptr_t bias)
 		{ "JNI_CreateJavaVM", RETURNLESS_JVM },
 		{ "luaJIT_setmode", RETURNLESS_LUAJIT },
 		{ "caml_frametable", RETURNLESS_OCAML },
+		{ "runtime.setdeferretaddr", RETURNLESS_GCCGO },
+		{ "__tsan_func_entry", RETURNLESS_TSAN },
 		{ "scm_init_guile", RETURNLESS_COPIES },
 		{ "Init_continuation", RETURNLESS_COPIES },
 		{ "pypy_main_startup", RETURNLESS_COPIES },

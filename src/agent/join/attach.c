@@ -16,6 +16,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include "agent/libc.h"
 #include "agent/state.h"
 #include "agent/syscall.h"
 #include "plane/arch/counter.h"
@@ -287,7 +288,7 @@ int attach_slots(const struct attach_reply *reply)
  */
 static uint64_t image_of_process(void)
 {
-	const void *random = (const void *)getauxval(AT_RANDOM);
+	const void *random = (const void *)libc_getauxval(AT_RANDOM);
 	uint64_t words[2] = { 0 };
 
 	if (random)
@@ -656,13 +657,13 @@ static __attribute__((constructor)) void agent_load(int argc, char **argv, char 
 		return;
 	agent.verbose = env_of(envp, "TRACEFUSE_VERBOSE") != NULL;
 	agent.main_stack = (uintptr_t)argv;
-	agent.exe = (const char *)getauxval(AT_EXECFN);
+	agent.exe = (const char *)libc_getauxval(AT_EXECFN);
 	agent.key = thread_key_create();
 	/*
 	 * If a program has more rights than its user, the user's environment must not decide what
 	 * it maps.
 	 */
-	if (!name || !*name || getauxval(AT_SECURE))
+	if (!name || !*name || libc_getauxval(AT_SECURE))
 		return;
 	err = attach_start(name, env_of(envp, "XDG_RUNTIME_DIR"));
 	if (err)
@@ -679,9 +680,9 @@ AGENT_API int tf_attach(const char *session)
 	if (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_OFF)
 		return -EBUSY;
 	/* As at load. */
-	if (getauxval(AT_SECURE))
+	if (libc_getauxval(AT_SECURE))
 		return -EPERM;
 	agent.late = true;
-	err = attach_start(session, getenv("XDG_RUNTIME_DIR"));
+	err = attach_start(session, libc_getenv("XDG_RUNTIME_DIR"));
 	return err == -EAGAIN ? -ETIMEDOUT : err;
 }

@@ -24,6 +24,7 @@
 #include <sys/stat.h>
 #include "agent/graph/graph.h"
 #include "agent/graph/frame.h"
+#include "agent/libc.h"
 #include "agent/state.h"
 #include "agent/syscall.h"
 #include "elf/image.h"
@@ -84,7 +85,7 @@ static int list_one(struct dl_phdr_info *info, size_t size, void *arg)
 void dso_start(void)
 {
 	if (!_dl_find_object)
-		dl_iterate_phdr(list_one, NULL);
+		libc_dl_iterate_phdr(list_one, NULL);
 }
 
 static bool find_listed(uintptr_t addr, struct found *out)
@@ -104,8 +105,8 @@ static bool find_listed(uintptr_t addr, struct found *out)
  */
 static void find_whole_program(struct found *f)
 {
-	const Elf64_Phdr *p = (const Elf64_Phdr *)getauxval(AT_PHDR), *own = p;
-	const unsigned int nr = (unsigned int)getauxval(AT_PHNUM);
+	const Elf64_Phdr *p = (const Elf64_Phdr *)libc_getauxval(AT_PHDR), *own = p;
+	const unsigned int nr = (unsigned int)libc_getauxval(AT_PHNUM);
 	uint64_t low, high;
 	uintptr_t bias;
 

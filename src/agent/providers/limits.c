@@ -29,6 +29,7 @@
 #include <link.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include "agent/libc.h"
 #include "agent/providers/syscalls/syscalls.h"
 #include "agent/syscall.h"
 
@@ -373,7 +374,7 @@ static void lock_around(const struct walk *w, uintptr_t addr)
 /* Without /proc: locks the program and its libraries, the heap and the stack. */
 static void lock_known(struct walk *w)
 {
-	dl_iterate_phdr(lock_saved, w);
+	libc_dl_iterate_phdr(lock_saved, w);
 	lock_around(w, (uintptr_t)agent_syscall(SYS_brk, 0) - 1);
 	lock_around(w, (uintptr_t)__builtin_frame_address(0));
 }

@@ -29,6 +29,7 @@ struct dso {
 	const char	*names;
 	const uint16_t	*versions;
 	const uint32_t	*gnu_hash, *sysv_hash;
+	uint64_t	soname;		/* in `names`; 0: none */
 };
 
 /*
@@ -60,6 +61,9 @@ static bool dso_read(const struct link_map *map, struct dso *o)
 			break;
 		case DT_HASH:
 			o->sysv_hash = real_table_at(map, d);
+			break;
+		case DT_SONAME:
+			o->soname = d->d_un.d_val;
 			break;
 		}
 	return o->symbols && o->names && (o->gnu_hash || o->sysv_hash);
@@ -166,12 +170,15 @@ void real_begin(void)
 	__atomic_store_n(&last, map, __ATOMIC_RELAXED);
 }
 
-/* Sets f if that object defines it. */
-static bool find_in(struct real_function *f, const struct link_map *map)
+/* Sets f if that object defines it, and is libc where libc alone is looked at. */
+static bool find_in(struct real_function *f, const struct link_map *map, bool libc_only)
 {
 	struct dso o;
-	void *addr = dso_read(map, &o) ? dso_find(&o, f->name, image_hash(f->name)) : NULL;
+	void *addr = NULL;
 
+	if (dso_read(map, &o) &&
+	    (!libc_only || (o.soname && same(o.names + o.soname, "libc.so.6"))))
+		addr = dso_find(&o, f->name, image_hash(f->name));
 	if (!addr)
 		return false;
 	f->object = map;
@@ -190,12 +197,15 @@ void real_find(struct real_function *f)
 	end = __atomic_load_n(&last, __ATOMIC_RELAXED);
 	while (self && self->l_ld != _DYNAMIC)
 		self = self->l_next;
+	for (map = _r_debug.r_map; f->of_libc && map; map = map != end ? map->l_next : NULL)
+		if (find_in(f, map, true))
+			return;
 	for (map = self; map && map != end && map->l_next; map = map->l_next)
-		if (find_in(f, map->l_next))
+		if (find_in(f, map->l_next, false))
 			return;
 	/* If this library was loaded by dlopen(), libc is before it. */
 	for (map = _r_debug.r_map; map && map != self; map = map->l_next)
-		if (find_in(f, map))
+		if (find_in(f, map, false))
 			return;
 	/* Relaxed: another thread finds the same meanwhile. */
 	__atomic_store_n(&f->function, (void *)missing, __ATOMIC_RELAXED);

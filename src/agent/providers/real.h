@@ -31,21 +31,26 @@
 struct real_function {
 	void		*function;	/* set last; NULL: not searched for yet */
 	const void	*object;	/* the linker's, which defines it; NULL: none */
-	char		name[32];
+	char		name[31];
+	bool		of_libc;	/* libc's, if libc has it */
 };
 
 /* The section that real_find_all() walks: all entries that are used. */
 #define IN_REAL_FUNCTIONS __attribute__((unused, section("real_functions"), aligned(8)))
 
 /* REAL_FUNCTION() for names that no header declares: their type is `pointer`. */
-#define REAL_FUNCTION_AS(function, pointer)						\
+#define REAL_FUNCTION_AS(function, pointer, ...)					\
 	_Static_assert(sizeof(#function) <= sizeof(((struct real_function *)0)->name),	\
 		       "a longer name");						\
 	typedef __typeof__(pointer) real_##function;					\
 	static struct real_function real_entry_##function				\
-	IN_REAL_FUNCTIONS = { .name = #function }
+	IN_REAL_FUNCTIONS = { .name = #function, __VA_ARGS__ }
 
 #define REAL_FUNCTION(function) REAL_FUNCTION_AS(function, __typeof__(&function))
+
+/* A function that the agent itself calls (agent/libc.h). */
+#define LIBC_FUNCTION(function) \
+	REAL_FUNCTION_AS(function, __typeof__(&function), .of_libc = true)
 
 /* The function itself, never NULL; if no object defines it, it fails with ENOSYS. */
 #define REAL(function) ((real_##function)real_found(&real_entry_##function))

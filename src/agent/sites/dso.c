@@ -20,6 +20,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include "agent/libc.h"
 #include "agent/sites/state.h"
 #include "agent/syscall.h"
 #include "elf/image.h"
@@ -207,7 +208,7 @@ static int has_sites(struct dl_phdr_info *info, size_t size, void *arg)
 
 bool sites_none(void)
 {
-	return !dl_iterate_phdr(has_sites, NULL);
+	return !libc_dl_iterate_phdr(has_sites, NULL);
 }
 
 /* -> the number of all sites then */
@@ -255,7 +256,7 @@ void sites_processor_look(void)
 	looked = true;
 	__get_cpuid(1, &a, &b, &c, &d);
 	patch_has_xsave = c & bit_OSXSAVE;
-	sites_has_fsgsbase = getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE;
+	sites_has_fsgsbase = libc_getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE;
 }
 
 /* Maps all tables, for the first DSO that has sites. */

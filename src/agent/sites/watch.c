@@ -31,6 +31,7 @@
 #include <sys/mman.h>
 #include <time.h>
 #include "agent/graph/graph.h"
+#include "agent/libc.h"
 #include "agent/probes/probes.h"
 #include "agent/sites/pages.h"
 #include "agent/sites/state.h"
@@ -439,7 +440,7 @@ static bool watch_install(bool alone)
 	static bool is_set;
 	unsigned char *ret;
 
-	dl_iterate_phdr(debug_of_program, NULL);
+	libc_dl_iterate_phdr(debug_of_program, NULL);
 	if (is_set) {
 		/* Relaxed, with serialize(): as in jump_set(). */
 		atomic_store_explicit(&watch_stopped, false, memory_order_relaxed);
@@ -467,7 +468,7 @@ void watch_start(bool alone)
 	 * While this runs the linker does not call watch_changed(). It unmaps nothing until we have
 	 * released the lock.
 	 */
-	dl_iterate_phdr(watch_look, &l);
+	libc_dl_iterate_phdr(watch_look, &l);
 }
 
 void watch_stop(void)

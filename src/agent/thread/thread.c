@@ -18,6 +18,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 #include "agent/graph/graph.h"
+#include "agent/libc.h"
 #include "agent/state.h"
 #include "agent/syscall.h"
 #include "plane/arch/counter.h"
@@ -304,7 +305,7 @@ static struct agent_thread *thread_begin(void)
 	 * ended.
 	 */
 	if (agent.key >= 0 && agent.key < MAX_KEY)
-		pthread_setspecific((pthread_key_t)agent.key, t);
+		libc_pthread_setspecific((pthread_key_t)agent.key, t);
 	return t;
 }
 
@@ -444,7 +445,7 @@ static void thread_end(void *arg)
 	if (t != agent_self.thread || !t->slot)
 		return;
 	if (++agent_self.leaving < PTHREAD_DESTRUCTOR_ITERATIONS)
-		pthread_setspecific((pthread_key_t)agent.key, t);
+		libc_pthread_setspecific((pthread_key_t)agent.key, t);
 	/* Relaxed: set before there are threads, or late: then a hit takes a slot again. */
 	else if (!atomic_load_explicit(&agent_thread_stays, memory_order_relaxed))
 		thread_leave(t);
@@ -481,5 +482,5 @@ int thread_key_create(void)
 {
 	pthread_key_t key;
 
-	return pthread_key_create(&key, thread_end) ? -1 : (int)key;
+	return libc_pthread_key_create(&key, thread_end) ? -1 : (int)key;
 }

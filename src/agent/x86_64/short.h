@@ -538,7 +538,6 @@
 	 * leave: a CPU without a column adds atomically (late_add_left). %r9 rseq area
 	 */
 	.macro	late_add name, tag, add, sum
-.Lshort_count_again\tag\()_\name:
 	leaq	.Lshort_section_count\tag\()_\name(%rip), %rax
 	movq	%rax, RSEQ_CS(%r9)
 .Lshort_first_count\tag\()_\name:
@@ -559,8 +558,9 @@
 	imulq	COUNT_COLUMN(%r10), %rax
 	lock \add \sum(%rcx, %rax)
 	jmp	.Lshort_count_added\tag\()_\name
+	/* Not once more: each step of a thread that is single-stepped aborts. */
 	rseq_abort short, count\tag\()_\name
-	jmp	.Lshort_count_again\tag\()_\name
+	jmp	.Lshort_count_shared\tag\()_\name
 	.endm
 
 	/* -> %rdx the time, of the counter in %rdx:%rax */
@@ -655,7 +655,6 @@
 	movq	COUNT_RSEQ(%r10), %r9
 	imulq	%rcx, %r11
 	addq	COUNT_SUMS(%r10), %r11
-.Lshort_count_again1_\name:
 	leaq	.Lshort_section_count1_\name(%rip), %rcx
 	movq	%rcx, RSEQ_CS(%r9)
 .Lshort_first_count1_\name:
@@ -855,7 +854,6 @@
 	late_add_left \name, 2, "addq %r8,", 8
 	.endif
 	rseq_abort short, count1_\name
-	jmp	.Lshort_count_again1_\name
 .Lshort_count_leave_\name:
 	movl	COUNT_EVENT(%r10), %esi
 5:	movq	COUNT_SLOT(%r10), %rax

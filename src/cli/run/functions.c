@@ -16,6 +16,7 @@
 #include "cli/client.h"
 #include "server/nearest.h"
 #include "cli/run/run.h"
+#include "elf/file.h"
 #include "model/demangle/demangle.h"
 #include "model/text_memory.h"
 #include "session/array.h"
@@ -271,13 +272,29 @@ static void say_none(const struct run *r, const char *info)
 			r->program[0]);
 }
 
-static void say_not_found(const struct run_pattern *p)
+/* Whether the program's file has a function of that name: then its code cannot be traced. */
+static bool has_symbol(const struct run *r, const struct run_pattern *p)
+{
+	struct elf_functions *kept = NULL;
+	struct elf_function f;
+	const bool has = !elf_functions_find(&kept, r->check.path, p->pattern, &f);
+
+	elf_functions_free(kept);
+	return has;
+}
+
+static void say_not_found(const struct run *r, const struct run_pattern *p)
 {
 	if (p->refused)
 		message_error("%s=%s: %s", option_of(p), p->pattern, p->refused);
 	else if (p->nearest)
 		fprintf(stderr, "tracefuse: %s=%s: no function has this name (there is %s)\n",
 			option_of(p), p->pattern, p->nearest);
+	else if (has_symbol(r, p))
+		fprintf(stderr,
+			"tracefuse: %s=%s: the function cannot be traced: `tracefuse list "
+			"function:%s %s` says why\n",
+			option_of(p), p->pattern, p->pattern, r->program[0]);
 	else
 		fprintf(stderr, "tracefuse: %s=%s: no function has this name; --all has those of "
 			"libraries, too\n", option_of(p), p->pattern);
@@ -295,5 +312,5 @@ void run_functions_summary(const struct run *r, const char *info)
 	}
 	for (unsigned int i = 0; i < f->nr; i++)
 		if (!f->patterns[i].found)
-			say_not_found(&f->patterns[i]);
+			say_not_found(r, &f->patterns[i]);
 }

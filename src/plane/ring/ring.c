@@ -199,6 +199,12 @@ static void add_time(struct ring_commit *c, char *at, uint32_t form, uint64_t la
 	add_store(c, at, event_header(form, t, (uint32_t)(t >> RING_DELTA_BITS)));
 }
 
+/*
+ * After so many aborts of the section the record is dropped. A thread that is preempted or migrated
+ * aborts once or twice; one that is single-stepped would never get to the end.
+ */
+enum { RING_TRIES = 4 };
+
 /* Lists the stores of a commit (G1). False: the ring is full or has no pages. */
 static bool prepare(const struct write *w, struct ring_commit *c)
 {
@@ -306,7 +312,7 @@ static int write_restartable(struct write *w, uint64_t time)
 {
 	struct ring_commit c;
 
-	for (;;) {
+	for (unsigned int i = 0; i < RING_TRIES; i++) {
 		int cpu = rseq_cpu();
 
 		w->ring = cpu < 0 ? NULL : ring_of(w->p, w->buffer, 0, (uint32_t)cpu);
@@ -319,6 +325,7 @@ static int write_restartable(struct write *w, uint64_t time)
 		if (ring_commit_rseq(&c, cpu))
 			return 0;
 	}
+	return drop(w->ring);
 }
 
 /* ---- The short way ---- */
@@ -376,7 +383,7 @@ write_short_restartable(const struct plane *p, const struct buffer *b, uint64_t 
 	struct ring_short w;
 
 	w.src = record;
-	for (;;) {
+	for (unsigned int i = 0; i < RING_TRIES; i++) {
 		int cpu = rseq_cpu();
 
 		if (cpu < 0)
@@ -394,6 +401,7 @@ write_short_restartable(const struct plane *p, const struct buffer *b, uint64_t 
 		if (ring_commit_short(&w, cpu))
 			return 0;
 	}
+	return -1;
 }
 
 /* Not inline: most records do not need it and do not pay for it. */

@@ -85,6 +85,8 @@ static void print_returnless(struct session *s, FILE *out)
 		[RETURNLESS_JVM] = "a Java VM, which looks up return addresses",
 		[RETURNLESS_LUAJIT] = "LuaJIT, which takes its frames from the unwinder",
 		[RETURNLESS_OCAML] = "OCaml, which looks up return addresses",
+		[RETURNLESS_GCCGO] = "gccgo, which compares return addresses",
+		[RETURNLESS_TSAN] = "a thread sanitizer, which is told return addresses",
 	};
 	struct attach_losses l;
 

@@ -32,6 +32,7 @@ REAL_FUNCTION(dlopen);
 REAL_FUNCTION(dlmopen);
 REAL_FUNCTION(dlsym);
 REAL_FUNCTION(dlvsym);
+LIBC_FUNCTION(dladdr1);
 
 /* What dl.S gives to its four functions. Each says where to jump to; NULL: return the result. */
 struct dl_call {
@@ -114,7 +115,7 @@ static enum dl_place dl_caller_place(const struct dl_name *n, uintptr_t caller)
 	bool before = true;
 	Dl_info info;
 
-	if (!dladdr1((void *)caller, &info, (void **)&own, RTLD_DL_LINKMAP))
+	if (!REAL(dladdr1)((void *)caller, &info, (void **)&own, RTLD_DL_LINKMAP))
 		return DL_BEHIND;
 	for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next) {
 		if (map == n->real->object)

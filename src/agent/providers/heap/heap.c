@@ -26,6 +26,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "agent/libc.h"
 #include "agent/providers/hooks.h"
 #include "agent/providers/records.h"
 
@@ -307,7 +308,7 @@ SLOW static void *valloc_slow(size_t size, bool whole_pages, void *site)
 {
 	void *ptr = whole_pages ? REAL(pvalloc)(size) : REAL(valloc)(size);
 
-	heap_gave(PROVIDER_VALLOC, ptr, size, getauxval(AT_PAGESZ), site, FRAME_BELOW(site));
+	heap_gave(PROVIDER_VALLOC, ptr, size, libc_getauxval(AT_PAGESZ), site, FRAME_BELOW(site));
 	return ptr;
 }
 
@@ -329,7 +330,7 @@ INTERPOSE void *pvalloc(size_t size)
 
 static uint64_t pages(uint64_t bytes)
 {
-	uint64_t page = getauxval(AT_PAGESZ);
+	uint64_t page = libc_getauxval(AT_PAGESZ);
 
 	return (bytes + page - 1) & ~(page - 1);
 }

@@ -32,11 +32,11 @@ enum { FORK_FLAGS = CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | 17 /* SIGCHLD */
 
 static pid_t fork_record(real_fork_call real, const void *frame)
 {
+	const pthread_t self = (pthread_t)__builtin_thread_pointer();
 	pid_t r;
 
 	call_enter(SYSCALL_clone,
-		   (uint64_t[]){ FORK_FLAGS, 0, 0, (uintptr_t)thread_number(pthread_self()), 0 },
-		   frame);
+		   (uint64_t[]){ FORK_FLAGS, 0, 0, (uintptr_t)thread_number(self), 0 }, frame);
 	r = real();
 	call_exit(SYSCALL_clone, call_result(r), frame);
 	return r;

@@ -209,7 +209,7 @@ const pid_t *thread_number(pthread_t thread)
 
 	if (t)
 		tid = (pid_t)t->tid;
-	memcpy(&own, (const char *)pthread_self() + TID_AT, sizeof(own));
+	memcpy(&own, (const char *)__builtin_thread_pointer() + TID_AT, sizeof(own));
 	return own == tid ? (const pid_t *)((const char *)thread + TID_AT) : NULL;
 }
 

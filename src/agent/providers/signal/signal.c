@@ -525,6 +525,22 @@ int call_sigaction(int sig, const struct sigaction *act, struct sigaction *old)
 
 /* ---- The older functions that install a handler; all of them call sigaction() ---- */
 
+enum { OF_LIBC_FIRST = 32, OF_LIBC_LAST = 33 };	/* signals that libc keeps for itself */
+
+/* As sigaddset(), without a call into libc (libc.h). False: there is no such signal. */
+static bool set_add(sigset_t *set, int sig)
+{
+	if (sig < 1 || sig >= _NSIG || (sig >= OF_LIBC_FIRST && sig <= OF_LIBC_LAST))
+		return false;
+	*(uint64_t *)set |= 1ull << (sig - 1);
+	return true;
+}
+
+static bool set_has(const sigset_t *set, int sig)
+{
+	return *(const uint64_t *)set >> (sig - 1) & 1;
+}
+
 static void (*handler_set(int sig, void (*handler)(int), int flags, bool masked,
 			  const void *frame))(int)
 {
@@ -535,7 +551,7 @@ static void (*handler_set(int sig, void (*handler)(int), int flags, bool masked,
 		return SIG_ERR;
 	}
 	if (masked)
-		sigaddset(&act.sa_mask, sig);
+		(void)set_add(&act.sa_mask, sig);
 	return action_set(sig, &act, &old, frame) ? SIG_ERR : old.sa_handler;
 }
 
@@ -571,10 +587,9 @@ INTERPOSE void (*call_sigset(int, void (*)(int)))(int) __asm__("sigset");
 void (*call_sigset(int sig, void (*disp)(int)))(int)
 {
 	void (*old)(int);
-	sigset_t set, before;
+	sigset_t set = { 0 }, before;
 
-	sigemptyset(&set);
-	if (disp == SIG_ERR || sigaddset(&set, sig)) {
+	if (disp == SIG_ERR || !set_add(&set, sig)) {
 		errno = EINVAL;
 		return SIG_ERR;
 	}
@@ -583,14 +598,14 @@ void (*call_sigset(int sig, void (*disp)(int)))(int)
 
 		if (sigprocmask(SIG_BLOCK, &set, &before))
 			return SIG_ERR;
-		if (sigismember(&before, sig))
+		if (set_has(&before, sig))
 			return SIG_HOLD;
 		return action_set(sig, NULL, &act, CALL_FRAME) ? SIG_ERR : act.sa_handler;
 	}
 	old = handler_set(sig, disp, 0, false, CALL_FRAME);
 	if (old == SIG_ERR || sigprocmask(SIG_UNBLOCK, &set, &before))
 		return SIG_ERR;
-	return sigismember(&before, sig) ? SIG_HOLD : old;
+	return set_has(&before, sig) ? SIG_HOLD : old;
 }
 
 INTERPOSE int call_siginterrupt(int, int) __asm__("siginterrupt");

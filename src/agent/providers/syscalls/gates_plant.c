@@ -28,6 +28,7 @@
 #include <link.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "agent/libc.h"
 #include "agent/probes/probes.h"
 #include "agent/providers/syscalls/gates.h"
 #include "agent/providers/syscalls/syscalls.h"
@@ -431,7 +432,7 @@ static int object_look(struct dl_phdr_info *info, size_t size, void *arg)
 /* alone: no thread is in code that has not been looked at. With signals blocked. */
 static void objects_look(bool alone)
 {
-	dl_iterate_phdr(object_look, &alone);
+	libc_dl_iterate_phdr(object_look, &alone);
 }
 
 /* ---- When ---- */

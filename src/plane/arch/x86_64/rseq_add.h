@@ -9,6 +9,9 @@
 #include <stdint.h>
 #include "plane/arch/x86_64/rseq.h"
 
+/* As RING_TRIES: a thread that is single-stepped never gets to the end. */
+enum { RSEQ_ADD_TRIES = 4 };
+
 static inline bool rseq_add(uint64_t *base, uint64_t stride, uint32_t columns, uint64_t v)
 {
 	struct rseq_area *rs;
@@ -16,7 +19,7 @@ static inline bool rseq_add(uint64_t *base, uint64_t stride, uint32_t columns, u
 	if (!&__rseq_offset)
 		return false;
 	rs = rseq_area();
-	for (;;) {
+	for (unsigned int i = 0; i < RSEQ_ADD_TRIES; i++) {
 		int32_t cpu = *(volatile int32_t *)&rs->cpu_id;
 		uint64_t *at;
 
@@ -35,6 +38,7 @@ static inline bool rseq_add(uint64_t *base, uint64_t stride, uint32_t columns, u
 moved:
 		continue;
 	}
+	return false;
 }
 
 #endif
