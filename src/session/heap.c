@@ -19,6 +19,14 @@ static uint64_t heap_size(size_t size)
 	return round_up(size ? size : 1, size >= HEAP_PAGE ? HEAP_PAGE : HEAP_ALIGN);
 }
 
+/* The largest class of which `len` is at least the least size. len: 64 at least */
+static unsigned int class_of(uint64_t len)
+{
+	if (len < HEAP_PAGE)
+		return (unsigned int)(len / HEAP_ALIGN);
+	return HEAP_SMALL + (unsigned int)(63 - __builtin_clzll(len / HEAP_PAGE));
+}
+
 void extents_free(struct extents *e)
 {
 	free(e->v ? e->v - e->front : NULL);
@@ -95,13 +103,16 @@ static void extents_delete(struct extents *e, size_t i)
 	}
 }
 
-static int extents_add(struct extents *e, uint64_t off, uint64_t len)
+/* *at: its index, or that of the extent that it is a part of now. */
+static int extents_add_at(struct extents *e, uint64_t off, uint64_t len, size_t *at)
 {
 	size_t i = extents_find(e, off);
 
 	if (i < e->nr && e->v[i].off < off + len)
 		return -EEXIST;
+	*at = i;
 	if (i && e->v[i - 1].off + e->v[i - 1].len == off) {
+		*at = i - 1;
 		e->v[i - 1].len += len;
 		if (i < e->nr && e->v[i].off == off + len) {
 			e->v[i - 1].len += e->v[i].len;
@@ -118,6 +129,13 @@ static int extents_add(struct extents *e, uint64_t off, uint64_t len)
 		return -ENOMEM;
 	extents_insert(e, i, (struct extent){ off, len });
 	return 0;
+}
+
+static int extents_add(struct extents *e, uint64_t off, uint64_t len)
+{
+	size_t at;
+
+	return extents_add_at(e, off, len, &at);
 }
 
 /* Cuts [off, off + len) out of extent i, which contains it. */
@@ -176,15 +194,22 @@ static bool leaves_room(const struct heap *h, uint64_t end, uint64_t len)
 uint64_t heap_alloc(struct heap *h, size_t size)
 {
 	uint64_t len = heap_size(size), align = size >= HEAP_PAGE ? HEAP_PAGE : HEAP_ALIGN;
+	const unsigned int class = class_of(len);
+	bool passed = false;
 
 	if (size > h->end) {
 		h->used_up = true;
 		return 0;
 	}
-	for (size_t i = 0; i < h->free.nr; i++) {
+	for (size_t i = extents_find(&h->free, h->from[class]); i < h->free.nr; i++) {
 		struct extent e = h->free.v[i];
 		uint64_t off = round_up(e.off, align);
 
+		/* In order: the first one that is large enough for the class. */
+		if (!passed && class_of(e.len) >= class) {
+			h->from[class] = e.off;
+			passed = true;
+		}
 		if (off - e.off >= e.len || e.len - (off - e.off) < len ||
 		    !leaves_room(h, off + len, len))
 			continue;
@@ -256,8 +281,18 @@ static void lower_high(struct heap *h)
 	h->high = last->off;
 }
 
+/* The extent is there, or has grown. */
+static void heap_found(struct heap *h, const struct extent *e)
+{
+	for (unsigned int k = class_of(e->len) + 1; k--;)
+		if (h->from[k] > e->off)
+			h->from[k] = e->off;
+}
+
 void heap_free_extent(struct heap *h, uint64_t off, uint64_t len)
 {
+	size_t at;
+
 	if (!off || off < h->start || off > h->end || len > h->end - off)
 		return;
 	if (off < h->inherited) {
@@ -268,8 +303,9 @@ void heap_free_extent(struct heap *h, uint64_t off, uint64_t len)
 	 * If the books have no room, the piece is lost until the session ends. -EEXIST: it was
 	 * freed twice.
 	 */
-	if (extents_add(&h->free, off, len))
+	if (extents_add_at(&h->free, off, len, &at))
 		return;
+	heap_found(h, &h->free.v[at]);
 	h->used -= len;
 	region_release(h->region, off, len);
 	lower_high(h);

@@ -24,11 +24,16 @@ struct extents {
 	size_t		front, room;	/* in front of v; in all */
 };
 
+/* Sizes of pieces: each multiple of 64 bytes up to a page, then each power of two. */
+enum { HEAP_SMALL = 64, HEAP_CLASSES = HEAP_SMALL + 52 };
+
 struct heap {
 	struct region	*region;
 	uint64_t	start, end;
 	uint64_t	high;		/* all beyond it was never used */
 	struct extents	free;
+	/* By class: no extent that begins before this one is as large as the class's least size */
+	uint64_t	from[HEAP_CLASSES];
 	struct extents	restored;	/* only while a session is being restored */
 	/* The end of what the old server used; 0: nothing to restore */
 	uint64_t	inherited;
