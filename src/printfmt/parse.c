@@ -19,51 +19,25 @@
  */
 enum { DEPTH_MAX = 200, LINKS_MAX = 4000, BYTES_MAX = 4 << 20 };
 
-/* Names that the kernel leaves in its formats: mostly enum constants. */
-static const struct {
+/* A name of constants.h, or one that is none of an enum. */
+struct constant {
 	const char	*name;
 	uint64_t	value;
-} constants[] = {
-	{ "HRTIMER_MODE_ABS", 0 },
-	{ "HRTIMER_MODE_REL", 1 },
-	{ "HRTIMER_MODE_PINNED", 2 },
-	{ "HRTIMER_MODE_SOFT", 4 },
-	{ "HRTIMER_MODE_HARD", 8 },
-	{ "HRTIMER_MODE_ABS_PINNED", 2 },
-	{ "HRTIMER_MODE_REL_PINNED", 3 },
-	{ "HRTIMER_MODE_ABS_SOFT", 4 },
-	{ "HRTIMER_MODE_REL_SOFT", 5 },
-	{ "HRTIMER_MODE_ABS_PINNED_SOFT", 6 },
-	{ "HRTIMER_MODE_REL_PINNED_SOFT", 7 },
-	{ "HRTIMER_MODE_ABS_HARD", 8 },
-	{ "HRTIMER_MODE_REL_HARD", 9 },
-	{ "HRTIMER_MODE_ABS_PINNED_HARD", 10 },
-	{ "HRTIMER_MODE_REL_PINNED_HARD", 11 },
-	{ "HI_SOFTIRQ", 0 },
-	{ "TIMER_SOFTIRQ", 1 },
-	{ "NET_TX_SOFTIRQ", 2 },
-	{ "NET_RX_SOFTIRQ", 3 },
-	{ "BLOCK_SOFTIRQ", 4 },
-	{ "IRQ_POLL_SOFTIRQ", 5 },
-	{ "TASKLET_SOFTIRQ", 6 },
-	{ "SCHED_SOFTIRQ", 7 },
-	{ "HRTIMER_SOFTIRQ", 8 },
-	{ "RCU_SOFTIRQ", 9 },
+};
+
+static const struct constant enums[] = {
+#define CONSTANT(name, value) { #name, (uint64_t)(value) },
+#include "printfmt/constants.h"
+#undef CONSTANT
+};
+
+static const struct constant others[] = {
 	{ "false", 0 },
 	{ "true", 1 },
 	{ "NULL", 0 },
 	/* Variables that are not in the recording. Pointers into what they point to are hashed. */
 	{ "vmemmap_base", 0xffffea0000000000 },
 	{ "mem_map", 0xc1000000 },
-	{ "VMSCAN_THROTTLE_WRITEBACK", 0 },
-	{ "VMSCAN_THROTTLE_ISOLATED", 1 },
-	{ "VMSCAN_THROTTLE_NOPROGRESS", 2 },
-	{ "VMSCAN_THROTTLE_CONGESTED", 3 },
-	{ "PM_QOS_ADD_REQ", 0 },
-	{ "PM_QOS_UPDATE_REQ", 1 },
-	{ "PM_QOS_REMOVE_REQ", 2 },
-	{ "DEV_PM_QOS_RESUME_LATENCY", 1 },
-	{ "DEV_PM_QOS_FLAGS", 5 },
 };
 
 static struct print_node *parse_condition(struct print_parser *p);
@@ -226,18 +200,35 @@ static struct print_node *parse_image_start(struct print_parser *p)
 	return node_number(p, start, (struct node_type){ .size = 8 });
 }
 
+/* As strcmp() of the token and the name. */
+static int compare_token(const void *token, const void *constant)
+{
+	const struct print_parser *p = token;
+	const struct constant *c = constant;
+	const int order = strncmp(p->start, c->name, p->len);
+
+	return order ? order : -(c->name[p->len] != 0);
+}
+
+static const struct constant *find_constant(const struct print_parser *p)
+{
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (token_is(p, others[i].name))
+			return &others[i];
+	return bsearch(p, enums, sizeof(enums) / sizeof(enums[0]), sizeof(enums[0]), compare_token);
+}
+
 static struct print_node *parse_constant_name(struct print_parser *p)
 {
 	struct node_type type = { .size = 4, .is_signed = true, .stride = 64 };
-	size_t i;
+	const struct constant *c = find_constant(p);
 
-	for (i = 0; i < sizeof(constants) / sizeof(constants[0]); i++)
-		if (token_is(p, constants[i].name)) {
-			if (constants[i].value > INT32_MAX)
-				type = (struct node_type){ .size = 8 };
-			token_next(p);
-			return node_number(p, constants[i].value, type);
-		}
+	if (c) {
+		if ((int64_t)c->value != (int32_t)c->value)
+			type = (struct node_type){ .size = 8 };
+		token_next(p);
+		return node_number(p, c->value, type);
+	}
 	if (token_is(p, "_stext"))
 		return parse_image_start(p);
 	p->failed = true;
