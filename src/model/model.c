@@ -58,7 +58,7 @@ int model_create(struct session *s, struct model **out)
 	pthread_mutex_init(&m->watch_lock, NULL);
 	m->nr_cpus = session_header(s)->nr_cpus;
 	m->subbuf_size = DEFAULT_SUBBUF;
-	m->long_size = 8;
+	m->machine.long_size = 8;
 	m->default_buffer_bytes = default_buffer(s);
 	m->merge_delay_ms = MODEL_MERGE_DELAY_MS;
 	err = create_tables(m);
@@ -399,6 +399,7 @@ static int model_add_new_event(struct model *m, const char *system, const char *
 	}
 	event_link(e);
 	e->order = e->id;
+	e->machine = e->model->machine;
 	if (e->order > m->last_order)
 		m->last_order = e->order;
 	if (e->id >= m->first_dynamic)
@@ -574,6 +575,7 @@ int model_add_dynamic_event(struct model *m, const char *system, const char *nam
 	e->model = m;
 	e->late = true;
 	e->order = ++m->last_order;
+	e->machine = m->machine;
 	event_link(e);
 	event_set_dynamic(e, true);
 	*out = e;

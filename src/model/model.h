@@ -63,6 +63,14 @@ struct field {
 	enum field_kind	kind;
 };
 
+/* Numbers of system calls: this machine's; those of arm64, riscv64, loongarch64; others */
+enum model_calls { CALLS_X86_64, CALLS_GENERIC, CALLS_UNKNOWN };
+
+struct traced_machine {
+	uint8_t		long_size;	/* bytes of a long: 8, or 4 for a recording of 32 bits */
+	uint8_t		calls;		/* enum model_calls */
+};
+
 struct event {
 	struct list_head	node;		/* in system->events, in order of definition */
 	struct lookup_node	named;		/* in model->named_events */
@@ -92,6 +100,7 @@ struct event {
 	unsigned int		attached;
 	/* Grows with each event. It is like an id, but ids of dynamic events are used again */
 	uint64_t		order;
+	struct traced_machine	machine;	/* that has recorded it */
 	struct list_head	modules;	/* The objects that bring it: event/module.h */
 	struct list_head	files;		/* struct event_file, one for each instance */
 	config_ref		plan;		/* the published plan, 0: none */
@@ -252,9 +261,6 @@ enum { MODEL_BUFFER = 1408 * 1024 };	/* bytes for each CPU, as in the kernel */
 enum { MODEL_STALE_EVENTS = 64 };
 enum { MODEL_MERGE_DELAY_MS = 100 };	/* R28, if nothing else is asked */
 
-/* Numbers of system calls: this machine's; those of arm64, riscv64, loongarch64; others */
-enum model_calls { CALLS_X86_64, CALLS_GENERIC, CALLS_UNKNOWN };
-
 struct model {
 	struct session		*session;
 	struct list_head	systems;
@@ -311,9 +317,7 @@ struct model {
 	bool			imported;
 	/* The events are of programs, or of a recording of programs */
 	bool			of_programs;
-	/* Bytes of a long on the traced machine: 8, or 4 for a recording of 32 bits */
-	unsigned int		long_size;
-	enum model_calls	calls;		/* the numbers of its system calls */
+	struct traced_machine	machine;	/* of events that are added now */
 	/*
 	 * Takes in what running programs have reported since (sources/program/programs.h). Called
 	 * before anything is printed. NULL: there are no programs

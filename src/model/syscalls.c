@@ -41,9 +41,9 @@ static const char *find_number(const struct numbered *v, size_t n, uint64_t nr)
 	return NULL;
 }
 
-const char *model_syscall_name(const struct model *m, uint64_t nr)
+const char *model_syscall_name(const struct event *e, uint64_t nr)
 {
-	switch (m->calls) {
+	switch (e->machine.calls) {
 	case CALLS_X86_64:
 		return find_number(x86_64, sizeof(x86_64) / sizeof(x86_64[0]), nr);
 	case CALLS_GENERIC:

@@ -6,6 +6,6 @@
 #include "model/model.h"
 
 /* "sys_read"; NULL: unknown */
-const char *model_syscall_name(const struct model *m, uint64_t nr);
+const char *model_syscall_name(const struct event *e, uint64_t nr);
 
 #endif

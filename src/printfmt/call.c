@@ -38,8 +38,9 @@ static bool parse_name_pair(struct print_parser *p, struct print_node *n)
 	name = token_string(p);
 	while (p->token == ')')
 		token_next(p);
-	/* The last pair has NULL, or ((void *)0) */
-	if (!name && (token_is(p, "NULL") || token_is(p, "void"))) {
+	/* The last pair has NULL, ((void *)0), or 0 */
+	if (!name && (token_is(p, "NULL") || token_is(p, "void") ||
+		      (p->token == TOKEN_NUMBER && !p->number))) {
 		while (p->token != '}' && p->token != TOKEN_END)
 			token_next(p);
 		return parser_expect(p, '}');
@@ -100,11 +101,24 @@ static struct print_node *dynamic_node(struct print_parser *p, enum node_kind ki
 	return n;
 }
 
+/* [N] of an array of texts: each has a word that says where it is. */
+static bool parse_dynamic_index(struct print_parser *p, struct print_node *n)
+{
+	if (p->token != '[')
+		return true;
+	token_next(p);
+	if (p->token != TOKEN_NUMBER || p->number > (UINT16_MAX - n->offset) / 4u)
+		return false;
+	n->offset = (uint16_t)(n->offset + 4 * p->number);
+	token_next(p);
+	return parser_expect(p, ']');
+}
+
 static struct print_node *parse_dynamic(struct print_parser *p, enum node_kind kind, bool string)
 {
 	struct print_node *n = dynamic_node(p, kind);
 
-	if (!n)
+	if (!n || !parse_dynamic_index(p, n))
 		return NULL;
 	n->type = (struct node_type){ .size = 1, .stride = 1, .is_signed = string };
 	n->op = string;

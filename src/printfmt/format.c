@@ -43,7 +43,8 @@ static struct print_format *print_format_new(struct print_parser *p, const char 
 	p->no_memory |= !f;
 	if (!f)
 		return NULL;
-	err = print_split(text, p->event->model->long_size, &f->pieces, &f->nr);
+	f->long_size = p->event->machine.long_size;
+	err = print_split(text, f->long_size, &f->pieces, &f->nr);
 	p->no_memory |= err == -ENOMEM;
 	p->failed |= err != 0;
 	while (skip_args-- && !p->failed)
@@ -124,6 +125,22 @@ static void take_width(struct show_spec *spec, uint64_t v)
 	}
 }
 
+void print_format_faults(struct print_format *f)
+{
+	if (f)
+		f->faults = true;
+}
+
+/* Takes the quote before the text away. Returns whether the one behind it has to go, too. */
+static bool print_fault(struct show_text *out)
+{
+	const bool quoted = out->len && out->bytes[out->len - 1] == '"';
+
+	out->len -= quoted;
+	text_puts(out, "(fault)");
+	return quoted;
+}
+
 void print_format_print(const struct print_format *f, struct print_env *env,
 			const struct print_record *rec, struct show_text *out)
 {
@@ -131,9 +148,12 @@ void print_format_print(const struct print_format *f, struct print_env *env,
 	const struct print_piece *p;
 	struct print_value v;
 	struct show_spec spec;
+	bool quoted = false;
 
+	env->long_size = f->long_size;
 	for (p = f->pieces; p < f->pieces + f->nr && out->len - start <= ENOUGH; p++) {
-		text_put(out, p->text, p->len);
+		text_put(out, p->text + quoted, p->len - quoted);
+		quoted = false;
 		if (!p->conversion)
 			continue;
 		env->scratch.len = 0;
@@ -143,6 +163,11 @@ void print_format_print(const struct print_format *f, struct print_env *env,
 		if (p->precision)
 			spec.precision = limited(print_eval(p->precision, env, rec).number);
 		v = print_eval(p->arg, env, rec);
+		if (f->faults && p->arg->kind == NODE_DYNAMIC && p->conversion == 's' && !v.len) {
+			quoted = print_fault(out) && p + 1 < f->pieces + f->nr && p[1].len &&
+				 p[1].text[0] == '"';
+			continue;
+		}
 		if (v.in_scratch && env->scratch.failed)
 			continue;
 		if (v.in_scratch && !env->scratch.bytes)

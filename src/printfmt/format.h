@@ -49,6 +49,11 @@ int print_format_create(struct event *e, struct print_format **out);
 int print_format_create_from(struct event *e, const char *behind, unsigned int args,
 			     struct print_format **out);
 void print_format_destroy(struct print_format *f);
+/*
+ * The event is a probe's: a text that could not be fetched has no bytes, not even a 0, and prints
+ * as (fault) without the quotes of the format.
+ */
+void print_format_faults(struct print_format *f);
 /* About how much memory a print_format takes; 0 for NULL. */
 size_t print_format_bytes(const struct print_format *f);
 void print_format_print(const struct print_format *f, struct print_env *env,

@@ -90,7 +90,7 @@ struct print_piece {
 	char		conversion;	/* d u x X o c s p; 0: literal only */
 	struct show_spec spec;
 	uint8_t		bytes;		/* of an integer argument: 1, 2, 4, 8 */
-	char		pointer[4];	/* what follows %p */
+	char		pointer[8];	/* what follows %p */
 	bool		width_arg, precision_arg;
 	struct print_node *width, *precision, *arg;
 };
@@ -100,6 +100,8 @@ struct print_format {
 	struct print_piece	*pieces;
 	unsigned int		nr;
 	size_t			bytes;	/* about how much memory the format takes */
+	unsigned int		long_size;	/* of the event's machine */
+	bool			faults;		/* print_format_faults() */
 };
 
 /* ---- parse.c ---- */
@@ -129,7 +131,7 @@ enum token_kind { TOKEN_END = 512, TOKEN_NAME, TOKEN_NUMBER, TOKEN_STRING, TOKEN
 /* Bytes of an int, a long, a long long of the traced machine: longs 0, 1, 2. */
 static inline uint8_t parser_long(const struct print_parser *p, unsigned int longs)
 {
-	return longs > 1 ? 8 : longs ? (uint8_t)p->event->model->long_size : 4;
+	return longs > 1 ? 8 : longs ? p->event->machine.long_size : 4;
 }
 
 void token_next(struct print_parser *p);

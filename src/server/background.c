@@ -53,7 +53,9 @@ void server_keep_libraries(void)
 	while (dir && (d = readdir(dir))) {
 		const int fd = atoi(d->d_name);
 
-		if (fd != dirfd(dir) && fcntl(fd, F_GETFD) == FD_CLOEXEC)
+		/* The rest is for the server's own. */
+		if (fd != dirfd(dir) && fcntl(fd, F_GETFD) == FD_CLOEXEC &&
+		    kept.nr < SERVER_KEPT / 2)
 			server_keep(fd);
 	}
 	if (dir)

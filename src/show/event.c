@@ -317,17 +317,23 @@ static void string_bytes(struct show *s, const struct field *f, const struct sho
 		text_put(&s->text, p, strnlen((const char *)p, len));
 }
 
-static void string_pointer(struct show *s, uint64_t address)
+static void string_pointer(struct show *s, uint64_t address, int digits)
 {
 	const char *text = print_string_at(&s->env, address);
 
 	text_puts(&s->text, "(0x");
-	text_hex(&s->text, address, 2 * s->model->long_size);
+	text_hex(&s->text, address, digits);
 	if (text) {
 		text_putc(&s->text, ':');
 		text_puts(&s->text, text);
 	}
 	text_putc(&s->text, ')');
+}
+
+/* Whether the kernel's isprint() is true: it knows the letters of ISO 8859-1. */
+static bool is_shown(unsigned char c)
+{
+	return (c >= ' ' && c < 0x7f) || c >= 0xa0;
 }
 
 static void number_field(struct show *s, const struct field *f, const struct show_record *r)
@@ -336,7 +342,7 @@ static void number_field(struct show *s, const struct field *f, const struct sho
 
 	switch (f->size) {
 	case 1:
-		if (isprint((unsigned char)v))
+		if (is_shown((unsigned char)v))
 			text_printf(&s->text, "'%c'", (char)v);
 		text_printf(&s->text, "(%d)", (int)v);
 		break;
@@ -361,7 +367,7 @@ static void show_field(struct show *s, const struct field *f, const struct show_
 		 f->kind == FIELD_RDYN_STRING)
 		string_bytes(s, f, r);
 	else if (f->kind == FIELD_PTR_STRING)
-		string_pointer(s, record_number(r, f));
+		string_pointer(s, record_number(r, f), 2 * number_bytes(f));
 	else if (f->kind == FIELD_CPUMASK || f->kind == FIELD_STACKTRACE)
 		text_puts(&s->text, "<INVALID-TYPE>");
 	else if (f->size == 4 && dynamic)
@@ -431,6 +437,7 @@ static bool probe_functions(struct show_event *e)
 	} else {
 		return false;
 	}
+	print_format_faults(e->format);
 	/* What the session has defined is printed by its arguments: an array may have texts. */
 	return e->format || place_of_event(e->event);
 }

@@ -288,6 +288,7 @@ static void bprint_buf(struct show *s, const struct show_event *e, const struct 
 	const char *fmt = print_string_at(&s->env, word(e, r, 1, 8));
 	uint32_t at = e->at[2] < r->at.size ? e->at[2] : r->at.size;
 
+	s->env.long_size = e->event->machine.long_size;
 	if (fmt)
 		print_binary(fmt, r->at.data + at, r->at.size - at, &s->env, &s->text);
 	else

@@ -34,7 +34,7 @@ static struct show *show_create(struct instance *inst)
 	s->cpu = -1;
 	s->index = -1;
 	s->env.symbols = s->model->symbols;
-	s->env.long_size = s->model->long_size;
+	s->env.long_size = 8;
 	s->env.strings = s->model->strings;
 	take_options(s);
 	if (s->tracer->open && s->tracer->open(s)) {

@@ -119,7 +119,7 @@ static void print_number_text(const struct hist_entry *e, const struct hist_fiel
 		hist_entry_comm(e, comm);
 		snprintf(text, sizeof(text), "%s", comm);
 	} else if (f->flags & HIST_SYSCALL) {
-		syscall = model_syscall_name(e->hd->event->model, v);
+		syscall = model_syscall_name(e->hd->event, v);
 		snprintf(text, sizeof(text), "%s", syscall ? syscall : "unknown_syscall");
 	} else if (f->flags & HIST_LOG2) {
 		snprintf(text, sizeof(text), "~ 2^%llu", (unsigned long long)v);

@@ -66,7 +66,7 @@ void hist_show_key(const struct hist_entry *e, const struct hist_field *f, FILE 
 	} else if (f->flags & HIST_EXECNAME) {
 		print_execname(e, f, out);
 	} else if (f->flags & HIST_SYSCALL) {
-		syscall = model_syscall_name(e->hd->event->model, v);
+		syscall = model_syscall_name(e->hd->event, v);
 		fprintf(out, "%s: %-30s[%3llu]", name, syscall ? syscall : "unknown_syscall",
 			(unsigned long long)v);
 	} else if (f->flags & HIST_STACKTRACE) {

@@ -125,8 +125,8 @@ void hit_write_user_stack(const struct run *r, struct instance_state *inst, data
 	const uint32_t index = (process - 1) % LAYOUT_MAX_PROCESSES;
 	const uint32_t nr = r->h->nr_stack < LAYOUT_USER_STACK ? r->h->nr_stack : LAYOUT_USER_STACK;
 
-	/* A slot of the server has no process. */
-	if (!r->h->stack || !process || !records(inst, r->h->cpu))
+	/* A source's hit is of no process here, whatever its slot says. */
+	if (!r->h->stack || !process || r->h->writer || !records(inst, r->h->cpu))
 		return;
 	stack_record_fill(rec, r->h, LAYOUT_USER_STACK_ID, nr);
 	rec->size = (int32_t)processes[index].pid;

@@ -52,6 +52,26 @@ static unsigned int free_id(const struct model *m)
 	return id;
 }
 
+/* An old recording does not name its machine. */
+static uint8_t calls_of(const struct trace_dat *d)
+{
+	static const char *const generic[] = { "aarch64", "riscv64", "loongarch64" };
+	char machine[32];
+
+	if (!d->uname || sscanf(d->uname, "%*s %*s %*s %31s", machine) != 1 ||
+	    !strcmp(machine, "x86_64"))
+		return d->commit_size == 4 ? CALLS_UNKNOWN : CALLS_X86_64;
+	for (size_t i = 0; i < sizeof(generic) / sizeof(generic[0]); i++)
+		if (!strcmp(machine, generic[i]))
+			return CALLS_GENERIC;
+	return CALLS_UNKNOWN;
+}
+
+static struct traced_machine machine_of(const struct trace_dat *d)
+{
+	return (struct traced_machine){ d->commit_size == 4 ? 4 : 8, calls_of(d) };
+}
+
 static int add_with_other_id(struct model *m, const char *system, const char *text,
 			     struct event **out)
 {
@@ -96,6 +116,9 @@ static int add_other_kernels(const struct format_import *in, const char *system,
 		snprintf(other, sizeof(other), "%s_%u", system, in->file + 1);
 		ret = event_in_system(in, other, text, name, &e);
 	}
+	/* One that was saved with the session, of this file alone. */
+	if (!ret && in->restored && strcmp(e->system->name, system))
+		e->machine = machine_of(in->dat);
 	return ret || e->id == header.id ? ret : foreign_rename(in->dat, header.id, e->id);
 }
 
@@ -144,10 +167,13 @@ int formats_import(struct source *src, struct source_error *err)
 
 	for (in.file = 0; in.file < src->window.nr_files; in.file++) {
 		in.dat = src->window.files[in.file];
+		src->model->machine = machine_of(in.dat);
 		ret = trace_dat_each_format(in.dat, import_format, &in, err);
 		if (ret)
 			return ret;
 	}
+	/* What commands make of them. */
+	src->model->machine = machine_of(src->window.files[0]);
 	return 0;
 }
 
@@ -159,11 +185,27 @@ static int find_format(void *arg, const char *system, const char *text, size_t l
 	return ret == -ENOMEM ? ret : 0;
 }
 
+/* The events of the first file are those that were saved. */
+static int find_machine(void *arg, const char *system, const char *text, size_t len)
+{
+	const struct format_import *in = arg;
+	struct model *m = in->src->model;
+	struct format_header header;
+	char *copy = strndup(text, len);
+
+	if (copy && !format_header(copy, &header) && m->by_id[header.id])
+		m->by_id[header.id]->machine = machine_of(in->dat);
+	free(copy);
+	return copy ? 0 : -ENOMEM;
+}
+
 int formats_find(struct source *src, struct source_error *err)
 {
 	struct format_import in = { .src = src, .err = err, .restored = true };
 	int ret = 0;
 
+	in.dat = src->window.files[0];
+	ret = trace_dat_each_format(in.dat, find_machine, &in, err);
 	for (in.file = 1; in.file < src->window.nr_files && !ret; in.file++) {
 		in.dat = src->window.files[in.file];
 		ret = trace_dat_each_format(in.dat, find_format, &in, err);

@@ -299,34 +299,6 @@ static bool of_programs(const struct source *src)
 	return all;
 }
 
-/* 4 if any of the kernels has 32 bits. */
-static unsigned int long_size(const struct source *src)
-{
-	unsigned int size = 8;
-
-	for (unsigned int i = 0; i < src->window.nr_files; i++)
-		if (src->window.files[i]->commit_size == 4)
-			size = 4;
-	return size;
-}
-
-/* An old recording does not name its machine. */
-static enum model_calls calls_of(const struct source *src)
-{
-	static const char *const generic[] = { "aarch64", "riscv64", "loongarch64" };
-	char machine[32];
-
-	if (long_size(src) == 4)
-		return CALLS_UNKNOWN;
-	if (sscanf(source_uname(src), "%*s %*s %*s %31s", machine) != 1 ||
-	    !strcmp(machine, "x86_64"))
-		return CALLS_X86_64;
-	for (size_t i = 0; i < sizeof(generic) / sizeof(generic[0]); i++)
-		if (!strcmp(machine, generic[i]))
-			return CALLS_GENERIC;
-	return CALLS_UNKNOWN;
-}
-
 /* Takes what the source needs of the session, before anything is imported. */
 static int enter_session(struct source *src, struct model *m, struct source_error *err)
 {
@@ -334,8 +306,6 @@ static int enter_session(struct source *src, struct model *m, struct source_erro
 
 	src->model = m;
 	m->of_programs = of_programs(src);
-	m->long_size = long_size(src);
-	m->calls = calls_of(src);
 	src->plane = session_plane(m->session);
 	src->slot = session_slot_get(m->session);
 	if (!src->slot)

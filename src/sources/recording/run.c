@@ -70,18 +70,22 @@ static void fill_hit(struct source *src, const struct stream *s, const struct su
  * between:
  *
  *     record (task) | record (irq) | its stack (irq) | the stack (task)
+ *
+ * *later: the pages in memory end before it. The record is passed without it then.
  */
 static __attribute__((noinline)) bool find_stack_behind(const struct source *src,
 							const struct stream *s, unsigned int level,
-							struct subbuf_record *out)
+							struct subbuf_record *out, bool *later)
 {
 	struct stream_peek peek;
 	unsigned int n;
 
 	stream_peek_start(s, &peek);
 	for (n = 1; n < NESTED_MAX; n++) {
-		if (!stream_peek_next(s, &peek, out))
+		if (!stream_peek_next(s, &peek, out)) {
+			*later = true;
 			return false;
+		}
 		if (record_level(out->data) <= level)
 			return src->kinds[out->type] == RECORD_STACK;
 	}
@@ -93,12 +97,13 @@ static __attribute__((noinline)) bool find_stack_behind(const struct source *src
  * stores.
  */
 static inline bool find_stack(const struct source *src, const struct stream *s,
-			      const struct subbuf_record *r, struct subbuf_record *out)
+			      const struct subbuf_record *r, struct subbuf_record *out,
+			      bool *later)
 {
 	const unsigned int level = record_level(r->data);
 
 	if (__builtin_expect(record_level(s->record.data) > level, 0))
-		return find_stack_behind(src, s, level, out);
+		return find_stack_behind(src, s, level, out, later);
 	if (__builtin_expect(src->kinds[s->record.type] != RECORD_STACK, 1))
 		return false;
 	*out = s->record;
@@ -242,7 +247,7 @@ static bool pass(struct source *src, struct stream *s, const struct subbuf_recor
 	void (*observe)(struct model *m, const struct hit *h, uint64_t recorded);
 	struct hit *h = &src->hit;
 	struct subbuf_record stack;
-	bool planned, traced = true, called;
+	bool planned, traced = true, called, later = false;
 	uint32_t commands = 0;
 	uint64_t ip = 0;
 
@@ -260,10 +265,14 @@ static bool pass(struct source *src, struct stream *s, const struct subbuf_recor
 	if (!planned && !observe)
 		return false;
 	set_hit(src, s, r, h);
-	if (more && find_stack(src, s, r, &stack)) {
+	if (more && find_stack(src, s, r, &stack, &later)) {
 		record_stack(&stack, src->stack_at, &src->probes, !s->dat->foreign, src->stack, h);
 		if (stack.data != s->record.data || wants_command_stack(src))
 			h->stack_wanted = &context->stack_wanted;
+	} else if (later) {
+		h->stack = src->stack;
+		h->nr_stack = 0;
+		h->stack_wanted = &context->stack_wanted;
 	}
 	if (kind == RECORD_PRINT)
 		fill_print(src, h);
@@ -278,7 +287,8 @@ static bool pass(struct source *src, struct stream *s, const struct subbuf_recor
 	if (kind == RECORD_FUNCTION && wants_function_stack(src))
 		context->stack_wanted |= context->fate & 1ull << src->model->top->index;
 	else
-		context->has_stack = h->stack_record && planned;
+		/* hit() writes no stack behind events of system ftrace. */
+		context->has_stack = h->stack_record && planned && kind <= RECORD_NAMES;
 	if (commands)
 		pass_commands(src, commands, ip, context, h);
 	/* A latency tracer watches (tracers/latency.h). */

@@ -57,8 +57,9 @@ static void values_may_be_sorted_by(void **state)
  */
 static void system_calls_have_the_names_of_their_events(void **state)
 {
-	const struct model own = { .calls = CALLS_X86_64 }, arm = { .calls = CALLS_GENERIC },
-			   other = { .calls = CALLS_UNKNOWN };
+	const struct event own = { .machine.calls = CALLS_X86_64 },
+			   arm = { .machine.calls = CALLS_GENERIC },
+			   other = { .machine.calls = CALLS_UNKNOWN };
 
 	assert_string_equal(model_syscall_name(&own, 462), "sys_mseal");
 	assert_string_equal(model_syscall_name(&own, 63), "sys_newuname");

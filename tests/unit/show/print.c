@@ -136,6 +136,15 @@ static void names_of_values(void **state)
 		     "all");
 }
 
+/* The last pair may end in a 0, and constants may have no value in the format. */
+static void names_that_the_format_leaves(void **state)
+{
+	expect_print(*state,
+		     "\"%s\", __print_symbolic(REC->h + 5, { IOPRIO_CLASS_BE, \"be\" }, { -1, 0 })",
+		     "be");
+	expect_print(*state, "\"%d %d\", TCP_SYN_RECV, I_DIRTY_PAGES", "3 64");
+}
+
 static void pointers(void **state)
 {
 	struct fixture *f = *state;
@@ -176,9 +185,9 @@ static void deep_expressions_are_refused(void **state)
 	memset(fmt + 6, '(', 2000);
 	strcpy(fmt + 2006, "1");
 	expect_print(*state, fmt,
-		     "a=0xfffffffe (-2) c=(200) h=0xfffd (65533) b=0x10000000005 (1099511627781) "
-		     "s=12345678 d=dyn r=rel l=01,00,00,00,20,00,00,00 m=<INVALID-TYPE> "
-		     "w=<INVALID-SIZE>");
+		     "a=0xfffffffe (-2) c='\xc8'(200) h=0xfffd (65533) "
+		     "b=0x10000000005 (1099511627781) s=12345678 d=dyn r=rel "
+		     "l=01,00,00,00,20,00,00,00 m=<INVALID-TYPE> w=<INVALID-SIZE>");
 }
 
 /* The evaluation of "REC->a + 1 + 1 ..." would recurse for each "+ 1". */
@@ -240,6 +249,7 @@ int main(void)
 		TEST(strings),
 		TEST(arrays),
 		TEST(names_of_values),
+		TEST(names_that_the_format_leaves),
 		TEST(pointers),
 		TEST(offsets_in_the_image),
 		TEST(offsets_outside_the_record),

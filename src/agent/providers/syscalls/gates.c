@@ -134,12 +134,15 @@ static bool gate_needs_slow(const struct agent_thread *t, unsigned int event)
 }
 
 /* Whether the slow function can be called. A handler's stack may have no room: that is missed. */
-static bool gate_has_room(const struct agent_thread *t, const struct gate_call *c)
+static bool gate_has_room(const struct agent_thread *t, const struct gate_call *c,
+			  unsigned int event)
 {
 	struct slot *slot = t ? agent_slot(t) : NULL;
 
 	if (stack_has_room((uintptr_t)c, slot ? STACK_SLOW : STACK_FIRST))
 		return true;
+	if (!provider_armed(event))
+		return false;
 	if (slot)
 		hit_miss(slot);
 	else
@@ -190,14 +193,14 @@ bool gate_entered(const struct gate_call *c)
 		number_note(stack_of(c), (int32_t)nr);
 	if (nr >= NUMBERS || !index_of[nr])
 		return false;
-	if (special[nr])
-		return gate_has_room(agent_self.thread, c);
 	event = call_enter_event(index_of[nr] - 1u);
+	if (special[nr])
+		return gate_has_room(agent_self.thread, c, event);
 	if (!provider_armed(event))
 		return false;
 	t = agent_self.thread;
 	if (gate_needs_slow(t, event))
-		return gate_has_room(t, c);
+		return gate_has_room(t, c, event);
 	enter_emit(t, index_of[nr] - 1u, c, nr, GATE_FRAME(c));
 	return false;
 }
@@ -213,16 +216,16 @@ bool gate_left(const struct gate_call *c)
 	nr = gate_number(c);
 	if (nr < 0 || nr >= NUMBERS || !index_of[nr])
 		return false;
+	event = call_exit_event(index_of[nr] - 1u);
 	/* C2: a new thread has a control block of its own, all zeros. */
 	if (special[nr])
 		return (agent_self.thread || c->result || nr == SYS_rseq) &&
-		       gate_has_room(agent_self.thread, c);
-	event = call_exit_event(index_of[nr] - 1u);
+		       gate_has_room(agent_self.thread, c, event);
 	if (!provider_armed(event))
 		return false;
 	t = agent_self.thread;
 	if (gate_needs_slow(t, event))
-		return gate_has_room(t, c);
+		return gate_has_room(t, c, event);
 	leave_emit(t, index_of[nr] - 1u, c, nr, GATE_FRAME(c));
 	return false;
 }
