@@ -107,8 +107,10 @@ static bool parse_dynamic_index(struct print_parser *p, struct print_node *n)
 	if (p->token != '[')
 		return true;
 	token_next(p);
-	if (p->token != TOKEN_NUMBER || p->number > (UINT16_MAX - n->offset) / 4u)
+	if (p->token != TOKEN_NUMBER || p->number > (UINT16_MAX - n->offset) / 4u) {
+		p->failed = true;
 		return false;
+	}
 	n->offset = (uint16_t)(n->offset + 4 * p->number);
 	token_next(p);
 	return parser_expect(p, ']');

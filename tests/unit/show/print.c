@@ -178,19 +178,29 @@ static void offsets_outside_the_record(void **state)
 	assert_non_null(strstr(piped(f, &r, 80), "out: <><><>\n"));
 }
 
+/* The record as a list of fields, where the format is not understood. */
+#define AS_FIELDS									\
+	"a=0xfffffffe (-2) c='\xc8'(200) h=0xfffd (65533) "				\
+	"b=0x10000000005 (1099511627781) s=12345678 d=dyn r=rel "			\
+	"l=01,00,00,00,20,00,00,00 m=<INVALID-TYPE> w=<INVALID-SIZE>"
+
+static void texts_without_a_place_are_refused(void **state)
+{
+	expect_print(*state, "\"%s\", __get_str(d[20000])", AS_FIELDS);
+	expect_print(*state, "\"%s\", __get_str(d[REC->a])", AS_FIELDS);
+	expect_print(*state, "\"%s\", __get_str(d[0)", AS_FIELDS);
+	expect_print(*state, "\"%s %s\", __get_str(d[0]), __get_str(d[1])", "dyn 5678");
+}
+
 static void deep_expressions_are_refused(void **state)
 {
 	char fmt[3000] = "\"%d\", ";
 
 	memset(fmt + 6, '(', 2000);
 	strcpy(fmt + 2006, "1");
-	expect_print(*state, fmt,
-		     "a=0xfffffffe (-2) c='\xc8'(200) h=0xfffd (65533) "
-		     "b=0x10000000005 (1099511627781) s=12345678 d=dyn r=rel "
-		     "l=01,00,00,00,20,00,00,00 m=<INVALID-TYPE> w=<INVALID-SIZE>");
+	expect_print(*state, fmt, AS_FIELDS);
 }
 
-/* The evaluation of "REC->a + 1 + 1 ..." would recurse for each "+ 1". */
 static void long_expressions_are_refused(void **state)
 {
 	enum { LINKS = 100000 };
@@ -253,6 +263,7 @@ int main(void)
 		TEST(pointers),
 		TEST(offsets_in_the_image),
 		TEST(offsets_outside_the_record),
+		TEST(texts_without_a_place_are_refused),
 		TEST(deep_expressions_are_refused),
 		TEST(long_expressions_are_refused),
 		TEST(nested_conditions_take_no_longer),
