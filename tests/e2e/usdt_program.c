@@ -117,7 +117,7 @@ static char *alternate;
 static long left;
 
 /* A function, for sessions that trace those. */
-static __attribute__((noinline, noclone)) int in_handler_called(int sig)
+static __attribute__((noinline)) int in_handler_called(int sig)
 {
 	__asm__ volatile("nop; nop; nop; nop; nop; nop; nop; nop" : "+r"(sig));
 	return sig;
