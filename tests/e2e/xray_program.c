@@ -131,6 +131,8 @@ ASIDE static void beside_threads(void)
 {
 	pthread_t threads[3];
 
+	/* On a busy machine no thread may run before it patches. */
+	wrong += !all(5);
 	__xray_set_handler(handler);
 	for (int i = 0; i < 3; i++)
 		pthread_create(&threads[i], NULL, run_through, NULL);
