@@ -132,9 +132,9 @@ void print_format_faults(struct print_format *f)
 }
 
 /* Takes the quote before the text away. Returns whether the one behind it has to go, too. */
-static bool print_fault(struct show_text *out)
+static bool print_fault(const struct print_piece *p, struct show_text *out)
 {
-	const bool quoted = out->len && out->bytes[out->len - 1] == '"';
+	const bool quoted = p->len && p->text[p->len - 1] == '"' && out->len;
 
 	out->len -= quoted;
 	text_puts(out, "(fault)");
@@ -164,7 +164,7 @@ void print_format_print(const struct print_format *f, struct print_env *env,
 			spec.precision = limited(print_eval(p->precision, env, rec).number);
 		v = print_eval(p->arg, env, rec);
 		if (f->faults && p->arg->kind == NODE_DYNAMIC && p->conversion == 's' && !v.len) {
-			quoted = print_fault(out) && p + 1 < f->pieces + f->nr && p[1].len &&
+			quoted = print_fault(p, out) && p + 1 < f->pieces + f->nr && p[1].len &&
 				 p[1].text[0] == '"';
 			continue;
 		}

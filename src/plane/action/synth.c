@@ -91,8 +91,11 @@ static uint64_t pending_time(const struct run *cause, const struct instance_stat
 /* What a synthetic event takes from its cause. */
 static void synth_hit(struct hit *h, const struct hit *cause, const void *record, uint32_t size)
 {
+	/* A recorded stack that comes later is not the synthetic event's. */
+	const uint64_t *stack = cause->stack_wanted && !cause->nr_stack ? NULL : cause->stack;
+
 	*h = (struct hit){ .record = record, .size = size, .cpu = cause->cpu, .time = cause->time,
-			   .comm = cause->comm, .stack = cause->stack, .nr_stack = cause->nr_stack,
+			   .comm = cause->comm, .stack = stack, .nr_stack = cause->nr_stack,
 			   .writer = cause->writer, .synth_preempt = cause->synth_preempt };
 }
 

@@ -124,9 +124,10 @@ void hit_write_user_stack(const struct run *r, struct instance_state *inst, data
 	/* A wrong number may be there (R38): it names another process then. */
 	const uint32_t index = (process - 1) % LAYOUT_MAX_PROCESSES;
 	const uint32_t nr = r->h->nr_stack < LAYOUT_USER_STACK ? r->h->nr_stack : LAYOUT_USER_STACK;
+	/* It is of no process here, whatever its slot says. */
+	const bool of_source = r->h->writer && r->h->writer < RING_SET_LEASES;
 
-	/* A source's hit is of no process here, whatever its slot says. */
-	if (!r->h->stack || !process || r->h->writer || !records(inst, r->h->cpu))
+	if (!r->h->stack || !process || of_source || !records(inst, r->h->cpu))
 		return;
 	stack_record_fill(rec, r->h, LAYOUT_USER_STACK_ID, nr);
 	rec->size = (int32_t)processes[index].pid;

@@ -205,6 +205,10 @@ int formats_find(struct source *src, struct source_error *err)
 	int ret = 0;
 
 	in.dat = src->window.files[0];
+	src->model->machine = machine_of(in.dat);
+	for (uint32_t id = 0; id <= src->model->max_id; id++)
+		if (src->model->by_id[id])
+			src->model->by_id[id]->machine = src->model->machine;
 	ret = trace_dat_each_format(in.dat, find_machine, &in, err);
 	for (in.file = 1; in.file < src->window.nr_files && !ret; in.file++) {
 		in.dat = src->window.files[in.file];
