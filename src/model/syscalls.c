@@ -3,7 +3,7 @@
  * syscalls.c - names of system calls by the numbers of the traced machine, as the events of system
  * syscalls have them
  */
-#include <stddef.h>
+#include <stdlib.h>
 
 #include "model/syscalls.h"
 
@@ -24,21 +24,18 @@ static const struct numbered generic[] = {
 #undef SYSCALL
 };
 
+static int compare_number(const void *nr, const void *call)
+{
+	const uint64_t a = *(const uint64_t *)nr, b = ((const struct numbered *)call)->nr;
+
+	return a < b ? -1 : a > b;
+}
+
 static const char *find_number(const struct numbered *v, size_t n, uint64_t nr)
 {
-	size_t lo = 0, hi = n;
+	const struct numbered *found = bsearch(&nr, v, n, sizeof(*v), compare_number);
 
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-
-		if (v[mid].nr == nr)
-			return v[mid].name;
-		if (v[mid].nr < nr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return NULL;
+	return found ? found->name : NULL;
 }
 
 const char *model_syscall_name(const struct event *e, uint64_t nr)

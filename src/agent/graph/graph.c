@@ -177,8 +177,8 @@ bool graph_may_at_sites(void)
  * mirror here. Embedded copies export their interface, too. Native programs of OCaml export their
  * table of return addresses; the interpreter of its bytecode has none, and looks at no stack of C.
  * Guile, PyPy and callcc of Ruby copy stacks, as greenlet does. gccgo's recover() compares return
- * addresses. A thread sanitizer that is linked statically is told the addresses of callers, and
- * takes memory for what other callers have.
+ * addresses. The runtime of a static thread sanitizer notes the return address of each call, and
+ * reports what it finds by them.
  */
 static void refuse_runtimes(const Elf64_Dyn *dyn, uintptr_t bias)
 {

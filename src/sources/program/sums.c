@@ -86,7 +86,7 @@ static void print_returnless(struct session *s, FILE *out)
 		[RETURNLESS_LUAJIT] = "LuaJIT, which takes its frames from the unwinder",
 		[RETURNLESS_OCAML] = "OCaml, which looks up return addresses",
 		[RETURNLESS_GCCGO] = "gccgo, which compares return addresses",
-		[RETURNLESS_TSAN] = "a thread sanitizer, which is told return addresses",
+		[RETURNLESS_TSAN] = "a thread sanitizer, which notes return addresses",
 	};
 	struct attach_losses l;
 

@@ -239,6 +239,36 @@ static void clear_hit(struct hit *h)
 	h->seen_size = 0;
 }
 
+/* The stack goes to the hit, or follows it as a record of its own. */
+static inline __attribute__((always_inline)) void
+give_stack(struct source *src, const struct stream *s, const struct subbuf_record *r,
+	   struct stream_context *context, struct hit *h)
+{
+	struct subbuf_record stack;
+	bool later = false;
+
+	if (find_stack(src, s, r, &stack, &later)) {
+		record_stack(&stack, src->stack_at, &src->probes, !s->dat->foreign, src->stack, h);
+		if (stack.data != s->record.data || wants_command_stack(src))
+			h->stack_wanted = &context->stack_wanted;
+	} else if (later) {
+		h->stack = src->stack;
+		h->nr_stack = 0;
+		h->stack_wanted = &context->stack_wanted;
+	}
+}
+
+/* What is to happen with the stack behind a record that has passed. */
+static inline void expect_stack(const struct source *src, unsigned int kind, bool planned,
+				const struct hit *h, struct stream_context *context)
+{
+	if (kind == RECORD_FUNCTION && wants_function_stack(src))
+		context->stack_wanted |= context->fate & 1ull << src->model->top->index;
+	else
+		/* hit() writes no stack behind events of system ftrace. */
+		context->has_stack = h->stack_record && planned && kind <= RECORD_NAMES;
+}
+
 /* Passes a record. Returns whether its event has a plan. */
 static bool pass(struct source *src, struct stream *s, const struct subbuf_record *r, bool more)
 {
@@ -246,8 +276,7 @@ static bool pass(struct source *src, struct stream *s, const struct subbuf_recor
 	struct stream_context *context = &s->context[record_level(r->data)];
 	void (*observe)(struct model *m, const struct hit *h, uint64_t recorded);
 	struct hit *h = &src->hit;
-	struct subbuf_record stack;
-	bool planned, traced = true, called, later = false;
+	bool planned, traced = true, called;
 	uint32_t commands = 0;
 	uint64_t ip = 0;
 
@@ -265,15 +294,8 @@ static bool pass(struct source *src, struct stream *s, const struct subbuf_recor
 	if (!planned && !observe)
 		return false;
 	set_hit(src, s, r, h);
-	if (more && find_stack(src, s, r, &stack, &later)) {
-		record_stack(&stack, src->stack_at, &src->probes, !s->dat->foreign, src->stack, h);
-		if (stack.data != s->record.data || wants_command_stack(src))
-			h->stack_wanted = &context->stack_wanted;
-	} else if (later) {
-		h->stack = src->stack;
-		h->nr_stack = 0;
-		h->stack_wanted = &context->stack_wanted;
-	}
+	if (more)
+		give_stack(src, s, r, context, h);
 	if (kind == RECORD_PRINT)
 		fill_print(src, h);
 	else if (kind == RECORD_FUNCTION && has_calls(src))
@@ -284,11 +306,7 @@ static bool pass(struct source *src, struct stream *s, const struct subbuf_recor
 	if (kind == RECORD_GRAPH_ENTRY && has_calls(src))
 		commands = commands_of(src, r, src->graph.entry_func, &ip, &called);
 	context->fate = planned && traced ? hit(src->plane, src->slot, h) : 0;
-	if (kind == RECORD_FUNCTION && wants_function_stack(src))
-		context->stack_wanted |= context->fate & 1ull << src->model->top->index;
-	else
-		/* hit() writes no stack behind events of system ftrace. */
-		context->has_stack = h->stack_record && planned && kind <= RECORD_NAMES;
+	expect_stack(src, kind, planned, h, context);
 	if (commands)
 		pass_commands(src, commands, ip, context, h);
 	/* A latency tracer watches (tracers/latency.h). */
