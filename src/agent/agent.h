@@ -620,6 +620,11 @@ AGENT_API bool agent_call_wants_alone(long nr, uint64_t a, uint64_t b);
 /* The program is about to drop capabilities from its bounding set. */
 AGENT_API void agent_task_unbind(void);
 /*
+ * The program is about to give up what it needs to join the session: joins, if it has not done so
+ * (join/quiet.c, in the preloaded library only). agent_task_end() calls it, too.
+ */
+AGENT_API void agent_join_now(void) __attribute__((weak));
+/*
  * For interposers of exec and its kin. agent_exec_reach(): why the program that the call executes
  * cannot reach the session; UNTRACED_REASONS: it can. agent_exec_untraced(): counts one more
  * untraced program (1), or one less because it could not be executed (-1).

@@ -105,6 +105,8 @@ struct agent {
 	bool		all_said;	/* HELLO is all: there are no static events and no sites */
 	/* Its files have probes of their author: some may be planted at any time */
 	bool		has_probes;
+	/* The process that has begun quietly and has not joined, in its own numbers; 0: none */
+	_Atomic int32_t	quiet;
 	uint64_t	program;	/* attach_request.program */
 	uint32_t	verbose;
 	uint32_t	owner;		/* the session's user: the program's when it attached */
@@ -157,6 +159,21 @@ uint32_t attach_pid(uint32_t tid);
 void attach_detach(void);
 /* Prints a message, with TRACEFUSE_VERBOSE. */
 void agent_say(const char *what, int err);
+
+/* ---- quiet.c: in the preloaded library only ---- */
+
+/*
+ * Whether the program, which has neither static events nor sites, joins with its first hit only.
+ * Then sets what the answer to HELLO would say, and agent.quiet.
+ */
+bool quiet_begins(struct attach_reply *reply) __attribute__((weak));
+
+/* agent.quiet */
+static inline int32_t quiet_is(void)
+{
+	/* Relaxed: who misses its end asks attach_again(), which knows. */
+	return atomic_load_explicit(&agent.quiet, memory_order_relaxed);
+}
 
 /* ---- place.c ---- */
 

@@ -43,7 +43,7 @@ typedef uint64_t data_ref;		/* offset in the data region, 0: none */
  * other stacks; 19: where programs begin; 20: more counts of rings that are left out; 21: rings
  * that go; 22: no pid of the server
  */
-#define SESSION_VERSION		22u
+#define SESSION_VERSION		23u
 
 enum {
 	LAYOUT_MAX_EVENTS	= 65536,	/* common_type is 16 bits wide */
@@ -86,6 +86,9 @@ enum {
 	LAYOUT_MAX_DSOS		= 512,
 	LAYOUT_TASKS		= 4096,		/* entries of the log of tasks, a power of two */
 	LAYOUT_SITELESS		= 256,		/* how many DSOs without sites are remembered */
+	/* How many files of programs without probes are remembered, and at how many places each */
+	LAYOUT_QUIET		= 128,
+	QUIET_PLACES		= 4,
 };
 
 /* R19: DSO number i begins at this address plus i << LAYOUT_DSO_SHIFT. */
@@ -280,6 +283,19 @@ struct config_header {
 	 * only raised.
 	 */
 	struct cleared_records cleared;
+
+	/*
+	 * Which programs need not join before their first hit (agent/join/quiet.c). Stored by the
+	 * server, while the session lives.
+	 */
+	/* Interposers of this version (attach_request.table) have these events; 0: none */
+	uint64_t	providers_table;
+	uint32_t	providers_first, providers_end;
+	_Atomic uint32_t interposed;	/* 1: one of them was armed. Never set back */
+	_Atomic uint32_t barriers;	/* how many clients let programs wait that begin */
+	_Atomic uint32_t processes_high; /* entries of the process table from here on are free */
+	/* attach_request.program of files without probes, near number / 2 % LAYOUT_QUIET */
+	_Atomic uint64_t quiet[LAYOUT_QUIET];
 };
 
 /*

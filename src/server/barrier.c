@@ -91,7 +91,7 @@ int barrier_begin(struct server *srv, struct client *c, const char *what)
 	c->new_events = !strcmp(what, "events");
 	c->events_made = srv->model->events_made;
 	if (!c->has_barrier)
-		srv->nr_barriers++;
+		attach_barriers(srv->session, ++srv->nr_barriers);
 	c->has_barrier = true;
 	return 0;
 }
@@ -101,7 +101,7 @@ void barrier_end(struct server *srv, struct client *c)
 	if (!c->has_barrier)
 		return;
 	c->has_barrier = false;
-	srv->nr_barriers--;
+	attach_barriers(srv->session, --srv->nr_barriers);
 	for (unsigned int i = 1; i <= LAYOUT_MAX_PROCESSES; i++) {
 		if (!srv->barriers[i].state || srv->barriers[i].by != c->pid)
 			continue;

@@ -103,6 +103,13 @@ static void print_process(void *arg, pid_t pid, unsigned int slots)
 	fputc('\n', arg);
 }
 
+static void print_quiet(void *arg, pid_t pid)
+{
+	fprintf(arg, "quiet %d ", (int)pid);
+	request_print_name(pid, arg);
+	fputc('\n', arg);
+}
+
 /* Which limit was reached, and what is smaller than usual because of one. */
 static void print_room(struct server *srv, FILE *out)
 {
@@ -154,6 +161,8 @@ static void print_info(struct server *srv, FILE *out)
 	for (struct list_head *l = srv->mounts.next; l != &srv->mounts; l = l->next)
 		fprintf(out, "mount %s\n", mount_point_dir(mount_point_of(l)));
 	attach_processes(srv->session, print_process, out);
+	if (attach_quiet_any(srv->session))
+		attach_children(srv->session, print_quiet, out);
 	if (srv->programs)
 		programs_print(srv->programs, out);
 	if (srv->live)

@@ -102,6 +102,7 @@ int server_create(const struct server_params *params, struct server **out)
 		srv->boot_waits = false;
 	srv->signal_fd = open_signals();
 	if (srv->programs) {
+		attach_barriers(srv->session, 0);
 		programs_on_ready(srv->programs, barrier_ready, srv);
 		programs_on_snapshot(srv->programs, snapshot_begin, srv);
 	}

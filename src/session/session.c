@@ -216,6 +216,7 @@ static void header_fill(struct config_header *h, const struct session_params *p)
 	h->events = LAYOUT_EVENTS_AT;
 	h->processes = h->events + LAYOUT_MAX_EVENTS * sizeof(struct event_entry);
 	h->sites = align_page(h->processes + LAYOUT_MAX_PROCESSES * sizeof(struct process_entry));
+	_Static_assert(sizeof(*h) <= LAYOUT_EVENTS_AT, "the events lie behind the header");
 	h->instance_books = align_page(h->sites + sizeof(struct site_control));
 	h->slot_books =
 		align_page(h->instance_books + LAYOUT_MAX_INSTANCES * sizeof(struct instance_book));

@@ -225,15 +225,22 @@ static bool note_at(const struct dl_phdr_info *info, int i, struct tf_note *out)
 	       note_find((const char *)info->dlpi_addr + p->p_vaddr, p->p_memsz, out);
 }
 
+static bool any_new(const struct tf_note *n)
+{
+	struct tf_event **p = n->events;
+
+	while (p < n->events_end && !is_new(*p))
+		p++;
+	return p < n->events_end;
+}
+
 static int has_new(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct tf_note n;
 
 	for (int i = 0; i < info->dlpi_phnum; i++)
-		if (note_at(info, i, &n))
-			for (struct tf_event **p = n.events; p < n.events_end; p++)
-				if (is_new(*p))
-					return 1;
+		if (note_at(info, i, &n) && any_new(&n))
+			return 1;
 	return 0;
 }
 
@@ -281,7 +288,7 @@ AGENT_API void tf_dso_opened_(struct tf_dso *dso, struct tf_event **events,
 		return;
 	/* First, as in scan_one(). */
 	dso_told(&n);
-	if (thread_lock()) {
+	if (any_new(&n) && thread_lock()) {
 		if (!attach_again() && (request_usable() || !attach_more())) {
 			tell(&b, &n);
 			batch_end(b);

@@ -153,12 +153,18 @@ static uint64_t refusals_now(void)
 	return atomic_load_explicit(&refusals, memory_order_relaxed);
 }
 
-static void graph_refuse(enum returnless why)
+/* whys: 1 << enum returnless */
+static void refuse_all(uint64_t whys)
 {
 	/* Relaxed: as in refusals_now(). */
-	if (!atomic_fetch_or_explicit(&refusals, 1ull << why, memory_order_relaxed))
+	if (whys && !atomic_fetch_or_explicit(&refusals, whys, memory_order_relaxed))
 		agent_say("returns of functions without return sites are not traced: "
 			  "tracefuse doctor says why", 0);
+}
+
+static void graph_refuse(enum returnless why)
+{
+	refuse_all(1ull << why);
 }
 
 bool graph_refused(void)
@@ -182,24 +188,27 @@ bool graph_may_at_sites(void)
  */
 static void refuse_runtimes(const Elf64_Dyn *dyn, uintptr_t bias)
 {
-	static const struct {
-		char		symbol[31];
-		uint8_t		why;
-	} runtimes[] = {
-		{ "_ZN2v87Isolate10GetCurrentEv", RETURNLESS_V8 },
-		{ "JNI_CreateJavaVM", RETURNLESS_JVM },
-		{ "luaJIT_setmode", RETURNLESS_LUAJIT },
-		{ "caml_frametable", RETURNLESS_OCAML },
-		{ "runtime.setdeferretaddr", RETURNLESS_GCCGO },
-		{ "__tsan_func_entry", RETURNLESS_TSAN },
-		{ "scm_init_guile", RETURNLESS_COPIES },
-		{ "Init_continuation", RETURNLESS_COPIES },
-		{ "pypy_main_startup", RETURNLESS_COPIES },
+	static struct sites_name runtimes[] = {
+		{ "_ZN2v87Isolate10GetCurrentEv", RETURNLESS_V8, 0 },
+		{ "JNI_CreateJavaVM", RETURNLESS_JVM, 0 },
+		{ "luaJIT_setmode", RETURNLESS_LUAJIT, 0 },
+		{ "caml_frametable", RETURNLESS_OCAML, 0 },
+		{ "runtime.setdeferretaddr", RETURNLESS_GCCGO, 0 },
+		{ "__tsan_func_entry", RETURNLESS_TSAN, 0 },
+		{ "scm_init_guile", RETURNLESS_COPIES, 0 },
+		{ "Init_continuation", RETURNLESS_COPIES, 0 },
+		{ "pypy_main_startup", RETURNLESS_COPIES, 0 },
 	};
 
-	for (unsigned int i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++)
-		if (sites_defines(dyn, bias, runtimes[i].symbol))
-			graph_refuse((enum returnless)runtimes[i].why);
+	refuse_all(sites_defines(dyn, bias, runtimes, sizeof(runtimes) / sizeof(runtimes[0])));
+}
+
+/* start: a slash and how the name of the file begins */
+static bool file_begins(const char *path, const char *start)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && !strncmp(slash, start, strlen(start));
 }
 
 bool graph_dso(const char *name, const Elf64_Dyn *dyn, uintptr_t bias)
@@ -207,13 +216,13 @@ bool graph_dso(const char *name, const Elf64_Dyn *dyn, uintptr_t bias)
 	const bool before = graph_refused();
 
 	/* It ignores the unwind rule for the stack pointer: exceptions would not be caught. */
-	if (strstr(name, "/libunwind.so.8"))
+	if (file_begins(name, "/libunwind.so.8"))
 		graph_refuse(RETURNLESS_UNWINDER);
 	/*
 	 * It copies stacks back to their old addresses. The mirror there may have return addresses
 	 * of later calls by then.
 	 */
-	if (strstr(name, "/_greenlet."))
+	if (file_begins(name, "/_greenlet."))
 		graph_refuse(RETURNLESS_COPIES);
 	refuse_runtimes(dyn, bias);
 	return graph_refused() != before;

@@ -327,10 +327,6 @@ static int greet(struct attach_reply *reply, void (*meanwhile)(void))
 	if (!agent.image)
 		agent.image = image_of_process();
 	q.image = agent.image;
-	if (!agent.here->no_membarrier)
-		agent.here->no_membarrier =
-			agent_syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0,
-				      0) != 0;
 	q.no_membarrier = agent.here->no_membarrier;
 	err = request_begin(&q);
 	if (!err && meanwhile)
@@ -354,12 +350,15 @@ static int greet(struct attach_reply *reply, void (*meanwhile)(void))
 
 /*
  * Registers before the server knows of the process. While the server looks at the process, the
- * kernel treats it as one with several threads, and the call takes milliseconds. The call is made
- * again where its result counts.
+ * kernel treats it as one with several threads, and the call takes milliseconds. The second call is
+ * made again where its result counts.
  */
 static void register_early(void)
 {
-	agent_syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
+	if (!agent.here->no_membarrier)
+		agent.here->no_membarrier =
+			agent_syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0,
+				      0) != 0;
 	/*
 	 * A filter of the program need not allow more calls than those of attach_again().
 	 */
@@ -440,6 +439,8 @@ int attach_again(void)
 				      memory_order_relaxed);
 		return err;
 	}
+	/* Relaxed: see quiet_is(). */
+	atomic_store_explicit(&agent.quiet, 0, memory_order_relaxed);
 	/* Pairs with the acquire in agent_attached(). */
 	atomic_store_explicit(&agent.here->attached, 1, memory_order_release);
 	sites_again();
@@ -518,6 +519,10 @@ static int join_session(struct attach_reply *reply)
 
 	agent.program = program_key();
 	agent.all_said = !events_any() && sites_none();
+	if (!err && agent.all_said && !agent.late && quiet_begins && quiet_begins(reply)) {
+		start_silently();
+		return 0;
+	}
 	if (!err)
 		err = connect_server(false);
 	/*
@@ -584,14 +589,15 @@ static __attribute__((cold)) int start(const char *name, const char *runtime_dir
 	 * Both pair with the acquires in agent_attached(). Until then no other thread uses the
 	 * connection.
 	 */
-	atomic_store_explicit(&agent.here->attached, 1, memory_order_release);
+	atomic_store_explicit(&agent.here->attached, !quiet_is(), memory_order_release);
 	if (!atomic_compare_exchange_strong_explicit(&agent.state, &state, AGENT_ON,
 						     memory_order_release, memory_order_relaxed)) {
 		/* The memory was damaged meanwhile: what has just been published is withdrawn. */
 		attach_detach();
 		return -EPROTO;
 	}
-	events_start();		/* of DSOs that were loaded meanwhile */
+	if (!quiet_is())
+		events_start();		/* of DSOs that were loaded meanwhile */
 	sites_begin();
 	section_start();
 	if (thread_lock())	/* other threads may have begun */
@@ -639,7 +645,7 @@ static const char *env_of(char **envp, const char *name)
 	size_t len = strlen(name);
 
 	for (; envp && *envp; envp++)
-		if (!strncmp(*envp, name, len) && (*envp)[len] == '=')
+		if (**envp == *name && !strncmp(*envp, name, len) && (*envp)[len] == '=')
 			return *envp + len + 1;
 	return NULL;
 }

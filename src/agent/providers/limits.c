@@ -153,6 +153,9 @@ int call_setrlimit(int resource, const struct rlimit *limit)
 	const uint64_t args[] = { 0, (uint32_t)resource, (uintptr_t)limit, 0 };
 	int r;
 
+	/* There may be no descriptor for a connection later. */
+	if (resource == RLIMIT_NOFILE)
+		agent_join_now();
 	if (is_ours(0, (unsigned int)resource))
 		return limit_record((unsigned int)resource, limit, NULL, args, CALL_FRAME);
 	call_enter(SYSCALL_prlimit64, args, CALL_FRAME);
@@ -167,6 +170,8 @@ int call_prlimit(pid_t pid, int resource, const struct rlimit *new, struct rlimi
 				 (uintptr_t)old };
 	int r;
 
+	if (resource == RLIMIT_NOFILE && new)
+		agent_join_now();
 	if (is_ours(pid, (unsigned int)resource))
 		return limit_record((unsigned int)resource, new, old, args, CALL_FRAME);
 	call_enter(SYSCALL_prlimit64, args, CALL_FRAME);

@@ -281,7 +281,10 @@ struct known *known_free(void)
 	return known_of(NULL);
 }
 
-struct known *known_find(const void *ld, uintptr_t bias, const char *path, bool alone)
+/* contents: dso_contents(). Cold: a session has few files that it does not know. */
+static __attribute__((cold)) struct known *known_add(const void *ld, uintptr_t bias,
+						     const char *path, bool alone,
+						     uint64_t contents)
 {
 	struct known found = { .dso.bias = bias,
 			      .path = path,
@@ -289,15 +292,9 @@ struct known *known_find(const void *ld, uintptr_t bias, const char *path, bool 
 			      .alone = alone,
 			      .program = !*path };
 	struct known *k = NULL;
-	uint64_t contents;
 	struct known_file f;
 
-	/* The vdso's path has no directory. */
-	if (!ld || (*path && !strchr(path, '/')) || sites_quiet())
-		return NULL;
-	contents = dso_contents((uintptr_t)ld);
-	if ((is_siteless(contents) && !known_is_asked(path)) ||
-	    !known_file_map(*path ? path : "/proc/self/exe", &f))
+	if (!known_file_map(*path ? path : "/proc/self/exe", &f))
 		return NULL;
 	if (find_in(&found, &f, contents))
 		k = known_free();
@@ -311,6 +308,18 @@ struct known *known_find(const void *ld, uintptr_t bias, const char *path, bool 
 	}
 	agent_syscall(SYS_munmap, f.bytes, f.size);
 	return k;
+}
+
+struct known *known_find(const void *ld, uintptr_t bias, const char *path, bool alone)
+{
+	uint64_t contents;
+
+	/* The vdso's path has no directory. */
+	if (!ld || (*path && !strchr(path, '/')) || sites_quiet())
+		return NULL;
+	contents = dso_contents((uintptr_t)ld);
+	return is_siteless(contents) && !known_is_asked(path) ? NULL :
+	       known_add(ld, bias, path, alone, contents);
 }
 
 /* ---- Addresses (room.c) ---- */

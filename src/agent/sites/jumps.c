@@ -55,25 +55,42 @@ static const void *table_at(const Elf64_Dyn *dyn, uintptr_t bias)
 	return (const void *)(dyn->d_un.d_ptr >= bias ? dyn->d_un.d_ptr : dyn->d_un.d_ptr + bias);
 }
 
-static const char *const looking[] = { "dlopen", "dlmopen", "dlsym", "dlvsym" };
+static struct sites_name looking[] = {
+	{ "dlopen", 0, 0 }, { "dlmopen", 0, 0 }, { "dlsym", 0, 0 }, { "dlvsym", 0, 0 },
+};
 
 enum { NR_LOOKING = sizeof(looking) / sizeof(looking[0]) };
 
 static bool is_looking(const struct imports *t, uint32_t symbol)
 {
+	const char *name = t->names + t->symbols[symbol].st_name;
+
+	/* Most names differ in their first letter. */
 	for (unsigned int i = 0; i < NR_LOOKING; i++)
-		if (!strcmp(t->names + t->symbols[symbol].st_name, looking[i]))
+		if (*name == *looking[i].name && !strcmp(name, looking[i].name))
 			return true;
 	return false;
+}
+
+/* Each object is asked for the same few names. Threads that are first compute the same. */
+static uint32_t hash_of(struct sites_name *sought)
+{
+	uint32_t hash = __atomic_load_n(&sought->hash, __ATOMIC_RELAXED);
+
+	if (!hash) {
+		hash = image_hash(sought->name);
+		__atomic_store_n(&sought->hash, hash, __ATOMIC_RELAXED);
+	}
+	return hash;
 }
 
 /*
  * An import whose address a program compares or passes on is the program's PLT entry, and stands
  * with what it exports.
  */
-static bool is_in_buckets(const struct imports *t, const char *name, bool imported)
+static bool is_in_buckets(const struct imports *t, struct sites_name *sought, bool imported)
 {
-	const uint32_t hash = image_hash(name), nr = t->hash[HASH_BUCKETS];
+	const uint32_t hash = hash_of(sought), nr = t->hash[HASH_BUCKETS];
 	const uint32_t *buckets = t->hash + HASH_HEAD + 2 * t->hash[HASH_FILTER];
 	uint32_t i = nr ? buckets[hash % nr] : 0;
 	const uint32_t *chain = buckets + nr;
@@ -83,7 +100,7 @@ static bool is_in_buckets(const struct imports *t, const char *name, bool import
 	for (chain += i - t->hash[HASH_FIRST];; i++, chain++) {
 		if ((*chain | 1) == (hash | 1) &&
 		    (t->symbols[i].st_shndx == SHN_UNDEF) == imported &&
-		    !strcmp(t->names + t->symbols[i].st_name, name))
+		    !strcmp(t->names + t->symbols[i].st_name, sought->name))
 			return true;
 		if (*chain & 1)
 			return false;
@@ -142,16 +159,21 @@ bool sites_looked_at(const Elf64_Dyn *dyn, uintptr_t bias)
 		if (is_looking(&t, i))
 			return true;
 	for (unsigned int i = 0; i < NR_LOOKING; i++)
-		if (is_in_buckets(&t, looking[i], true))
+		if (is_in_buckets(&t, &looking[i], true))
 			return true;
 	return t.hash[HASH_FIRST] <= 1 && is_used(&t);
 }
 
-bool sites_defines(const Elf64_Dyn *dyn, uintptr_t bias, const char *symbol)
+uint64_t sites_defines(const Elf64_Dyn *dyn, uintptr_t bias, struct sites_name *names,
+		       unsigned int nr)
 {
 	const struct imports t = imports_of(dyn, bias);
+	uint64_t which = 0;
 
-	return t.symbols && t.names && t.hash && is_in_buckets(&t, symbol, false);
+	for (unsigned int i = 0; t.symbols && t.names && t.hash && i < nr; i++)
+		if (is_in_buckets(&t, &names[i], false))
+			which |= 1ull << names[i].bit;
+	return which;
 }
 
 /* ---- J3 ---- */
@@ -163,7 +185,7 @@ bool sites_looks(const Elf64_Dyn *dyn, uintptr_t bias)
 	if (!t.symbols || !t.names || !t.hash)
 		return true;
 	for (unsigned int i = 0; i < NR_LOOKING; i++)
-		if (is_in_buckets(&t, looking[i], false))
+		if (is_in_buckets(&t, &looking[i], false))
 			return true;
 	return false;
 }

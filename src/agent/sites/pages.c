@@ -38,8 +38,10 @@
  *     ended programs after some ten thousand switches. Memory of ours has no such probes.
  * E8  Where the program is just being started, no code but ours runs, and the linker has just
  *     opened the file. So the pages are writable, not executable, for a moment: a sixth of the time
- *     of an exchange. If the right to execute is refused then (SELinux's execmod), the pages of the
- *     file take their places again, by a descriptor that was opened first.
+ *     of an exchange. If the right to execute is refused then, the pages of the file take their
+ *     places again. The process may be known to refuse it (a filter of system calls, PR_SET_MDWE):
+ *     then the file is opened first, so that a refusal of that changes nothing. Elsewhere only
+ *     SELinux's execmod refuses it, and lets the linker's file be opened.
  *
  * In place:
  *
@@ -56,6 +58,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include "agent/sites/near.h"
 #include "agent/sites/pages.h"
 #include "agent/sites/sites.h"
@@ -79,6 +82,9 @@ enum {
 #endif
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
+#endif
+#ifndef PR_GET_MDWE
+#define PR_GET_MDWE 66
 #endif
 
 _Atomic bool pages_may_move;
@@ -421,22 +427,41 @@ static int exchange_end(struct pages_open *o)
 
 /* ---- At the program's start: E8 ---- */
 
+static long start_file(const struct pages *p)
+{
+	return agent_syscall(SYS_openat, AT_FDCWD, p->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+static void start_close(const struct pages_open *o)
+{
+	if (o->file >= 0)
+		agent_syscall(SYS_close, o->file);
+}
+
+/* E8 */
+static bool may_refuse(void)
+{
+	return agent_syscall(SYS_prctl, PR_GET_SECCOMP) ||
+	       agent_syscall(SYS_prctl, PR_GET_MDWE, 0, 0, 0, 0) > 0;
+}
+
 static int start_begin(struct pages_open *o)
 {
 	const struct pages *p = &o->pages;
-	long fd;
 	int err;
 
 	o->offset = offset_of(p->head, p->low);
 	if (!o->offset)
 		return -EINVAL;
-	fd = agent_syscall(SYS_openat, AT_FDCWD, p->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (is_error(fd))
-		return (int)fd;
-	o->file = (int)fd;
+	o->file = -1;
+	if (may_refuse()) {
+		o->file = (int)start_file(p);
+		if (o->file < 0)
+			return o->file;
+	}
 	err = (int)agent_syscall(SYS_mprotect, p->low, p->high - p->low, PROT_READ | PROT_WRITE);
 	if (err)
-		agent_syscall(SYS_close, fd);
+		start_close(o);
 	o->starts = !err;
 	return err;
 }
@@ -446,10 +471,12 @@ static int start_end(struct pages_open *o)
 	const struct pages *p = &o->pages;
 	const int err = (int)agent_syscall(SYS_mprotect, p->low, p->high - p->low, p->prot);
 
+	if (err && o->file < 0)
+		o->file = (int)start_file(p);
 	if (err)
 		agent_syscall(SYS_mmap, p->low, p->high - p->low, p->prot,
 			      MAP_PRIVATE | MAP_FIXED, o->file, o->offset);
-	agent_syscall(SYS_close, o->file);
+	start_close(o);
 	o->starts = false;
 	return err;
 }

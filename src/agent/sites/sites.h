@@ -39,12 +39,23 @@ size_t sites_pair(const void *file, size_t size, struct site *sites, size_t nr, 
 /* A function whose return site is skipped loses its other ones. -> whether any function has some */
 bool sites_unpair(struct site *sites, size_t nr);
 /*
+ * A name that objects may define. It is in the struct: the linker would have to write a pointer in
+ * each process that starts.
+ */
+struct sites_name {
+	char		name[31];
+	uint8_t		bit;		/* what the caller makes of it */
+	uint32_t	hash;		/* image_hash(); 0: nobody has asked for it yet */
+};
+
+/*
  * Whether the object with this dynamic section, which is in memory, may call a function of libc
  * that looks at its caller.
  */
 bool sites_looked_at(const Elf64_Dyn *dyn, uintptr_t bias);
-/* Whether it defines that symbol for others. If it has no hashes of symbols: no. */
-bool sites_defines(const Elf64_Dyn *dyn, uintptr_t bias, const char *symbol);
+/* The bits of the names that it defines for others; 0: it has no hashes of symbols. */
+uint64_t sites_defines(const Elf64_Dyn *dyn, uintptr_t bias, struct sites_name *names,
+		       unsigned int nr);
 /* Whether it has such a function for others. */
 bool sites_looks(const Elf64_Dyn *dyn, uintptr_t bias);
 /*

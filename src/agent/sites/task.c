@@ -294,6 +294,8 @@ bool agent_task_end(void)
 {
 	int32_t tid;
 
+	if (agent_join_now)
+		agent_join_now();
 	/*
 	 * A child of vfork() has the memory of its parent, whose task this is; a child of fork()
 	 * need not have said HELLO. Relaxed: only the value counts.

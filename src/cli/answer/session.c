@@ -128,6 +128,7 @@ static void answer_session_programs(const struct answer *a, struct access *acces
 	size_t len;
 
 	if (client_info(info, "attached", 0, value, sizeof(value)) ||
+	    client_info(info, "quiet", 0, value, sizeof(value)) ||
 	    client_info(info, "kernel", 0, value, sizeof(value)))
 		return;
 	if (access_read_all(access, "replay", &replay, &len))

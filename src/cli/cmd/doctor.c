@@ -234,6 +234,10 @@ static void check_attached(struct patient *p)
 	}
 	if (nr > p->listed)
 		printf("attached: %u processes in all\n", nr);
+	for (unsigned int i = 0; client_info(p->info, "quiet", i, value, sizeof(value)); i++, nr++)
+		if (nr < p->listed)
+			printf("quiet: process %d (%s) joins with its first event\n", atoi(value),
+			       strchr(value, ' ') ? strchr(value, ' ') + 1 : "?");
 	if (!nr && !client_info(p->info, "kernel", 0, value, sizeof(value)))
 		complain(p, "No program is attached.",
 			 "tracefuse run --session NAME -- PROGRAM, or TRACEFUSE_SESSION=NAME for "

@@ -27,6 +27,9 @@ static void print_details(const char *info)
 		sscanf(value, "%d %*u %63[^\n]", &pid, name);
 		printf("  attached: process %d (%s)\n", pid, name);
 	}
+	/* The value is PID NAME. */
+	for (unsigned int i = 0; client_info(info, "quiet", i, value, sizeof(value)); i++)
+		printf("  quiet: process %s\n", value);
 }
 
 static int print_session(void *arg, const char *name, const char *dir, bool alive)

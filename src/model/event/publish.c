@@ -463,12 +463,17 @@ static int publish_need(struct event *e, bool needed)
 }
 
 /* Before it is: a program that begins later sees this first. */
-static void tell_calls(struct event *e, config_ref new)
+static void tell_programs(struct event *e, config_ref new)
 {
-	/* Relaxed: session_publish() orders it before the plan. */
-	if (new && !strcmp(e->system->name, "syscalls"))
-		atomic_store_explicit(&session_header(e->model->session)->calls, 1,
-				      memory_order_relaxed);
+	struct config_header *h = session_header(e->model->session);
+
+	if (!new)
+		return;
+	/* Relaxed: session_publish() orders both before the plan. */
+	if (!strcmp(e->system->name, "syscalls"))
+		atomic_store_explicit(&h->calls, 1, memory_order_relaxed);
+	if (e->id >= h->providers_first && e->id < h->providers_end)
+		atomic_store_explicit(&h->interposed, 1, memory_order_relaxed);
 }
 
 int event_publish(struct event *e)
@@ -494,7 +499,7 @@ int event_publish(struct event *e)
 		plan_free(s, new, size);
 		return err;
 	}
-	tell_calls(e, new);
+	tell_programs(e, new);
 	entry_publish(e, new);
 	e->plan = new;
 	e->plan_size = size;

@@ -55,6 +55,23 @@ unsigned int attach_processes(struct session *s,
 bool attach_children(struct session *s, void (*fn)(void *arg, pid_t pid), void *arg);
 
 /*
+ * Somebody asks for what such children would have: looks for those whose parent has ended, too, at
+ * the next attach_children(). Programs that have not joined end unnoticed.
+ */
+void attach_orphans_again(struct session *s);
+
+/* ---- Programs that need not join before their first hit (quiet.c) ---- */
+
+/* How many clients let programs wait that begin: none are quiet then. */
+void attach_barriers(struct session *s, unsigned int nr);
+/* The interposers of that version have the events from number `first` up to `end`. */
+void attach_providers(struct session *s, uint64_t table, uint32_t first, uint32_t end);
+/* The file of this program (attach_request.program) has no probes of its author. */
+void attach_quiet(struct session *s, uint64_t program);
+/* Whether programs may run that have begun so. */
+bool attach_quiet_any(const struct session *s);
+
+/*
  * What was lost because there was no slot, and which processes could not join: the sums of struct
  * losses and of the slots' counts.
  */

@@ -245,6 +245,11 @@ static bool orphans_find(struct unjoined *u)
 	return any;
 }
 
+void attach_orphans_again(struct session *s)
+{
+	s->may_have_orphans |= attach_quiet_any(s);
+}
+
 bool attach_children(struct session *s, void (*fn)(void *arg, pid_t pid), void *arg)
 {
 	struct unjoined u = { .session = s, .fn = fn, .arg = arg };

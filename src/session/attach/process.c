@@ -20,6 +20,13 @@ static struct process_entry *entry_of(struct session *s, unsigned int index)
 	return (struct process_entry *)(s->config.base + s->header->processes) + index;
 }
 
+static void table_end_set(struct session *s, unsigned int end)
+{
+	s->processes_end = end;
+	/* Relaxed: the entry of an attached process is there before its code runs. */
+	atomic_store_explicit(&s->header->processes_high, end, memory_order_relaxed);
+}
+
 static unsigned int entry_first_free(const struct session *s)
 {
 	unsigned int i = 0;
@@ -41,7 +48,7 @@ static int entry_find(struct session *s)
 	if (i == LAYOUT_MAX_PROCESSES)
 		return -EUSERS;
 	if (i == s->processes_end)
-		s->processes_end++;
+		table_end_set(s, (unsigned int)i + 1);
 	return (int)i;
 }
 
@@ -199,7 +206,7 @@ void processes_restore(struct session *s)
 			.known = true, .settled = true,
 		};
 		process_describe(s, i);
-		s->processes_end = i + 1;
+		table_end_set(s, i + 1);
 		attach_watch(s, i + 1, fd);
 	}
 	for (uint32_t i = 0; i < slots_end(s); i++) {

@@ -211,6 +211,12 @@ static struct programs *programs_new(struct model *m, struct tree *t)
 	return p;
 }
 
+/* Programs that begin quietly. */
+static void programs_tell(const struct programs *p)
+{
+	attach_providers(p->model->session, p->table, p->first_id, p->first_id + p->count);
+}
+
 static int save_pending(struct programs *p)
 {
 	uint64_t id = 0;
@@ -258,6 +264,7 @@ int programs_create(struct model *m, struct tree *t, const struct programs_param
 		p->first_id = LAYOUT_OWN_IDS;
 		p->count = provider_count();
 		p->table = provider_table_version();
+		programs_tell(p);
 		err = save_pending(p);
 	}
 	if (!err)
@@ -320,6 +327,7 @@ static int restore_table(struct programs *p, const char *text)
 	p->first_id = first;
 	p->count = count;
 	p->table = table;
+	programs_tell(p);
 	model_reserve_ids(p->model, first + count);
 	program_words_restore(p);
 	program_places_restore(p);

@@ -560,6 +560,8 @@ bool usdt_look(struct usdt *u, const struct attach_peer *peer, uint64_t program)
 		program ? notes_of(&u->seen, notes_hash_program(program)) : NOTES_UNSEEN;
 	struct notes_search *s = seen == NOTES_UNSEEN ? search_add(u, peer) : NULL;
 
+	if (seen == NOTES_NONE)
+		attach_quiet(u->programs->model->session, program);
 	if (!s)
 		return seen == NOTES_SOME;
 	s->program = program;

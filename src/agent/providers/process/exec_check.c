@@ -236,8 +236,10 @@ enum untraced exec_look(const char *path, bool sanitizer_first)
 }
 
 /*
- * Only errors count that say that the file is not there or cannot be read: a table of descriptors
- * that is full now is not full after exec.
+ * A file that the user may read takes no descriptor. faccessat() asks for the real user, and where
+ * that is not the effective one the linker preloads nothing. Otherwise the error of open() counts,
+ * if it says that the file is not there or cannot be read: a table of descriptors that is full now
+ * is not full after exec.
  */
 bool exec_preloads(const char *word, size_t len)
 {
@@ -248,6 +250,8 @@ bool exec_preloads(const char *word, size_t len)
 		return true;
 	memcpy(path, word, len);
 	path[len] = 0;
+	if (!agent_syscall(SYS_faccessat, AT_FDCWD, path, 4 /* R_OK */))
+		return true;
 	fd = agent_syscall(SYS_openat, AT_FDCWD, path,
 			   O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd >= 0)

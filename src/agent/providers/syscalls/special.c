@@ -41,7 +41,7 @@ static bool no_return(long nr, long flags)
 
 static bool others_want(long nr, long a, long b)
 {
-	return nr == SYS_mprotect || nr == SYS_pkey_mprotect ||
+	return nr == SYS_mprotect || nr == SYS_pkey_mprotect || nr == SYS_chroot ||
 	       (nr == SYS_futex && thread_wanted()) || nr == SYS_seccomp || limits_takes(nr) ||
 	       (nr == SYS_prctl && (a == PR_SET_NAME || thread_restricts(a))) ||
 	       agent_call_wants_alone(nr, (uint64_t)a, (uint64_t)b);
@@ -54,6 +54,8 @@ static long syscall_record(long nr, const uint64_t *args, const void *call_site,
 	int64_t result;
 	long r;
 
+	if (nr == SYS_chroot)
+		agent_join_now();
 	if (nr == SYS_prctl && args[0] == PR_CAPBSET_DROP)
 		agent_task_unbind();
 	if ((nr == SYS_mprotect || nr == SYS_pkey_mprotect) && args[2] & PROT_WRITE)

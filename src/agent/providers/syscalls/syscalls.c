@@ -163,7 +163,8 @@ long call_record(long a, long b, long c, long d, long e, long f, unsigned int ro
 
 #define ALONE(X)										\
 	X(setuid) X(seteuid) X(setreuid) X(setresuid) X(setgid) X(setegid) X(setregid)		\
-	X(setresgid) X(setgroups) X(setfsuid) X(setfsgid) X(unshare) X(setns) X(umount) X(umount2)
+	X(setresgid) X(setgroups) X(setfsuid) X(setfsgid) X(unshare) X(setns) X(umount) X(umount2) \
+	X(chroot)
 
 #define X(function) ALONE_##function,
 enum { ALONE(X) NR_ALONE };
@@ -183,6 +184,9 @@ static bool row_wants_alone(unsigned int which, long a, long b)
 		return agent_call_wants_alone(SYS_setns, 0, (uint32_t)b);
 	case ALONE_setfsuid: case ALONE_setfsgid:
 		return agent_call_wants_alone(SYS_setfsuid, 0, 0);
+	case ALONE_chroot:
+		agent_join_now();
+		return false;
 	default:
 		return true;
 	}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * quiet_program.c - a program that has nothing to tell the session: quiet_program HOW GO [MORE]
+ *
+ * It says "runs" and its pid, waits until the file GO is there, allocates 77 bytes 100 times, by
+ * work(), and ends with 3. HOW:
+ *
+ *   none		it ends at once
+ *   one		nothing more
+ *   threads	four threads allocate
+ *   fork	a child allocates, which was made before
+ *   vfork	a child of vfork() executes MORE before
+ *   limit	it may open no more files before
+ *   root	it changes into the root directory MORE before
+ *   user	it becomes user MORE before
+ *   child_user	its child, which was made before, does and allocates
+ *   sandbox	it enters a filter that refuses socket() before
+ *   exec	it says that it has changed a limit, and executes itself as one
+ *   opens	it opens the library MORE, and calls its part() before
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "../apart.h"
+
+enum { TIMES = 100, THREADS = 4, STATUS = 3 };
+
+static const char *go;
+
+static void await(void)
+{
+	printf("runs %d\n", (int)getpid());
+	fflush(stdout);
+	while (access(go, F_OK))
+		usleep(1000);
+}
+
+APART void work(void)
+{
+	void *volatile kept = malloc(77);
+
+	free(kept);
+}
+
+static void *work_all(void *arg)
+{
+	for (unsigned int i = 0; i < TIMES; i++)
+		work();
+	return arg;
+}
+
+static void work_in_threads(void)
+{
+	pthread_t threads[THREADS];
+
+	for (unsigned int i = 0; i < THREADS; i++)
+		if (pthread_create(&threads[i], NULL, work_all, NULL))
+			exit(1);
+	for (unsigned int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+}
+
+/* before: what the child does, when it may. */
+static void work_in_child(void (*before)(const char *more), const char *more)
+{
+	const pid_t child = fork();
+	int status = 0;
+
+	if (!child) {
+		await();
+		before(more);
+		work_all(NULL);
+		_exit(0);
+	}
+	if (child < 0 || waitpid(child, &status, 0) != child || status)
+		exit(1);
+}
+
+static void nothing(const char *more)
+{
+}
+
+static void execute(const char *more)
+{
+	const pid_t child = vfork();
+
+	if (!child) {
+		execl(more, more, NULL);
+		_exit(1);
+	}
+	waitpid(child, NULL, 0);
+}
+
+static void forbid_files(const char *more)
+{
+	const struct rlimit none = { 3, 3 };
+
+	if (setrlimit(RLIMIT_NOFILE, &none))
+		exit(1);
+}
+
+static void change_root(const char *more)
+{
+	if (chroot(more) || chdir("/"))
+		exit(1);
+}
+
+static void change_user(const char *more)
+{
+	const uid_t user = (uid_t)strtoul(more, NULL, 10);
+
+	if (setresuid(user, user, user))
+		exit(1);
+}
+
+static void forbid_sockets(const char *more)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog filter = { sizeof(code) / sizeof(code[0]), code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
+		exit(1);
+}
+
+static void open_part(const char *more)
+{
+	void *library = dlopen(more, RTLD_NOW);
+	int (*part)(int times) = library ? (int (*)(int))dlsym(library, "part") : NULL;
+
+	if (!part)
+		exit(1);
+	part(TIMES);
+}
+
+static const struct way {
+	const char	*name;
+	void		(*before)(const char *more);
+} ways[] = {
+	{ "one", nothing }, { "vfork", execute }, { "limit", forbid_files },
+	{ "root", change_root }, { "user", change_user }, { "sandbox", forbid_sockets },
+	{ "opens", open_part },
+};
+
+static void work_after(const char *how, const char *more)
+{
+	unsigned int i = 0;
+
+	while (i < sizeof(ways) / sizeof(ways[0]) && strcmp(how, ways[i].name))
+		i++;
+	if (i == sizeof(ways) / sizeof(ways[0]))
+		exit(1);
+	/* The limit is changed first: who waits then opens files. */
+	if (ways[i].before == forbid_files)
+		forbid_files(more);
+	await();
+	if (ways[i].before != forbid_files)
+		ways[i].before(more);
+	work_all(NULL);
+}
+
+int main(int argc, char **argv)
+{
+	const char *how = argc > 2 ? argv[1] : "none", *more = argc > 3 ? argv[3] : "";
+	const struct rlimit some = { 1000, 1000 };
+
+	go = argc > 2 ? argv[2] : "";
+	if (!strcmp(how, "none"))
+		return 0;
+	if (!strcmp(how, "exec")) {
+		setrlimit(RLIMIT_NOFILE, &some);
+		execl("/proc/self/exe", argv[0], "one", go, NULL);
+		return 1;
+	}
+	if (!strcmp(how, "threads")) {
+		await();
+		work_in_threads();
+	} else if (!strcmp(how, "fork")) {
+		work_in_child(nothing, more);
+	} else if (!strcmp(how, "child_user")) {
+		work_in_child(change_user, more);
+	} else {
+		work_after(how, more);
+	}
+	return STATUS;
+}
