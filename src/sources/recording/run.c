@@ -239,8 +239,11 @@ static void clear_hit(struct hit *h)
 	h->seen_size = 0;
 }
 
-/* The stack goes to the hit, or follows it as a record of its own. */
-static inline __attribute__((always_inline)) void
+/*
+ * The stack goes to the hit, or follows it as a record of its own. Returns whether the hit has to
+ * be cleared afterwards.
+ */
+static inline __attribute__((always_inline)) bool
 give_stack(struct source *src, const struct stream *s, const struct subbuf_record *r,
 	   struct stream_context *context, struct hit *h)
 {
@@ -255,7 +258,10 @@ give_stack(struct source *src, const struct stream *s, const struct subbuf_recor
 		h->stack = src->stack;
 		h->nr_stack = 0;
 		h->stack_wanted = &context->stack_wanted;
+	} else {
+		return false;
 	}
+	return true;
 }
 
 /* What is to happen with the stack behind a record that has passed. */
@@ -269,8 +275,9 @@ static inline void expect_stack(const struct source *src, unsigned int kind, boo
 		context->has_stack = h->stack_record && planned && kind <= RECORD_NAMES;
 }
 
-/* Passes a record. Returns whether its event has a plan. */
-static bool pass(struct source *src, struct stream *s, const struct subbuf_record *r, bool more)
+/* Passes any record. Returns whether its event has a plan. */
+static __attribute__((noinline)) bool
+pass_any(struct source *src, struct stream *s, const struct subbuf_record *r, bool more)
 {
 	const unsigned int kind = src->kinds[r->type];
 	struct stream_context *context = &s->context[record_level(r->data)];
@@ -315,6 +322,31 @@ static bool pass(struct source *src, struct stream *s, const struct subbuf_recor
 	if (h->stack_record || h->seen || h->stack_wanted)
 		clear_hit(h);
 	return planned;
+}
+
+/* The same. What pass_any() tests does not concern the many records that are plain. */
+static inline bool pass(struct source *src, struct stream *s, const struct subbuf_record *r,
+			bool more)
+{
+	struct stream_context *context = &s->context[record_level(r->data)];
+	struct hit *h = &src->hit;
+	bool has_stack;
+
+	/* Relaxed: as in pass_any(). */
+	if (__builtin_expect(src->kinds[r->type] > RECORD_NAMES, 0) ||
+	    __builtin_expect(!!atomic_load_explicit(&src->model->observe, memory_order_relaxed), 0))
+		return pass_any(src, s, r, more);
+	*context = (struct stream_context){ 0 };
+	if (!has_plan(src, r->type))
+		return false;
+	set_hit(src, s, r, h);
+	has_stack = more && give_stack(src, s, r, context, h);
+	context->fate = hit(src->plane, src->slot, h);
+	if (__builtin_expect(has_stack, 0)) {
+		context->has_stack = h->stack_record;
+		clear_hit(h);
+	}
+	return true;
 }
 
 /* ---- the run ---- */

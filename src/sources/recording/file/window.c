@@ -9,7 +9,7 @@
 
 /* For each stream: itself, a copy while the array grows, and its place in the tournament. */
 enum {
-	STREAM_COST = 2 * sizeof(struct stream) + sizeof(struct window_leaf) + sizeof(uint32_t),
+	STREAM_COST = 2 * sizeof(struct stream) + sizeof(struct window_leaf) + sizeof(uintptr_t),
 };
 
 static void note_damage(struct window *w, const struct source_error *err)
@@ -35,7 +35,7 @@ static int window_judge(struct window *w, struct stream *s, int ret, struct sour
 
 int window_pull_more(struct window *w, int ret)
 {
-	struct stream *s = w->leaves[w->first].stream;
+	struct stream *s = w->first->stream;
 	struct source_error err;
 
 	ret = stream_next_slowly(s, ret, &err);
@@ -50,23 +50,24 @@ static void window_leave(struct window *w, struct window_leaf *leaf)
 
 void window_drop(struct window *w)
 {
-	window_leave(w, &w->leaves[w->first]);
+	window_leave(w, w->first);
 	w->nr_live--;
 	window_play(w);
 }
 
 /* Plays all matches below a node. Returns the winner. */
-static uint32_t play_all(struct window *w, uint32_t node)
+static struct window_leaf *play_all(struct window *w, uint32_t node)
 {
-	uint32_t a, b, winner;
+	struct window_leaf *a, *b;
+	bool first;
 
 	if (node >= w->nr_streams)
-		return node - w->nr_streams;
+		return &w->leaves[node - w->nr_streams];
 	a = play_all(w, 2 * node);
 	b = play_all(w, 2 * node + 1);
-	winner = window_before(w, a, b) ? a : b;
-	w->losers[node] = a ^ b ^ winner;
-	return winner;
+	first = window_order(a) < window_order(b);
+	w->losers[node] = (uintptr_t)(first ? b : a);
+	return first ? a : b;
 }
 
 static int window_start(struct window *w, struct window_leaf *leaf, uint32_t place)
@@ -98,7 +99,7 @@ int window_rewind(struct window *w)
 		if (ret < 0)
 			return ret;
 	}
-	w->first = w->nr_streams ? play_all(w, 1) : 0;
+	w->first = w->nr_streams ? play_all(w, 1) : NULL;
 	return 0;
 }
 
@@ -189,8 +190,10 @@ static int make_leaves(struct window *w, struct source_error *err)
 	for (i = 0; i < w->nr_streams; i++)
 		w->leaves[i].stream = &w->streams[i];
 	qsort(w->leaves, w->nr_streams, sizeof(*w->leaves), by_place);
-	for (i = 0; i < w->nr_streams; i++)
+	for (i = 0; i < w->nr_streams; i++) {
 		w->leaves[i].stream->leaf = i;
+		w->leaves[i].node = (i + w->nr_streams) / 2;
+	}
 	return 0;
 }
 

@@ -19,10 +19,11 @@
 #include "sources/recording/file/stream.h"
 
 struct window_leaf {
-	uint64_t	time;		/* time of the present record */
 	/* At equal times the lowest comes first. At its end a stream comes last. */
-	uint32_t	place;
+	uint64_t	place;
+	uint64_t	time;		/* time of the present record */
 	struct stream	*stream;
+	uint64_t	node;		/* its first match; 0: there is no other stream */
 };
 
 struct window {
@@ -32,9 +33,9 @@ struct window {
 	unsigned int	nr_streams;
 	struct stream	*streams;
 	unsigned int	nr_live;	/* streams that have a record */
-	uint32_t	first;		/* leaf of the winner */
+	struct window_leaf *first;	/* the winner */
 	struct window_leaf *leaves;
-	uint32_t	*losers;
+	uintptr_t	*losers;	/* by match: struct window_leaf */
 	bool		partial;	/* damage ends its stream, not the run */
 	bool		damaged;
 	struct source_error damage;	/* the first damage */
@@ -48,28 +49,32 @@ int window_rewind(struct window *w);
 /* The stream that has the window's next record; NULL at the end. */
 static inline struct stream *window_first(const struct window *w)
 {
-	return w->nr_live ? w->leaves[w->first].stream : NULL;
+	return w->nr_live ? w->first->stream : NULL;
 }
 
-static inline uint32_t window_before(const struct window *w, uint32_t a, uint32_t b)
+/* A number for both, because a CPU compares it without a jump. */
+static inline unsigned __int128 window_order(const struct window_leaf *l)
 {
-	const struct window_leaf *x = &w->leaves[a], *y = &w->leaves[b];
-
-	return (x->time < y->time) | ((x->time == y->time) & (x->place < y->place));
+	return (unsigned __int128)l->time << 64 | l->place;
 }
 
-/* Plays the matches of the winner's leaf again. */
+/*
+ * Plays the matches of the winner's leaf again. Who wins cannot be predicted, so nothing here jumps
+ * by it.
+ */
 static inline void window_play(struct window *w)
 {
-	uint32_t winner = w->first, node, swap;
+	uintptr_t winner = (uintptr_t)w->first, loser, swap;
 
-	for (node = (winner + w->nr_streams) / 2; node; node /= 2) {
-		swap = (w->losers[node] ^ winner) &
-		       (0 - window_before(w, w->losers[node], winner));
-		w->losers[node] ^= swap;
+	for (uint64_t node = w->first->node; node; node /= 2) {
+		loser = w->losers[node];
+		swap = (loser ^ winner) &
+		       (0 - (uintptr_t)(window_order((const struct window_leaf *)loser) <
+					window_order((const struct window_leaf *)winner)));
+		w->losers[node] = loser ^ swap;
 		winner ^= swap;
 	}
-	w->first = winner;
+	w->first = (struct window_leaf *)winner;
 }
 
 /* The part of window_pull() for a stream without a record in stream_next_quickly(). */
@@ -81,7 +86,7 @@ int window_pull_more(struct window *w, int ret);
  */
 static inline int window_pull(struct window *w)
 {
-	int ret = stream_next_quickly(w->leaves[w->first].stream);
+	int ret = stream_next_quickly(w->first->stream);
 
 	return __builtin_expect(ret > 0, 1) ? ret : window_pull_more(w, ret);
 }
@@ -89,7 +94,7 @@ static inline int window_pull(struct window *w)
 /* Call it after window_pull(): moves the stream to the place of its new record. */
 static inline void window_settle(struct window *w)
 {
-	w->leaves[w->first].time = w->leaves[w->first].stream->record.time;
+	w->first->time = w->first->stream->record.time;
 	window_play(w);
 }
 
