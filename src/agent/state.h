@@ -42,7 +42,7 @@ struct agent_here {
 	_Atomic uint32_t lock;		/* futex: 0 free, 1 taken, 2 taken and waited for */
 	_Atomic uint32_t sites_lock;	/* the same */
 	_Atomic int32_t	task;		/* the task that switches sites; 0: none */
-	bool		refused;	/* it could not join, which was counted; it tries again */
+	_Atomic bool	refused;	/* it could not join, which was counted; it tries again */
 	/* For HELLO: the server need not find out who made this process. */
 	bool		is_known;
 	uint32_t	no_membarrier;
@@ -141,6 +141,15 @@ static inline bool agent_attached(void)
 	/* Both pair with the releases in start() and attach_again() (attach.c). */
 	return atomic_load_explicit(&agent.state, memory_order_acquire) == AGENT_ON &&
 	       atomic_load_explicit(&agent.here->attached, memory_order_acquire);
+}
+
+/* Whether the process is in the session. It may be one that joins with its first hit only. */
+static inline bool agent_present(void)
+{
+	/* As in agent_attached(). Relaxed: only the value counts. */
+	return atomic_load_explicit(&agent.state, memory_order_acquire) == AGENT_ON &&
+	       (!atomic_load_explicit(&agent.here->refused, memory_order_relaxed) ||
+		agent_attached());
 }
 
 /* ---- attach.c ---- */

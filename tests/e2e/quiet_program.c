@@ -17,6 +17,8 @@
  *   sandbox	it enters a filter that refuses socket() before
  *   exec	it says that it has changed a limit, and executes itself as one
  *   opens	it opens the library MORE, and calls its part() before
+ *   prints	it prints into the trace before, and says whether it is attached
+ *   child_prints	its child, which was made before, does and allocates
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -32,6 +34,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <tracefuse/tracefuse.h>
 #include "../apart.h"
 
 enum { TIMES = 100, THREADS = 4, STATUS = 3 };
@@ -149,13 +152,21 @@ static void open_part(const char *more)
 	part(TIMES);
 }
 
+static void print(const char *more)
+{
+	printf("attached %d\n", tf_attached());
+	fflush(stdout);
+	tf_printk("from %s\n", "print");
+	tf_marker("from marker");
+}
+
 static const struct way {
 	const char	*name;
 	void		(*before)(const char *more);
 } ways[] = {
 	{ "one", nothing }, { "vfork", execute }, { "limit", forbid_files },
 	{ "root", change_root }, { "user", change_user }, { "sandbox", forbid_sockets },
-	{ "opens", open_part },
+	{ "prints", print }, { "opens", open_part },
 };
 
 static void work_after(const char *how, const char *more)
@@ -195,6 +206,8 @@ int main(int argc, char **argv)
 		work_in_child(nothing, more);
 	} else if (!strcmp(how, "child_user")) {
 		work_in_child(change_user, more);
+	} else if (!strcmp(how, "child_prints")) {
+		work_in_child(print, more);
 	} else {
 		work_after(how, more);
 	}

@@ -306,7 +306,7 @@ AGENT_API void tf_dso_closed_(struct tf_dso *dso)
 
 static int event_attached(void)
 {
-	return agent_attached();
+	return agent_present();
 }
 
 static const struct tf_ops ops = {

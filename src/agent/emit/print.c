@@ -22,7 +22,7 @@ enum {
 static bool wanted(void)
 {
 	/* Relaxed: each is a word of its own, and hit() reads the plan again. */
-	return agent_attached() &&
+	return agent_present() &&
 	       atomic_load_explicit(&plane_event(&agent.plane, PRINT_ID)->plan,
 				    memory_order_relaxed) &&
 	       (atomic_load_explicit(&plane_instance(&agent.plane, 0)->flags,

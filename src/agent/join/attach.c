@@ -431,10 +431,9 @@ int attach_again(void)
 		return -EAGAIN;
 	err = connect_and_greet(&reply, true);
 	if (err) {
-		if (!agent.here->refused)
+		/* Relaxed, as the next one: written under the lock. */
+		if (!atomic_exchange_explicit(&agent.here->refused, true, memory_order_relaxed))
 			untraced_count(err);
-		agent.here->refused = true;
-		/* Relaxed: read and written under the lock. */
 		atomic_store_explicit(&agent.here->retry, counter_read() + AGENT_WAIT_TICKS,
 				      memory_order_relaxed);
 		return err;
