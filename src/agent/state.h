@@ -47,7 +47,8 @@ struct agent_here {
 	bool		is_known;
 	uint32_t	no_membarrier;
 	uint32_t	pid;		/* as the server sees it */
-	int32_t		own_pid;	/* as the program sees it */
+	/* As the program sees it. 0: a child of fork() that has not joined */
+	int32_t		own_pid;
 	uint32_t	process;	/* 1 + index in the process table */
 	uint32_t	other_pids;	/* the server sees other pids than this process */
 	_Atomic uint64_t retry;		/* counter: attaching failed; no attempt before this */
@@ -105,8 +106,8 @@ struct agent {
 	bool		all_said;	/* HELLO is all: there are no static events and no sites */
 	/* Its files have probes of their author: some may be planted at any time */
 	bool		has_probes;
-	/* The process that has begun quietly and has not joined, in its own numbers; 0: none */
-	_Atomic int32_t	quiet;
+	/* The program has begun quietly and has not joined; of a child of fork(), too */
+	_Atomic bool	quiet;
 	uint64_t	program;	/* attach_request.program */
 	uint32_t	verbose;
 	uint32_t	owner;		/* the session's user: the program's when it attached */
@@ -156,7 +157,10 @@ static inline bool agent_present(void)
 
 /* Joins the session `name` (or a directory): in the constructor, or by tf_attach(). 0, -errno */
 int attach_start(const char *name, const char *runtime_dir);
-/* In a child of fork(), under the lock with signals blocked: it says HELLO itself. 0, -errno */
+/*
+ * In a process that has not joined (a child of fork(), a quiet one), under the lock with signals
+ * blocked: it says HELLO. 0, -errno
+ */
 int attach_again(void);
 /* More slots, under the lock: 0, -errno */
 int attach_more(void);
@@ -178,7 +182,7 @@ void agent_say(const char *what, int err);
 bool quiet_begins(struct attach_reply *reply) __attribute__((weak));
 
 /* agent.quiet */
-static inline int32_t quiet_is(void)
+static inline bool quiet_is(void)
 {
 	/* Relaxed: who misses its end asks attach_again(), which knows. */
 	return atomic_load_explicit(&agent.quiet, memory_order_relaxed);

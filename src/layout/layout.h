@@ -41,7 +41,7 @@ typedef uint64_t data_ref;		/* offset in the data region, 0: none */
  * saved, more reasons of sites; 13: more functions of programs have places; 14: counts
  * of cut stacks; 15: processes without returns; 16: and why; 17: what was cleared; 18: calls on
  * other stacks; 19: where programs begin; 20: more counts of rings that are left out; 21: rings
- * that go; 22: no pid of the server
+ * that go; 22: no pid of the server; 23: programs that join with their first hit
  */
 #define SESSION_VERSION		23u
 

@@ -11,9 +11,11 @@
  *   fork	a child allocates, which was made before
  *   vfork	a child of vfork() executes MORE before
  *   limit	it may open no more files before
+ *   call_limit	the same, by syscall()
  *   root	it changes into the root directory MORE before
  *   user	it becomes user MORE before
  *   child_user	its child, which was made before, does and allocates
+ *   clone_user	the same, and clone() made the child
  *   sandbox	it enters a filter that refuses socket() before
  *   exec	it says that it has changed a limit, and executes itself as one
  *   opens	it opens the library MORE, and calls its part() before
@@ -25,6 +27,8 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,6 +65,31 @@ static void *work_all(void *arg)
 	for (unsigned int i = 0; i < TIMES; i++)
 		work();
 	return arg;
+}
+
+static void (*child_does)(const char *more);
+static char *child_more;
+
+static int child_work(void *arg)
+{
+	await();
+	child_does(child_more);
+	work_all(NULL);
+	return 0;
+}
+
+/* before: what the child does, when it may. */
+static void work_in_clone(void (*before)(const char *more), char *more)
+{
+	static char stack[1 << 18] __attribute__((aligned(16)));
+	int status = 0;
+	pid_t child;
+
+	child_does = before;
+	child_more = more;
+	child = clone(child_work, stack + sizeof(stack), SIGCHLD, NULL);
+	if (child < 0 || waitpid(child, &status, 0) != child || status)
+		exit(1);
 }
 
 static void work_in_threads(void)
@@ -110,6 +139,14 @@ static void forbid_files(const char *more)
 	const struct rlimit none = { 3, 3 };
 
 	if (setrlimit(RLIMIT_NOFILE, &none))
+		exit(1);
+}
+
+static void forbid_files_by_call(const char *more)
+{
+	const struct rlimit none = { 3, 3 };
+
+	if (syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, &none, NULL))
 		exit(1);
 }
 
@@ -165,6 +202,7 @@ static const struct way {
 	void		(*before)(const char *more);
 } ways[] = {
 	{ "one", nothing }, { "vfork", execute }, { "limit", forbid_files },
+	{ "call_limit", forbid_files_by_call },
 	{ "root", change_root }, { "user", change_user }, { "sandbox", forbid_sockets },
 	{ "prints", print }, { "opens", open_part },
 };
@@ -177,12 +215,8 @@ static void work_after(const char *how, const char *more)
 		i++;
 	if (i == sizeof(ways) / sizeof(ways[0]))
 		exit(1);
-	/* The limit is changed first: who waits then opens files. */
-	if (ways[i].before == forbid_files)
-		forbid_files(more);
 	await();
-	if (ways[i].before != forbid_files)
-		ways[i].before(more);
+	ways[i].before(more);
 	work_all(NULL);
 }
 
@@ -206,6 +240,8 @@ int main(int argc, char **argv)
 		work_in_child(nothing, more);
 	} else if (!strcmp(how, "child_user")) {
 		work_in_child(change_user, more);
+	} else if (!strcmp(how, "clone_user")) {
+		work_in_clone(change_user, argv[3]);
 	} else if (!strcmp(how, "child_prints")) {
 		work_in_child(print, more);
 	} else {

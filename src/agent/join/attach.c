@@ -439,9 +439,10 @@ int attach_again(void)
 		return err;
 	}
 	/* Relaxed: see quiet_is(). */
-	atomic_store_explicit(&agent.quiet, 0, memory_order_relaxed);
+	atomic_store_explicit(&agent.quiet, false, memory_order_relaxed);
 	/* Pairs with the acquire in agent_attached(). */
 	atomic_store_explicit(&agent.here->attached, 1, memory_order_release);
+	sites_tell();	/* a quiet program's */
 	sites_again();
 	return 0;
 }
@@ -581,7 +582,8 @@ static __attribute__((cold)) int start(const char *name, const char *runtime_dir
 		events_start();
 		sites_start();
 	}
-	sites_tell();
+	if (!quiet_is())
+		sites_tell();
 	ready();
 	publish(&reply);
 	/*

@@ -5,7 +5,7 @@
  *     start: no static event, no site
  *         -> quiet_begins(): the config region permits it -> nothing is sent
  *     first hit, a DSO with events or sites -> attach_again(), as in a child of fork()
- *     before the program gives up rights    -> quiet_joins()
+ *     before the program gives up rights    -> agent_join_now()
  *
  * A shell's programs are executed by the hundred, and most make no hit. To say HELLO would cost
  * each of them more than its own start.
@@ -17,10 +17,12 @@
  *     interposers armed: then the first hit is near, and the answer to HELLO comes while the
  *     program starts.
  * Q3  The server does not know the process. If it does, the process has executed another program,
- *     and the server must learn that what it knows is over.
+ *     and the server must learn that what it knows is over. In a name space of pids the numbers
+ *     differ: there the server learns it with the first hit.
  * Q4  A process of another user, in another root or in a sandbox may be unable to join later. So it
  *     joins before the calls that make it one, if they are libc's. A child of fork() does the same:
- *     it has no connection of its parent's that could pass its own one.
+ *     it has no connection of its parent's that could pass its own one. The child is known by
+ *     here->own_pid, which fork() wipes. A child of vfork() has its parent's number there.
  *
  * Only the preloaded library has this: it has the interposers.
  */
@@ -79,19 +81,18 @@ bool quiet_begins(struct attach_reply *reply)
 	if (server_knows(h, (uint32_t)pid))
 		return false;
 	*reply = (struct attach_reply){ .provider_id = h->providers_first };
+	agent.here->own_pid = pid;
 	/* Relaxed: the process has one thread. */
-	atomic_store_explicit(&agent.quiet, pid, memory_order_relaxed);
+	atomic_store_explicit(&agent.quiet, true, memory_order_relaxed);
 	return true;
 }
 
 void agent_join_now(void)
 {
-	const int32_t pid = quiet_is();
+	const int32_t pid = quiet_is() ? agent.here->own_pid : 0;
 
-	if (!pid || agent_restricted() || agent_filtered())
-		return;
-	/* A child of vfork() has its parent's memory. */
-	if (agent_syscall(SYS_getpid) != pid || !thread_lock())
+	if (!quiet_is() || agent_restricted() || agent_filtered() ||
+	    (pid && pid != agent_syscall(SYS_getpid)) || !thread_lock())
 		return;
 	attach_again();
 	thread_unlock();

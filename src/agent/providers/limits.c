@@ -479,6 +479,8 @@ long limits_syscall(long nr, const uint64_t args[6])
 
 	if (nr == SYS_mlockall && args[0] & MCL_CURRENT && agent_mapped())
 		return as_libc(lock_all((int)args[0]));
+	if (nr != SYS_mlockall && resource == RLIMIT_NOFILE)
+		agent_join_now();
 	if (nr == SYS_mlockall || !is_ours(other ? (pid_t)args[0] : 0, resource))
 		return as_libc(agent_syscall(nr, args[0], args[1], args[2], args[3]));
 	if (other)

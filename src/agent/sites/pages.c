@@ -39,9 +39,9 @@
  * E8  Where the program is just being started, no code but ours runs, and the linker has just
  *     opened the file. So the pages are writable, not executable, for a moment: a sixth of the time
  *     of an exchange. If the right to execute is refused then, the pages of the file take their
- *     places again. The process may be known to refuse it (a filter of system calls, PR_SET_MDWE):
- *     then the file is opened first, so that a refusal of that changes nothing. Elsewhere only
- *     SELinux's execmod refuses it, and lets the linker's file be opened.
+ *     places again. Where it is known that it may be (a filter of system calls, PR_SET_MDWE,
+ *     SELinux), the file is opened first, so that nothing has changed if that is refused. Other
+ *     security modules that refuse it let the linker's file be opened.
  *
  * In place:
  *
@@ -442,7 +442,8 @@ static void start_close(const struct pages_open *o)
 static bool may_refuse(void)
 {
 	return agent_syscall(SYS_prctl, PR_GET_SECCOMP) ||
-	       agent_syscall(SYS_prctl, PR_GET_MDWE, 0, 0, 0, 0) > 0;
+	       agent_syscall(SYS_prctl, PR_GET_MDWE, 0, 0, 0, 0) > 0 ||
+	       !agent_syscall(SYS_faccessat, AT_FDCWD, "/sys/fs/selinux/enforce", 0 /* F_OK */);
 }
 
 static int start_begin(struct pages_open *o)

@@ -223,7 +223,9 @@ static bool pair(struct pairing *p, struct site *entries, size_t nr)
 	return any;
 }
 
-size_t sites_pair(const void *file, size_t size, struct site *sites, size_t nr, size_t nr_returns)
+/* Cold: once for each object. */
+__attribute__((cold)) size_t sites_pair(const void *file, size_t size, struct site *sites,
+					size_t nr, size_t nr_returns)
 {
 	struct image im;
 	struct pairing p = { .im = &im, .returns = sites + nr, .nr = nr_returns };

@@ -529,10 +529,6 @@ static void forked(void)
 {
 	uint64_t old = signals_block();
 
-	/* Relaxed: the child has one thread. */
-	if (quiet_is())
-		atomic_store_explicit(&agent.quiet, (int32_t)agent_syscall(SYS_getpid),
-				      memory_order_relaxed);
 	sites.forking = false;		/* the lock is wiped (state.h) */
 	/* Relaxed: fork() has copied all that came before it. */
 	if ((any_known() || sites.plants) &&

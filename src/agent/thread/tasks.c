@@ -40,8 +40,9 @@ bool agent_family(struct pids_family *out)
 	uint32_t pid;
 	uint64_t old;
 
-	if (!agent_attached() || !pids_followed(&agent.plane) || agent_restricted())
+	if (!agent_present() || !pids_followed(&agent.plane) || agent_restricted())
 		return false;
+	/* A process that has had no hit joins: its threads and children belong to the sets. */
 	t = agent_thread();
 	pid = t ? own_pid(t) : 0;
 	if (!pid)

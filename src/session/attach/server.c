@@ -316,7 +316,8 @@ bool process_maps_known(const struct session *s, pid_t pid)
 
 /*
  * The end of a connection alone means nothing: a daemon closes all its descriptors and still makes
- * hits. After exec the region is no longer mapped.
+ * hits. After exec the region is no longer mapped, unless the new program is traced, too: then its
+ * HELLO says so (end_older_images()).
  */
 static void connection_ended(struct session *s, unsigned int index)
 {
