@@ -14,8 +14,11 @@
  *   call_limit	the same, by syscall()
  *   root	it changes into the root directory MORE before
  *   user	it becomes user MORE before
+ *   mount	it mounts a tmpfs at MORE before
  *   child_user	its child, which was made before, does and allocates
  *   clone_user	the same, and clone() made the child
+ *   clone_apart	a child of clone() in a name space of users allocates
+ *   parent	a child executes this program as one
  *   sandbox	it enters a filter that refuses socket() before
  *   exec	it says that it has changed a limit, and executes itself as one
  *   opens	it opens the library MORE, and calls its part() before
@@ -33,6 +36,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -79,7 +83,7 @@ static int child_work(void *arg)
 }
 
 /* before: what the child does, when it may. */
-static void work_in_clone(void (*before)(const char *more), char *more)
+static void work_in_clone(int flags, void (*before)(const char *more), char *more)
 {
 	static char stack[1 << 18] __attribute__((aligned(16)));
 	int status = 0;
@@ -87,7 +91,7 @@ static void work_in_clone(void (*before)(const char *more), char *more)
 
 	child_does = before;
 	child_more = more;
-	child = clone(child_work, stack + sizeof(stack), SIGCHLD, NULL);
+	child = clone(child_work, stack + sizeof(stack), flags | SIGCHLD, NULL);
 	if (child < 0 || waitpid(child, &status, 0) != child || status)
 		exit(1);
 }
@@ -156,6 +160,12 @@ static void change_root(const char *more)
 		exit(1);
 }
 
+static void cover(const char *more)
+{
+	if (mount("none", more, "tmpfs", 0, NULL))
+		exit(1);
+}
+
 static void change_user(const char *more)
 {
 	const uid_t user = (uid_t)strtoul(more, NULL, 10);
@@ -197,12 +207,22 @@ static void print(const char *more)
 	tf_marker("from marker");
 }
 
+static void be_parent(const char *program)
+{
+	if (!fork()) {
+		execl("/proc/self/exe", program, "one", go, NULL);
+		_exit(1);
+	}
+	for (;;)
+		pause();
+}
+
 static const struct way {
 	const char	*name;
 	void		(*before)(const char *more);
 } ways[] = {
 	{ "one", nothing }, { "vfork", execute }, { "limit", forbid_files },
-	{ "call_limit", forbid_files_by_call },
+	{ "call_limit", forbid_files_by_call }, { "mount", cover },
 	{ "root", change_root }, { "user", change_user }, { "sandbox", forbid_sockets },
 	{ "prints", print }, { "opens", open_part },
 };
@@ -241,7 +261,11 @@ int main(int argc, char **argv)
 	} else if (!strcmp(how, "child_user")) {
 		work_in_child(change_user, more);
 	} else if (!strcmp(how, "clone_user")) {
-		work_in_clone(change_user, argv[3]);
+		work_in_clone(0, change_user, argv[3]);
+	} else if (!strcmp(how, "clone_apart")) {
+		work_in_clone(CLONE_NEWUSER, nothing, NULL);
+	} else if (!strcmp(how, "parent")) {
+		be_parent(argv[0]);
 	} else if (!strcmp(how, "child_prints")) {
 		work_in_child(print, more);
 	} else {

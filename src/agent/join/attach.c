@@ -308,7 +308,7 @@ static uint64_t program_key(void)
 	    agent_syscall(SYS_newfstatat, AT_FDCWD, agent.exe, &st, 0))
 		return 0;
 	return attach_file_key(st.st_dev, st.st_ino, (uint64_t)st.st_size,
-			       (uint64_t)st.st_mtim.tv_sec, (uint64_t)st.st_mtim.tv_nsec);
+			       (uint64_t)st.st_ctim.tv_sec, (uint64_t)st.st_ctim.tv_nsec);
 }
 
 /* meanwhile: called while the server prepares its answer; NULL: the process only waits. */
@@ -369,14 +369,18 @@ static void register_early(void)
 
 static int connect_server(bool child)
 {
-	int err;
+	int err, inherited;
 
 	/* Relaxed: see agent_restricted(). */
 	if (atomic_load_explicit(&agent.joins_not, memory_order_relaxed))
 		return -EPERM;
 	register_early();
 	err = request_connect();
-	return err && child ? request_inherit() : err;
+	if (!err || !child)
+		return err;
+	inherited = request_inherit();
+	/* Without a connection of its parent's the first error says why. */
+	return inherited == -ENOTCONN ? err : inherited;
 }
 
 static int connect_and_greet(struct attach_reply *reply, bool child)

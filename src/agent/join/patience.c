@@ -10,7 +10,7 @@
  * see the count. As long as it rises, the threads go on waiting. The server raises
  * it between the pieces of long work, too, such as the text of a large trace. A
  * program that starts waits for the end of that work, however long it lasts:
- * otherwise it would not be traced at all.
+ * otherwise it would not be traced at all. A quiet one does so at its first hit.
  */
 #include "agent/state.h"
 
@@ -31,5 +31,5 @@ bool patience_goes_on(struct agent_patience *p)
 	bool moved = served != p->served;
 
 	p->served = served;
-	return moved && (agent.starting || ++p->rounds < AGENT_ROUNDS);
+	return moved && (agent.starting || quiet_is() || ++p->rounds < AGENT_ROUNDS);
 }

@@ -218,6 +218,24 @@ static int look_into_instance(void *arg, const char *name, bool is_dir)
 
 /* ---- running programs ---- */
 
+/* The lines are "quiet PID NAME". -> how many there are */
+static unsigned int check_quiet(const struct patient *p)
+{
+	char value[256];
+	unsigned int nr = 0;
+
+	for (; client_info(p->info, "quiet", nr, value, sizeof(value)); nr++) {
+		const char *name = strchr(value, ' ');
+
+		if (nr < p->listed)
+			printf("quiet: process %d (%s) joins with its first event\n", atoi(value),
+			       name ? name + 1 : "?");
+	}
+	if (nr > p->listed)
+		printf("quiet: %u processes in all\n", nr);
+	return nr;
+}
+
 /* The lines are "attached PID SLOTS NAME". */
 static void check_attached(struct patient *p)
 {
@@ -234,11 +252,7 @@ static void check_attached(struct patient *p)
 	}
 	if (nr > p->listed)
 		printf("attached: %u processes in all\n", nr);
-	for (unsigned int i = 0; client_info(p->info, "quiet", i, value, sizeof(value)); i++, nr++)
-		if (nr < p->listed)
-			printf("quiet: process %d (%s) joins with its first event\n", atoi(value),
-			       strchr(value, ' ') ? strchr(value, ' ') + 1 : "?");
-	if (!nr && !client_info(p->info, "kernel", 0, value, sizeof(value)))
+	if (!check_quiet(p) && !nr && !client_info(p->info, "kernel", 0, value, sizeof(value)))
 		complain(p, "No program is attached.",
 			 "tracefuse run --session NAME -- PROGRAM, or TRACEFUSE_SESSION=NAME for "
 			 "one that links libtracefuse");

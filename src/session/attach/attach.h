@@ -55,8 +55,8 @@ unsigned int attach_processes(struct session *s,
 bool attach_children(struct session *s, void (*fn)(void *arg, pid_t pid), void *arg);
 
 /*
- * Somebody asks for what such children would have: looks for those whose parent has ended, too, at
- * the next attach_children(). Programs that have not joined end unnoticed.
+ * Somebody has asked for what such children would have: the next attach_children() looks for those
+ * whose parent has ended, too. Programs that have not joined end unnoticed.
  */
 void attach_orphans_again(struct session *s);
 

@@ -105,8 +105,7 @@ void program_late_knock(struct programs *p)
 
 	if (!late->knocks && !fresh && now - late->looked < KNOCK_MS)
 		return;
-	if (fresh)
-		attach_orphans_again(p->model->session);
+	attach_orphans_again(p->model->session);
 	late->looked = now;
 	late->since = asked == late->asked ? late->since : now;
 	late->asked = asked;

@@ -231,6 +231,9 @@ int call_clone(int (*fn)(void *), void *stack, int flags, void *arg, pid_t *ptid
 	bool wraps = fn && !(flags & CLONE_SETTLS) && (!c.shares || waits);
 	int r;
 
+	/* The child could not join by itself. */
+	if (flags & (CLONE_NEWUSER | CLONE_NEWNS))
+		agent_join_now();
 	c.follows = wraps && agent_family(&c.family);
 	call_enter(SYSCALL_clone,
 		   (uint64_t[]){ (uint32_t)flags, clone_stack(stack), (uintptr_t)ptid,

@@ -41,10 +41,18 @@ static bool no_return(long nr, long flags)
 
 static bool others_want(long nr, long a, long b)
 {
-	return nr == SYS_mprotect || nr == SYS_pkey_mprotect || nr == SYS_chroot ||
+	return nr == SYS_mprotect || nr == SYS_pkey_mprotect ||
 	       (nr == SYS_futex && thread_wanted()) || nr == SYS_seccomp || limits_takes(nr) ||
 	       (nr == SYS_prctl && (a == PR_SET_NAME || thread_restricts(a))) ||
 	       agent_call_wants_alone(nr, (uint64_t)a, (uint64_t)b);
+}
+
+/* Behind these the session may be out of the program's or a child's reach. */
+static bool leads_away(long nr, long flags)
+{
+	return nr == SYS_chroot || nr == SYS_mount || nr == SYS_move_mount ||
+	       nr == SYS_pivot_root || nr == SYS_clone3 ||
+	       (nr == SYS_clone && flags & (CLONE_NEWUSER | CLONE_NEWNS));
 }
 
 static long syscall_record(long nr, const uint64_t *args, const void *call_site, const void *frame)
@@ -54,8 +62,6 @@ static long syscall_record(long nr, const uint64_t *args, const void *call_site,
 	int64_t result;
 	long r;
 
-	if (nr == SYS_chroot)
-		agent_join_now();
 	if (nr == SYS_prctl && args[0] == PR_CAPBSET_DROP)
 		agent_task_unbind();
 	if ((nr == SYS_mprotect || nr == SYS_pkey_mprotect) && args[2] & PROT_WRITE)
@@ -92,6 +98,8 @@ INTERPOSE long call_syscall(long, long, long, long, long, long, long) __asm__("s
 
 long call_syscall(long nr, long a, long b, long c, long d, long e, long f)
 {
+	if (__builtin_expect(leads_away(nr, a), 0))
+		agent_join_now();
 	if (__builtin_expect(!syscall_wanted(nr) && !others_want(nr, a, b), 1))
 		return REAL(syscall)(nr, a, b, c, d, e, f);
 	if (no_return(nr, a)) {

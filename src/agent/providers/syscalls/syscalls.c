@@ -164,7 +164,7 @@ long call_record(long a, long b, long c, long d, long e, long f, unsigned int ro
 #define ALONE(X)										\
 	X(setuid) X(seteuid) X(setreuid) X(setresuid) X(setgid) X(setegid) X(setregid)		\
 	X(setresgid) X(setgroups) X(setfsuid) X(setfsgid) X(unshare) X(setns) X(umount) X(umount2) \
-	X(chroot)
+	X(chroot) X(mount) X(pivot_root)
 
 #define X(function) ALONE_##function,
 enum { ALONE(X) NR_ALONE };
@@ -184,20 +184,24 @@ static bool row_wants_alone(unsigned int which, long a, long b)
 		return agent_call_wants_alone(SYS_setns, 0, (uint32_t)b);
 	case ALONE_setfsuid: case ALONE_setfsgid:
 		return agent_call_wants_alone(SYS_setfsuid, 0, 0);
-	case ALONE_chroot:
-		agent_join_now();
+	/* Only: behind them the session may be out of reach. */
+	case ALONE_chroot: case ALONE_mount: case ALONE_pivot_root:
 		return false;
 	default:
 		return true;
 	}
 }
 
-static long call_alone(unsigned int which, call_function real, long a, long b, long c)
+static long call_alone(unsigned int which, call_function real, const long a[5])
 {
-	const bool ended = row_wants_alone(which, a, b) && agent_task_end();
-	const long r = real(a, b, c, 0, 0, 0);
-	const int saved = errno;
+	bool ended;
+	int saved;
+	long r;
 
+	agent_join_now();
+	ended = row_wants_alone(which, a[0], a[1]) && agent_task_end();
+	r = real(a[0], a[1], a[2], a[3], a[4], 0);
+	saved = errno;
 	if (ended)
 		agent_task_again();
 	errno = saved;
@@ -207,7 +211,9 @@ static long call_alone(unsigned int which, call_function real, long a, long b, l
 #define X(function)										\
 	static long alone_##function(long a, long b, long c, long d, long e, long f)		\
 	{											\
-		return call_alone(ALONE_##function, REAL(function), a, b, c);			\
+		const long args[] = { a, b, c, d, e };						\
+												\
+		return call_alone(ALONE_##function, REAL(function), args);			\
 	}
 ALONE(X)
 #undef X

@@ -52,7 +52,7 @@ uint64_t notes_hash_program(uint64_t key)
 static uint64_t key_of(const struct stat *st)
 {
 	return attach_file_key(st->st_dev, st->st_ino, (uint64_t)st->st_size,
-			       (uint64_t)st->st_mtim.tv_sec, (uint64_t)st->st_mtim.tv_nsec);
+			       (uint64_t)st->st_ctim.tv_sec, (uint64_t)st->st_ctim.tv_nsec);
 }
 
 /* A file that is mapped: it may be a program, too, which has an entry of its own. */
