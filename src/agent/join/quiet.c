@@ -19,10 +19,11 @@
  * Q3  The server does not know the process. If it does, the process has executed another program,
  *     and the server must learn that what it knows is over. In a name space of pids the numbers
  *     differ: there the server learns it with the first hit.
- * Q4  A process of another user, in another root or in a sandbox may be unable to join later. So it
- *     joins before the calls that make it or its children so, if they are libc's. A child of fork() does the same:
- *     it has no connection of its parent's that could pass its own one. The child is known by
- *     here->own_pid, which fork() wipes. A child of vfork() has its parent's number there.
+ * Q4  A process of another user, in another root or in a sandbox may be unable to join later. So
+ *     it joins before the calls that make it or its children so, if they are libc's. A child of
+ *     fork() does the same: it has no connection of its parent's that could pass its own one. The
+ *     child is known by here->own_pid, which fork() wipes. A child of vfork() has its parent's
+ *     number there.
  *
  * Only the preloaded library has this: it has the interposers.
  */

@@ -78,7 +78,7 @@ static inline uint64_t own_program(void)
 
 	assert_int_equal(fstatat(AT_FDCWD, "/proc/self/exe", &st, 0), 0);
 	return attach_file_key(st.st_dev, st.st_ino, (uint64_t)st.st_size,
-			       (uint64_t)st.st_mtim.tv_sec, (uint64_t)st.st_mtim.tv_nsec);
+			       (uint64_t)st.st_ctim.tv_sec, (uint64_t)st.st_ctim.tv_nsec);
 }
 
 /* Connects. Call it once for each program that the test plays. */
