@@ -9,6 +9,7 @@
  *   one		nothing more
  *   threads	four threads allocate
  *   fork	a child allocates, which was made before
+ *   forks	a child allocates, which is made then
  *   vfork	a child of vfork() executes MORE before
  *   limit	it may open no more files before
  *   call_limit	the same, by syscall()
@@ -125,6 +126,17 @@ static void work_in_child(void (*before)(const char *more), const char *more)
 
 static void nothing(const char *more)
 {
+}
+
+static void fork_now(void)
+{
+	const pid_t child = fork();
+
+	if (!child) {
+		work_all(NULL);
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
 }
 
 static void execute(const char *more)
@@ -256,6 +268,9 @@ int main(int argc, char **argv)
 	if (!strcmp(how, "threads")) {
 		await();
 		work_in_threads();
+	} else if (!strcmp(how, "forks")) {
+		await();
+		fork_now();
 	} else if (!strcmp(how, "fork")) {
 		work_in_child(nothing, more);
 	} else if (!strcmp(how, "child_user")) {

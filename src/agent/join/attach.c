@@ -510,11 +510,13 @@ static void publish(const struct attach_reply *reply)
 
 /*
  * The part of the start that asks the server nothing, if there are no static events and no sites.
+ * tasks_start() comes last: before fork() its handler runs first. It may join the session, and the
+ * handler of the sites takes a lock that joining takes.
  */
 static void start_silently(void)
 {
-	tasks_start();
 	sites_start();
+	tasks_start();
 }
 
 static int join_session(struct attach_reply *reply)
@@ -582,9 +584,9 @@ static __attribute__((cold)) int start(const char *name, const char *runtime_dir
 		return err;
 	}
 	if (!agent.all_said || agent.late) {
-		tasks_start();
 		events_start();
 		sites_start();
+		tasks_start();
 	}
 	if (!quiet_is())
 		sites_tell();

@@ -7,8 +7,8 @@
  *     first hit, a DSO with events or sites -> attach_again(), as in a child of fork()
  *     before the program gives up rights    -> agent_join_now()
  *
- * A shell's programs are executed by the hundred, and most make no hit. To say HELLO would cost
- * each of them more than its own start.
+ * A shell's programs are executed by the hundred, and most make no hit. To say HELLO costs each of
+ * them a fifth of its time, and the server as much.
  *
  * Q1  The server has looked at the program's file: it has no probes of its author, which would have
  *     to be listed before they can be switched on (config_header.quiet).
