@@ -370,6 +370,11 @@ bool sites_none(void);
 void sites_start(void);
 /* The process has joined: reports to the server what sites_start() found. */
 void sites_tell(void);
+/*
+ * Whether the calling thread is inside fork() and has the lock of the sites for it, which joining
+ * takes. Async-signal-safe.
+ */
+bool sites_wait_for_fork(void);
 /* The process could not join: undoes sites_start(). At load. */
 void sites_stop(void);
 /*

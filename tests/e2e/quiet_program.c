@@ -10,6 +10,7 @@
  *   threads	four threads allocate
  *   fork	a child allocates, which was made before
  *   forks	a child allocates, which is made then
+ *   alarms	signal handlers write while it makes children, for two seconds
  *   vfork	a child of vfork() executes MORE before
  *   limit	it may open no more files before
  *   call_limit	the same, by syscall()
@@ -28,6 +29,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -37,11 +39,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include <tracefuse/tracefuse.h>
 #include "../apart.h"
@@ -137,6 +142,38 @@ static void fork_now(void)
 		_exit(0);
 	}
 	waitpid(child, NULL, 0);
+}
+
+static int nowhere;
+
+static void write_a_byte(int sig)
+{
+	if (write(nowhere, "", 1) != 1)
+		_exit(1);
+}
+
+/* The more memory the longer fork() takes, and the more signals come meanwhile. */
+static void fork_beside_alarms(void)
+{
+	const size_t size = 128 << 20;
+	const struct itimerval often = { { 0, 3000 }, { 0, 3000 } };
+	char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const time_t end = time(NULL) + 2;
+
+	nowhere = open("/dev/null", O_WRONLY);
+	if (memory == MAP_FAILED || nowhere < 0)
+		exit(1);
+	memset(memory, 1, size);
+	signal(SIGALRM, write_a_byte);
+	setitimer(ITIMER_REAL, &often, NULL);
+	while (time(NULL) < end) {
+		const pid_t child = fork();
+
+		if (!child)
+			_exit(0);
+		while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
 }
 
 static void execute(const char *more)
@@ -268,6 +305,9 @@ int main(int argc, char **argv)
 	if (!strcmp(how, "threads")) {
 		await();
 		work_in_threads();
+	} else if (!strcmp(how, "alarms")) {
+		await();
+		fork_beside_alarms();
 	} else if (!strcmp(how, "forks")) {
 		await();
 		fork_now();

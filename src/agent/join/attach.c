@@ -431,7 +431,8 @@ int attach_again(void)
 	/* Relaxed: read and written under the lock. */
 	if (atomic_load_explicit(&agent.here->attached, memory_order_relaxed))
 		return 0;
-	if (atomic_load_explicit(&agent.here->retry, memory_order_relaxed) > counter_read())
+	if (atomic_load_explicit(&agent.here->retry, memory_order_relaxed) > counter_read() ||
+	    sites_wait_for_fork())
 		return -EAGAIN;
 	err = connect_and_greet(&reply, true);
 	if (err) {

@@ -512,16 +512,26 @@ static void fork_begins(void)
 	/* Another thread may begin to plant just now (late.c). */
 	if (!sites.permitted || sites_quiet())
 		return;
+	/* First, and cleared last: a signal handler may come at any moment. */
+	agent_self.fork_locks = true;
 	lock_take();
 	sites.forking = true;
 }
 
 static void fork_ends(void)
 {
-	if (!sites.forking)
-		return;
-	sites.forking = false;
-	lock_release();
+	if (sites.forking) {
+		sites.forking = false;
+		lock_release();
+	}
+	agent_self.fork_locks = false;
+}
+
+bool sites_wait_for_fork(void)
+{
+	/* Relaxed: this thread's own. In the child the lock is wiped. */
+	return agent_self.fork_locks &&
+	       atomic_load_explicit(&agent.here->sites_lock, memory_order_relaxed);
 }
 
 /* In a child of fork(): begins a task of its own, which does nothing until there is a command. */
@@ -530,6 +540,7 @@ static void forked(void)
 	uint64_t old = signals_block();
 
 	sites.forking = false;		/* the lock is wiped (state.h) */
+	agent_self.fork_locks = false;
 	/* Relaxed: fork() has copied all that came before it. */
 	if ((any_known() || sites.plants) &&
 	    atomic_load_explicit(&agent.state, memory_order_relaxed) == AGENT_ON &&

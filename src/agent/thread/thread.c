@@ -387,7 +387,12 @@ __attribute__((cold)) struct agent_thread *agent_thread_first(void)
 	if (atomic_load_explicit(&agent.state, memory_order_acquire) != AGENT_ON ||
 	    agent_self.first)
 		return NULL;
+	/*
+	 * A signal handler inside fork() cannot join. It does not wait for the lock either: another
+	 * thread that joins may have it, and wait for the end of fork().
+	 */
 	if (agent_restricted() || agent_self.retry > counter_read() ||
+	    (sites_wait_for_fork() && !agent_attached()) ||
 	    !stack_has_room((uintptr_t)__builtin_frame_address(0), FIRST_ROOM)) {
 		agent_thread_missed();
 		return NULL;
