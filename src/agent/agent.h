@@ -342,7 +342,7 @@ struct agent_self {
 	uint32_t	born;
 	bool		forks;		/* `noted` belongs to the fork() that is being made */
 	bool		joins;		/* the thread has no slot yet, and joins `noted` then */
-	bool		fork_locks;	/* it has the lock of the sites for fork(), or waits for it */
+	bool		fork_locks;	/* has the lock of the sites for fork(), or waits for it */
 	struct pids_family noted;
 };
 
