@@ -438,7 +438,7 @@ static void start_close(const struct pages_open *o)
 		agent_syscall(SYS_close, o->file);
 }
 
-/* E8 */
+/* E8: whether the system is known to refuse memory that was written its right to execute. */
 static bool may_refuse(void)
 {
 	return agent_syscall(SYS_prctl, PR_GET_SECCOMP) ||

@@ -184,7 +184,7 @@ static bool row_wants_alone(unsigned int which, long a, long b)
 		return agent_call_wants_alone(SYS_setns, 0, (uint32_t)b);
 	case ALONE_setfsuid: case ALONE_setfsgid:
 		return agent_call_wants_alone(SYS_setfsuid, 0, 0);
-	/* Only: behind them the session may be out of reach. */
+	/* These are here to join first: behind them the session may be out of reach. */
 	case ALONE_chroot: case ALONE_mount: case ALONE_pivot_root:
 		return false;
 	default:
