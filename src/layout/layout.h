@@ -43,7 +43,7 @@ typedef uint64_t data_ref;		/* offset in the data region, 0: none */
  * other stacks; 19: where programs begin; 20: more counts of rings that are left out; 21: rings
  * that go; 22: no pid of the server; 23: programs that join with their first hit
  */
-#define SESSION_VERSION		23u
+#define SESSION_VERSION		24u
 
 enum {
 	LAYOUT_MAX_EVENTS	= 65536,	/* common_type is 16 bits wide */
@@ -348,6 +348,9 @@ struct plan {
 	data_ref	trigger_state;
 	uint32_t	wants;		/* enum plan_wants; the model sets it */
 	uint32_t	key_end;	/* PLAN_COUNT_KEY1: a record has at least so many bytes */
+	/* PLAN_RECORD, PLAN_RECORD_IF: the struct instance_state, and what hit() returns */
+	data_ref	instance;
+	uint64_t	committed;
 	/* struct plan: the triggers that run merged by time (R28); 0: none */
 	config_ref	merged;
 	data_ref	deepest;	/* PLAN_WANTS_DEPTH: struct stack_deepest */

@@ -16,6 +16,7 @@
 #include "plane/hit.h"
 #include "plane/map/map.h"
 #include "plane/ring/ring.h"
+#include "plane/ring/short.h"
 
 void hit_miss(struct slot *slot)
 {
@@ -263,20 +264,35 @@ static __attribute__((noinline)) uint64_t run_plan(const struct plane *p, struct
 	return hit_run_arms(&r, plan);
 }
 
-static inline bool wants_stack(struct instance_state *inst)
+/* Not 0: it does. */
+static inline uint32_t wants_stack(struct instance_state *inst)
 {
 	/* H5 */
 	return atomic_load_explicit(&inst->flags, memory_order_relaxed) &
 	       (INSTANCE_STACKTRACE | INSTANCE_USERSTACKTRACE);
 }
 
-/* PLAN_RECORD. Inline: most records come here. */
-static inline __attribute__((always_inline)) uint64_t
-run_record(const struct plane *p, struct slot *slot, unsigned int level, const struct plan *plan,
-	   const struct hit *h)
+/*
+ * PLAN_RECORD and PLAN_RECORD_IF, behind the filter: what most hits of running threads are. False:
+ * it has to go the long way, and nothing was done. One branch for all conditions: they are many.
+ */
+static inline __attribute__((always_inline)) bool
+record_short(const struct plane *p, const struct slot *slot, const struct plan *plan,
+	     const void *record, uint32_t size, uint64_t special)
+{
+	struct instance_state *inst = plane_given(p, plan->instance);
+	const data_ref buffer = live_buffer(inst);
+
+	return buffer &&
+	       !(special | wants_stack(inst) | (tracing_on(inst) ^ 1) | ring_lease_only(slot)) &&
+	       ring_write_short(p, inst, plane_data(p, buffer), 0, record, size) == 0;
+}
+
+/* PLAN_RECORD */
+static uint64_t run_record(const struct plane *p, struct slot *slot, unsigned int level,
+			   const struct plan *plan, const struct hit *h)
 {
 	struct instance_state *inst = plane_instance(p, plan_arms(plan)->instance);
-	uint32_t instance = plan_arms(plan)->instance;
 	data_ref buffer = live_buffer(inst);
 
 	if (__builtin_expect(wants_stack(inst), 0))
@@ -284,16 +300,7 @@ run_record(const struct plane *p, struct slot *slot, unsigned int level, const s
 	if (!records(inst, h->cpu) || !buffer ||
 	    ring_write(p, slot, buffer, h->writer, h->cpu, h->time, h->record, h->size))
 		return 0;
-	return instance < LAYOUT_GRAPH_INSTANCES ? 1ull << instance : 0;
-}
-
-/* PLAN_RECORD_IF */
-static uint64_t run_record_if(const struct plane *p, struct slot *slot, unsigned int level,
-			      const struct plan *plan, const struct hit *h)
-{
-	return filter_match(plane_config(p, plan_arms(plan)->filter), h)
-		       ? run_record(p, slot, level, plan, h)
-		       : 0;
+	return plan->committed;
 }
 
 /*
@@ -476,22 +483,39 @@ HIT_KIND hit_by_plan(const struct plane *p, struct slot *slot, unsigned int leve
 	return committed;
 }
 
-HIT_KIND hit_record(const struct plane *p, struct slot *slot, unsigned int level,
-		    const struct plan *plan, const struct hit *h)
+/* What keeps a hit from the short way: somebody else's ring, or not all of its plan. */
+static inline uint64_t is_special(const struct hit *h)
 {
-	const uint64_t committed = run_record(p, slot, level, plan, h);
+	return h->mask | h->ask | h->time | h->writer;
+}
+
+HIT_KIND hit_record_long(const struct plane *p, struct slot *slot, unsigned int level,
+			 const struct plan *plan, const struct hit *h)
+{
+	const uint64_t committed = h->mask || h->ask ? run_plan(p, slot, level, plan, h)
+						     : run_record(p, slot, level, plan, h);
 
 	hit_leave(slot, level);
 	return committed;
 }
 
+HIT_KIND hit_record(const struct plane *p, struct slot *slot, unsigned int level,
+		    const struct plan *plan, const struct hit *h)
+{
+	if (!record_short(p, slot, plan, h->record, h->size, is_special(h)))
+		return hit_record_long(p, slot, level, plan, h);
+	hit_leave(slot, level);
+	return plan->committed;
+}
+
 HIT_KIND hit_record_if(const struct plane *p, struct slot *slot, unsigned int level,
 		       const struct plan *plan, const struct hit *h)
 {
-	const uint64_t committed = run_record_if(p, slot, level, plan, h);
-
-	hit_leave(slot, level);
-	return committed;
+	if (!filter_match(plane_config(p, plan_arms(plan)->filter), h)) {
+		hit_leave(slot, level);
+		return 0;
+	}
+	return hit_record(p, slot, level, plan, h);
 }
 
 HIT_KIND hit_count_key1(const struct plane *p, struct slot *slot, unsigned int level,
@@ -530,10 +554,10 @@ __attribute__((aligned(64))) uint64_t hit(const struct plane *p, struct slot *sl
 		hit_leave(slot, level);
 		return 0;
 	}
-	if (__builtin_expect(h->mask || h->ask, 0))
-		return hit_by_plan(p, slot, level, plan, h);
 	if (plan->kind == PLAN_RECORD)
 		return hit_record(p, slot, level, plan, h);
+	if (__builtin_expect(h->mask || h->ask, 0))
+		return hit_by_plan(p, slot, level, plan, h);
 	if (plan->kind == PLAN_RECORD_IF)
 		return hit_record_if(p, slot, level, plan, h);
 	if (plan->kind == PLAN_COUNT_KEY1)
@@ -561,6 +585,8 @@ static inline enum hit_plain plain_record(const struct plane *p, struct slot *sl
 {
 	struct instance_state *inst = plane_instance(p, plan_arms(plan)->instance);
 
+	if (record_short(p, slot, plan, record, size, 0))
+		return HIT_RECORDED;
 	if (__builtin_expect(wants_stack(inst), 0))
 		return HIT_LONG;
 	record_plainly(p, slot, inst, record, size, cpu);

@@ -67,10 +67,15 @@ static inline void hit_leave(struct slot *slot, unsigned int level)
 
 /* ---- what an instance and an event say now ---- */
 
+/* 1, or 0: not */
+static inline uint32_t tracing_on(struct instance_state *inst)
+{
+	return atomic_load_explicit(&inst->tracing_on, memory_order_relaxed);	/* H5 */
+}
+
 static inline bool records(struct instance_state *inst, uint32_t cpu)
 {
-	/* H5 */
-	return atomic_load_explicit(&inst->tracing_on, memory_order_relaxed) &&
+	return tracing_on(inst) &&
 	       (__atomic_load_n(&inst->cpumask[cpu / 64], __ATOMIC_RELAXED) >> (cpu % 64) & 1);
 }
 

@@ -65,7 +65,16 @@ static bool is_function(const struct plan *plan)
 	return !plan->wants;
 }
 
-void plan_find_kind(struct plan *plan, const struct code *code)
+static uint32_t kind_of_record(const struct plane *p, struct plan *plan)
+{
+	const struct arm *arm = plan_arms(plan);
+
+	plan->instance = plane_header(p)->instances + arm->instance * sizeof(struct instance_state);
+	plan->committed = arm->instance < LAYOUT_GRAPH_INSTANCES ? 1ull << arm->instance : 0;
+	return arm->filter ? PLAN_RECORD_IF : PLAN_RECORD;
+}
+
+void plan_find_kind(const struct plane *p, struct plan *plan, const struct code *code)
 {
 	const struct arm *arm = plan_arms(plan);
 
@@ -73,7 +82,7 @@ void plan_find_kind(struct plan *plan, const struct code *code)
 	if (code)
 		plan->kind = kind_of_hist(plan, code);
 	else if (plan->nr_arms == 1 && plan_is_plain(arm) && is_recorded(arm))
-		plan->kind = arm->filter ? PLAN_RECORD_IF : PLAN_RECORD;
+		plan->kind = kind_of_record(p, plan);
 	if (plan->kind == PLAN_ANY && is_function(plan))
 		plan->kind = PLAN_FUNCTION;
 }

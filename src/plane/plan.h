@@ -87,6 +87,6 @@ config_ref plan_code(const struct plan *plan);
  * Sets the plan's kind and the fields of that kind. `code`: the code of plan_code() and its first
  * operation, or NULL.
  */
-void plan_find_kind(struct plan *plan, const struct code *code);
+void plan_find_kind(const struct plane *p, struct plan *plan, const struct code *code);
 
 #endif

@@ -36,8 +36,9 @@ static void kind_find(struct session *s, config_ref ref)
 	struct plan *plan = session_config(s, ref, sizeof(*plan));
 
 	if (plan && !session_shortcuts_off(s, SHORTCUTS_OFF_PLANS))
-		plan_find_kind(plan, session_config(s, plan_code(plan),
-						    sizeof(struct code) + sizeof(struct op)));
+		plan_find_kind(session_plane(s), plan,
+			       session_config(s, plan_code(plan),
+					      sizeof(struct code) + sizeof(struct op)));
 }
 
 static bool is_event_word(const struct session *s, const _Atomic uint64_t *word)

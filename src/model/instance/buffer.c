@@ -103,6 +103,17 @@ int model_merged_rings(struct model *m)
 	return err;
 }
 
+/* Which CPUs the buffer records: tracing_cpumask, and none while the instance is stopped. */
+static void set_recording(struct instance *inst, data_ref b)
+{
+	const bool stopped = inst->stopped && !inst->sections_live;
+
+	for (uint32_t cpu = 0; cpu < inst->model->nr_cpus; cpu++)
+		buffer_set_cpu_recording(inst->model->session, b, cpu,
+					 !stopped &&
+					 (inst->state->cpumask[cpu / 64] >> cpu % 64 & 1));
+}
+
 static int make_buffer(struct instance *inst, const uint64_t *bytes, data_ref *out)
 {
 	struct session *s = inst->model->session;
@@ -114,6 +125,8 @@ static int make_buffer(struct instance *inst, const uint64_t *bytes, data_ref *o
 	err = add_source_rings(inst, bytes, *out);
 	if (err)
 		buffer_free(s, *out);
+	else
+		set_recording(inst, *out);	/* before hits find it */
 	return err;
 }
 
@@ -139,7 +152,6 @@ static int buffer_replace(struct instance *inst, const uint64_t *bytes)
 	for (uint32_t i = 0; i < 2; i++)
 		if (made[i])
 			buffer_publish(inst->model->session, inst->index, i, made[i]);
-	instance_cpumask_changed(inst);
 	return 0;
 }
 
@@ -328,7 +340,6 @@ int instance_snapshot_alloc(struct instance *inst)
 	if (err)
 		return err;
 	buffer_publish(inst->model->session, inst->index, other, made);
-	instance_cpumask_changed(inst);
 	return 0;
 }
 
@@ -387,10 +398,8 @@ void instance_cpumask_changed(struct instance *inst)
 	for (uint32_t i = 0; i < 2; i++) {
 		data_ref b = instance_buffer_at(inst, i);
 
-		for (uint32_t cpu = 0; b && cpu < inst->model->nr_cpus; cpu++)
-			buffer_set_cpu_recording(inst->model->session, b, cpu,
-						 (!inst->stopped || inst->sections_live) &&
-						 (inst->state->cpumask[cpu / 64] >> cpu % 64 & 1));
+		if (b)
+			set_recording(inst, b);
 	}
 }
 

@@ -12,7 +12,18 @@
  *         }
  *         true
  *
- *     ring_commit_short(w, cpu): the same for struct ring_short
+ *     ring_commit_short(plane, ring, time, record, size):
+ *         section {
+ *             if rseq.cpu_id != ring.cpu       -> false
+ *             if the record does not go behind the last one, into the same page, with a plain
+ *                delta: aim() and aim_time() of ring.c                           -> false
+ *             header, record, the other tail
+ *             ring.head = ...                                            (commit)
+ *         }
+ *         true
+ *
+ *         The size is what is_short() of ring.c takes. The record is copied in words of 4 bytes: a
+ *         load that is wider than the stores before it waits until they are in the cache.
  *
  * An abort (the thread was preempted, migrated or got a signal) returns false. The caller then
  * reads head and time again.

@@ -28,8 +28,8 @@ struct ring_commit {
 };
 
 /*
- * The most common commit: a record of RING_SHORT_MIN to RING_MAX_SMALL bytes that follows another
- * one in the same page.
+ * For the only writer of a ring: a record of RING_SHORT_MIN to RING_MAX_SMALL bytes that follows
+ * another one in the same page.
  */
 struct ring_short {
 	struct ring	*ring;

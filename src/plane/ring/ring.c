@@ -24,7 +24,7 @@
 #include "plane/plane.h"
 #include "plane/code.h"
 #include "plane/ring/ring.h"
-#include "plane/arch/ring_commit.h"
+#include "plane/ring/short.h"
 
 /* A record that is being written. */
 struct write {
@@ -250,41 +250,21 @@ static int drop(struct ring *r)
 	return 1;
 }
 
-static struct ring *ring_of(const struct plane *p, const struct buffer *b, uint32_t set,
-			    uint32_t cpu)
+static inline struct instance_state *instance_of(const struct plane *p, const struct buffer *b)
 {
-	const uint32_t nr_cpus = plane_header(p)->nr_cpus;	/* G6 */
-	data_ref ref;
-
-	if (set >= BUFFER_MAX_SETS || cpu >= nr_cpus)
-		return NULL;
-	/* Acquire: pairs with the release in buffer_add_set(). */
-	ref = atomic_load_explicit(&b->rings[set * nr_cpus + cpu], memory_order_acquire);
-	return ref ? plane_data(p, ref) : NULL;
+	return plane_instance(p, b->instance % LAYOUT_MAX_INSTANCES);	/* G6 */
 }
 
-/* Relaxed: the server stores it (tracing_cpumask); a hit uses the value that it finds. */
-static inline bool is_disabled(const struct ring *r)
+static inline uint64_t now(const struct plane *p, const struct buffer *b)
 {
-	return atomic_load_explicit(&r->disabled, memory_order_relaxed);
-}
-
-static inline __attribute__((always_inline)) uint64_t now(const struct plane *p,
-							  const struct buffer *b)
-{
-	const struct clock_scale *scale = &plane_header(p)->tsc;
-	/* G6 */
-	struct instance_state *inst = plane_instance(p, b->instance % LAYOUT_MAX_INSTANCES);
-
-	return clock_read(scale, inst);
+	return clock_read(&plane_header(p)->tsc, instance_of(p, b));
 }
 
 /*
  * G4, for set 0: called after the load of head. `time`: what the caller has read in this hit, or 0
  */
-static inline __attribute__((always_inline)) uint64_t
-time_behind(const struct plane *p, const struct buffer *b, const struct ring *r, uint64_t head,
-	   uint64_t time)
+static inline uint64_t time_behind(const struct plane *p, const struct buffer *b,
+				   const struct ring *r, uint64_t head, uint64_t time)
 {
 	return __builtin_expect(time > r->tail[head & 1].time, 0) ? time : now(p, b);
 }
@@ -316,7 +296,7 @@ static int write_restartable(struct write *w, uint64_t time)
 		int cpu = rseq_cpu();
 
 		w->ring = cpu < 0 ? NULL : ring_of(w->p, w->buffer, 0, (uint32_t)cpu);
-		if (!w->ring || is_disabled(w->ring))
+		if (!w->ring || ring_is_disabled(w->ring))
 			return 1;
 		w->head = atomic_load_explicit(&w->ring->head, memory_order_acquire);	/* G3 */
 		w->time = time_behind(w->p, w->buffer, w->ring, w->head, time);
@@ -366,52 +346,7 @@ static inline bool aim_time(struct ring_short *w, uint32_t size)
 	return !(delta >> RING_DELTA_BITS);
 }
 
-static bool is_short(uint32_t size)
-{
-	return !(size & 3) && size - RING_SHORT_MIN <= RING_MAX_SMALL - RING_SHORT_MIN;
-}
-
-/*
- * This function and the next two return 0: committed, 1: not recorded, -1: it has to go the long
- * way.
- */
-static inline __attribute__((always_inline)) int
-write_short_restartable(const struct plane *p, const struct buffer *b, uint64_t time,
-			const void *record, uint32_t size)
-{
-	/* An initialiser would zero all of it, which takes as long as the rest */
-	struct ring_short w;
-
-	w.src = record;
-	for (unsigned int i = 0; i < RING_TRIES; i++) {
-		int cpu = rseq_cpu();
-
-		if (cpu < 0)
-			return -1;
-		w.ring = ring_of(p, b, 0, (uint32_t)cpu);
-		if (!w.ring || is_disabled(w.ring))
-			return 1;
-		w.head = atomic_load_explicit(&w.ring->head, memory_order_acquire);	/* G3 */
-		/* Reading the counter is expensive: it is not read for a page that is full. */
-		if (!aim(p, &w, size))
-			return -1;
-		w.time = time_behind(p, b, w.ring, w.head, time);
-		if (!aim_time(&w, size))
-			return -1;
-		if (ring_commit_short(&w, cpu))
-			return 0;
-	}
-	return -1;
-}
-
-/* Not inline: most records do not need it and do not pay for it. */
-static __attribute__((noinline)) int write_short_timed(const struct plane *p,
-						       const struct buffer *b, uint64_t time,
-						       const void *record, uint32_t size)
-{
-	return write_short_restartable(p, b, time, record, size);
-}
-
+/* 0: committed, -1: it has to go the long way. */
 static inline int write_short_alone(const struct plane *p, const struct buffer *b, struct ring *r,
 				    uint64_t time, const void *record, uint32_t size)
 {
@@ -454,9 +389,7 @@ static uint32_t lease_set(struct slot *slot)
 
 static bool restartable(const struct slot *slot)
 {
-	/* Relaxed: the thread itself has stored it. */
-	return rseq_cpu() >= 0 &&
-	       !(atomic_load_explicit(&slot->lease, memory_order_relaxed) & RING_LEASE_ONLY);
+	return rseq_cpu() >= 0 && !ring_lease_only(slot);
 }
 
 static int lose(struct slot *slot)
@@ -515,9 +448,9 @@ static __attribute__((noinline)) int write_owned(const struct plane *p, struct s
 	r = ring_of(p, b, set, cpu);
 	if (!r)
 		return lose(slot);
-	if (is_disabled(r))
+	if (ring_is_disabled(r))
 		return 1;
-	if (is_short(size))
+	if (ring_is_short(size))
 		rc = write_short_alone(p, b, r, time, record, size);
 	return rc < 0 ? write_long(p, slot, b, r, cpu, time, record, size) : rc;
 }
@@ -530,10 +463,7 @@ int ring_write(const struct plane *p, struct slot *slot, data_ref buffer, uint32
 
 	if (__builtin_expect(set || !restartable(slot), 0))
 		return write_owned(p, slot, b, set, cpu, time, record, size);
-	if (__builtin_expect(is_short(size), 1))
-		rc = __builtin_expect(time != 0, 0) ?
-			     write_short_timed(p, b, time, record, size) :
-			     write_short_restartable(p, b, 0, record, size);
+	rc = ring_write_short(p, instance_of(p, b), b, time, record, size);
 	return __builtin_expect(rc < 0, 0) ? write_long(p, slot, b, NULL, cpu, time, record, size)
 					   : rc;
 }

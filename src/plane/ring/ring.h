@@ -24,7 +24,6 @@
 #include "layout/layout.h"
 
 struct plane;
-struct slot;
 struct session;
 
 /* The data region's structs (struct buffer, struct ring, struct page_desc) are in layout/ring.h. */
@@ -39,9 +38,14 @@ struct session;
  */
 int ring_write(const struct plane *p, struct slot *slot, data_ref buffer, uint32_t set,
 	       uint32_t cpu, uint64_t time, const void *record, uint32_t size);
+/* Not 0: the thread has to use a lease even if it seems to have restartable sequences. */
+static inline uint64_t ring_lease_only(const struct slot *slot)
+{
+	/* Relaxed: the thread itself has stored it. */
+	return atomic_load_explicit(&slot->lease, memory_order_relaxed) & RING_LEASE_ONLY;
+}
 
 /* ---- Server ---- */
-
 
 /*
  * Makes a buffer whose rings hold at least `bytes` each (R3: rounded up to

@@ -536,17 +536,6 @@ static void the_lease_of_a_free_slot_is_given_on(void **state)
 /* The thread migrates after it has chosen a CPU, before the section: it stores nothing. */
 static void a_commit_for_another_cpu_fails(void **state)
 {
-	struct ring ring = { .head = 32 }, before = ring;
-	char page[64] = { 0 }, record[16] = { 1 };
-	struct ring_short w = {
-		.ring = &ring,
-		.tail = &ring.tail[1],
-		.at = page,
-		.src = record,
-		.last = 8,
-		.head = 32,
-		.next_head = 73,
-	};
 	uint64_t head = 32, at = 0;
 	struct ring_commit c = { .head_at = &head,
 				.head = 32,
@@ -557,25 +546,118 @@ static void a_commit_for_another_cpu_fails(void **state)
 
 	if (rseq_cpu() < 0)
 		return;
-	assert_false(ring_commit_short(&w, rseq_cpu() + 1000));
 	assert_false(ring_commit_rseq(&c, rseq_cpu() + 1000));
-	assert_memory_equal(&ring, &before, sizeof(ring));
-	assert_int_equal(page[0] + page[4] + (int)at, 0);
-	w.head = c.head = 31;
-	assert_false(ring_commit_short(&w, rseq_cpu()));
+	assert_int_equal(at, 0);
+	c.head = 31;
 	assert_false(ring_commit_rseq(&c, rseq_cpu()));
-	assert_memory_equal(&ring, &before, sizeof(ring));
-	w.head = c.head = 32;
-	do
-		cpu = rseq_cpu();
-	while (!ring_commit_short(&w, cpu));
+	assert_int_equal(at, 0);
+	c.head = 32;
 	do
 		cpu = rseq_cpu();
 	while (!ring_commit_rseq(&c, cpu));
-	assert_int_equal(ring.head, 73);
 	assert_int_equal(head, 73);
 	assert_int_equal(at, 7);
-	assert_memory_equal(page + 4, record, 16);
+}
+
+/* A page of 256 bytes with one record of 20 bytes behind its header, and its ring. */
+struct small {
+	struct plane	plane;
+	struct ring	ring;
+	char		page[256];
+};
+
+static struct small small_ring(void)
+{
+	return (struct small){
+		.plane.data_mask = UINT64_MAX,
+		.ring = { .subbuf_size = 256,
+			  .head = (16 + 20) << 1 | 1,
+			  .tail = { { 0, 0 }, { 1000, 1 } },
+			  .page_end = 256 },
+	};
+}
+
+/* Tries until the section was neither aborted nor begun on another CPU. */
+static bool commit_short(struct small *s, uint64_t time, const void *record, uint64_t size)
+{
+	s->plane.data = s->page;
+	for (unsigned int i = 0; i < 100; i++) {
+		s->ring.cpu = (uint32_t)rseq_cpu();
+		if (ring_commit_short(&s->plane, &s->ring, time, record, size))
+			return true;
+	}
+	return false;
+}
+
+static void a_short_commit_is_the_header_the_record_and_the_other_tail(void **state)
+{
+	unsigned char record[RING_MAX_SMALL];
+	struct small s;
+	uint32_t header;
+
+	if (rseq_cpu() < 0)
+		return;
+	for (uint32_t i = 0; i < sizeof(record); i++)
+		record[i] = (unsigned char)(i * 7 + 1);
+	for (uint32_t size = RING_SHORT_MIN; size <= RING_MAX_SMALL; size += 4) {
+		s = small_ring();
+		assert_true(commit_short(&s, 1000 + size, record, size));
+		memcpy(&header, s.page + 36, sizeof(header));
+		assert_int_equal(header, size / 4 | size << 5);
+		assert_memory_equal(s.page + 40, record, size);
+		for (uint32_t i = 40 + size; i < sizeof(s.page); i++)
+			assert_int_equal(s.page[i], 0);
+		assert_int_equal(s.ring.head, (16 + 20 + 4 + size) << 1);
+		assert_int_equal(s.ring.tail[0].time, 1000 + size);
+		assert_int_equal(s.ring.tail[0].entries, 2);
+		assert_int_equal(s.ring.tail[1].time, 1000);
+	}
+}
+
+static void a_short_commit_leaves_the_ring_alone_if_it_cannot_be_short(void **state)
+{
+	const struct {
+		const char	*why;
+		uint64_t	head, page_end, time;
+	} cases[] = {
+		{ "older than the last record", 73, 256, 999 },
+		{ "no plain delta", 73, 256, 1000 + (1 << RING_DELTA_BITS) },
+		{ "the page is full", 235 << 1 | 1, 256, 1001 },
+		{ "the page is not begun", 256 << 1 | 1, 256, 1001 },
+		{ "page_end is being stored", 73, 0, 1001 },
+		{ "page_end is of the next page", 73, 512, 1001 },
+	};
+	char record[20] = { 1 };
+
+	if (rseq_cpu() < 0)
+		return;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct small s = small_ring(), before;
+
+		s.ring.head = cases[i].head;
+		s.ring.page_end = cases[i].page_end;
+		before = s;
+		if (commit_short(&s, cases[i].time, record, sizeof(record)))
+			fail_msg("%s", cases[i].why);
+		before.ring.cpu = s.ring.cpu;
+		assert_memory_equal(&s.ring, &before.ring, sizeof(s.ring));
+		assert_memory_equal(s.page, before.page, sizeof(s.page));
+	}
+}
+
+static void a_short_commit_for_another_cpu_fails(void **state)
+{
+	char record[16] = { 1 };
+	struct small s = small_ring(), before;
+
+	if (rseq_cpu() < 0)
+		return;
+	s.plane.data = s.page;
+	s.ring.cpu = (uint32_t)rseq_cpu() + 1000;
+	before = s;
+	assert_false(ring_commit_short(&s.plane, &s.ring, 1001, record, sizeof(record)));
+	assert_memory_equal(&s.ring, &before.ring, sizeof(s.ring));
+	assert_memory_equal(s.page, before.page, sizeof(s.page));
 }
 
 static void restartable_and_lease_records_are_merged(void **state)
@@ -817,6 +899,9 @@ int main(void)
 		TEST(there_are_as_many_leases_as_promised),
 		TEST(the_lease_of_a_free_slot_is_given_on),
 		TEST(a_commit_for_another_cpu_fails),
+		TEST(a_short_commit_is_the_header_the_record_and_the_other_tail),
+		TEST(a_short_commit_leaves_the_ring_alone_if_it_cannot_be_short),
+		TEST(a_short_commit_for_another_cpu_fails),
 		TEST(restartable_and_lease_records_are_merged),
 		TEST(a_time_that_was_read_is_taken_unless_it_is_old),
 		TEST(percent_decides_when_there_is_something_to_read),

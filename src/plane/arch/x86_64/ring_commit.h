@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "plane/arch/x86_64/rseq.h"
+#include "plane/plane.h"
 
 static inline int rseq_cpu(void)
 {
@@ -70,45 +71,82 @@ failed:
 	return false;
 }
 
-/* It uses few registers, so that it can be assembled without optimisation, too. */
-static inline bool ring_commit_short(const struct ring_short *w, int cpu)
+#define RING_FIELD(name) [name] "i"(offsetof(struct ring, name))
+
+static inline bool ring_commit_short(const struct plane *p, struct ring *r, uint64_t time,
+				     const void *record, uint64_t size)
 {
 	struct rseq_area *rs = rseq_area();
 
 	__asm__ __volatile__ goto(
-		RSEQ_BEGIN "movl %[cpu], %%eax\n\t"
-			   "cmpl %%eax, 4(%[rs])\n\t"
-			   "jne %l[failed]\n\t"
-			   "cmpq %[head], (%[head_at])\n\t"
-			   "jne %l[failed]\n\t"
-			   "movl %[header], (%[at])\n\t"
-			   "xorl %%ecx, %%ecx\n"
-			   "5:	movq (%[src], %%rcx), %%rax\n\t"
-			   "movq %%rax, 4(%[at], %%rcx)\n\t"
-			   "addq $8, %%rcx\n\t"
-			   "cmpq %[last], %%rcx\n\t"
-			   "jb 5b\n\t"
-			   "movq %[last], %%rcx\n\t"
-			   "movq (%[src], %%rcx), %%rax\n\t"
-			   "movq %%rax, 4(%[at], %%rcx)\n\t"
-			   "movq %[time], (%[tail])\n\t"
-			   "movq %[entries], %%rax\n\t"
-			   "movq %%rax, 8(%[tail])\n\t"
-			   "movq %[next], %%rax\n\t"
-			   "movq %%rax, (%[head_at])\n" /* the commit */
+		RSEQ_BEGIN
+		"movl %c[cpu](%[r]), %%eax\n\t"
+		"cmpl %%eax, 4(%[rs])\n\t"
+		"jne %l[failed]\n\t"
+		"movq %c[head](%[r]), %%rdx\n\t"
+		"movq %c[page_end](%[r]), %%rcx\n\t"
+		"movq %%rdx, %%rax\n\t"
+		"shrq %%rax\n\t"			/* the position */
+		"movl %c[subbuf_size](%[r]), %%esi\n\t"
+		"subq %%rax, %%rcx\n\t"			/* the rest of the page */
+		"leaq 4(%[size]), %%rdi\n\t"
+		"cmpq %%rsi, %%rcx\n\t"
+		"jae %l[failed]\n\t"
+		"cmpq %%rdi, %%rcx\n\t"
+		"jb %l[failed]\n\t"
+		"addq %c[base](%[r]), %%rax\n\t"
+		"movl %%edx, %%esi\n\t"
+		"andq %c[mask](%[p]), %%rax\n\t"
+		"andl $1, %%esi\n\t"
+		"addq %c[data](%[p]), %%rax\n\t"	/* where the header goes */
+		"shll $4, %%esi\n\t"
+		"movq %[time], %%rcx\n\t"
+		"addq %[r], %%rsi\n\t"			/* + tail: the last record's */
+		"subq %c[tail](%%rsi), %%rcx\n\t"
+		"cmpq %[most], %%rcx\n\t"
+		"ja %l[failed]\n\t"
+		"shlq $7, %%rcx\n\t"
+		"addq %[size], %%rcx\n\t"
+		"shrq $2, %%rcx\n\t"			/* delta << 5 | size / 4 */
+		"movl %%ecx, (%%rax)\n\t"
+		"movq 8 + %c[tail](%%rsi), %%rcx\n\t"
+		"xorq $16, %%rsi\n\t"			/* the other tail */
+		"incq %%rcx\n\t"
+		"movq %[time], %c[tail](%%rsi)\n\t"
+		"movq %%rcx, 8 + %c[tail](%%rsi)\n\t"
+		"leaq 8(%%rdx, %[size], 2), %%rdx\n\t"	/* head is twice the position */
+		"movl %k[size], %%ecx\n\t"
+		"xorq $1, %%rdx\n\t"
+		"testb $4, %%cl\n\t"
+		"jz 5f\n\t"
+		"subl $4, %%ecx\n\t"
+		"movl (%[src], %%rcx), %%esi\n\t"
+		"movl %%esi, 4(%%rax, %%rcx)\n"
+		"5:	movl -4(%[src], %%rcx), %%esi\n\t"
+		"movl -8(%[src], %%rcx), %%edi\n\t"
+		"movl %%esi, (%%rax, %%rcx)\n\t"
+		"movl %%edi, -4(%%rax, %%rcx)\n\t"
+		"subl $8, %%ecx\n\t"
+		"jnz 5b\n\t"
+		"movq %%rdx, %c[head](%[r])\n"		/* the commit */
 		RSEQ_END("failed")
 		:
-		: [rs] "r"(rs), [cpu] "m"(cpu), [head_at] "r"(&w->ring->head), [head] "r"(w->head),
-		  [at] "r"(w->at), [src] "r"(w->src), [last] "m"(w->last), [header] "r"(w->header),
-		  [tail] "r"(w->tail), [time] "r"(w->time), [entries] "m"(w->entries),
-		  [next] "m"(w->next_head)
-		: "rax", "rcx", "memory", "cc"
+		: [rs] "r"(rs), [r] "r"(r), [p] "r"(p), [time] "r"(time), [src] "r"(record),
+		  [size] "r"(size), RING_FIELD(cpu), RING_FIELD(head), RING_FIELD(page_end),
+		  RING_FIELD(subbuf_size), RING_FIELD(base), RING_FIELD(tail),
+		  [mask] "i"(offsetof(struct plane, data_mask)),
+		  [data] "i"(offsetof(struct plane, data)), [most] "i"((1 << RING_DELTA_BITS) - 1)
+		: "rax", "rcx", "rdx", "rsi", "rdi", "memory", "cc"
 		: failed);
 	return true;
 failed:
 	return false;
 }
 
+#undef RING_FIELD
+
+_Static_assert(_Alignof(struct ring) % 32 == 0 && sizeof(struct ring_tail) == 16,
+	       "an exclusive or leads from one tail to the other");
 _Static_assert(offsetof(struct ring_tail, time) == 0 && offsetof(struct ring_tail, entries) == 8,
 	       "the section above knows the offsets");
 _Static_assert(offsetof(struct ring_commit, stores) == 56, "the section above knows the offsets");

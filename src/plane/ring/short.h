@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * short.h - the short way into the ring of set 0: a few words behind the last record
+ *
+ * Inline: most records go here, and a call costs as much as the half of it.
+ */
+#ifndef TRACEFUSE_PLANE_RING_SHORT_H
+#define TRACEFUSE_PLANE_RING_SHORT_H
+
+#include "plane/arch/ring_commit.h"
+#include "plane/clock.h"
+#include "plane/plane.h"
+#include "plane/ring/ring.h"
+
+static inline struct ring *ring_of(const struct plane *p, const struct buffer *b, uint32_t set,
+				   uint32_t cpu)
+{
+	const uint32_t nr_cpus = plane_header(p)->nr_cpus;	/* G6 of ring.c */
+	data_ref ref;
+
+	if (set >= BUFFER_MAX_SETS || cpu >= nr_cpus)
+		return NULL;
+	/* Acquire: pairs with the release in buffer_add_set(). */
+	ref = atomic_load_explicit(&b->rings[set * nr_cpus + cpu], memory_order_acquire);
+	return ref ? plane_data(p, ref) : NULL;
+}
+
+/* Relaxed: the server stores it (tracing_cpumask); a hit uses the value that it finds. */
+static inline bool ring_is_disabled(const struct ring *r)
+{
+	return atomic_load_explicit(&r->disabled, memory_order_relaxed);
+}
+
+static inline bool ring_is_short(uint32_t size)
+{
+	return !(size & 3) && size - RING_SHORT_MIN <= RING_MAX_SMALL - RING_SHORT_MIN;
+}
+
+/* Whether the instance's clock is the counter, with the scale that it has mostly. */
+static inline bool ring_reads_counter(const struct clock_scale *scale, struct instance_state *inst)
+{
+	/* Relaxed: the server stores it; a hit uses the value that it finds. */
+	const uint32_t id = atomic_load_explicit(&inst->clock, memory_order_relaxed);
+
+	return clock_is_counter(id) && scale->valid && scale->shift == 64;
+}
+
+/*
+ * 0: committed, 1: not recorded, -1: it has to go the long way, with the same arguments. `time` is
+ * 0 or what the hit has read. The slot must not have RING_LEASE_ONLY.
+ */
+static inline __attribute__((always_inline)) int
+ring_write_short(const struct plane *p, struct instance_state *inst, const struct buffer *b,
+		 uint64_t time, const void *record, uint32_t size)
+{
+	const struct clock_scale *scale = &plane_header(p)->tsc;
+	const int cpu = rseq_cpu();
+	struct ring *r;
+
+	if (cpu < 0 || !ring_is_short(size))
+		return -1;
+	r = ring_of(p, b, 0, (uint32_t)cpu);
+	if (!r || ring_is_disabled(r))
+		return 1;
+	if (time) {
+		/* Relaxed: a glance. The section looks again whether the time is older. */
+		const uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
+
+		if (time <= r->tail[head & 1].time)
+			return -1;
+	} else {
+		if (!ring_reads_counter(scale, inst))
+			return -1;
+		time = ((unsigned __int128)counter_read() * scale->mult >> 64) +
+		       (uint64_t)scale->offset;
+	}
+	return ring_commit_short(p, r, time, record, size) ? 0 : -1;
+}
+
+#endif
