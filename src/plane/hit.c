@@ -273,19 +273,28 @@ static inline uint32_t wants_stack(struct instance_state *inst)
 }
 
 /*
- * PLAN_RECORD and PLAN_RECORD_IF, behind the filter: what most hits of running threads are. False:
- * it has to go the long way, and nothing was done. One branch for all conditions: they are many.
+ * PLAN_RECORD and PLAN_RECORD_IF: whether record_short() may do it. One branch for all conditions:
+ * they are many.
  */
-static inline __attribute__((always_inline)) bool
-record_short(const struct plane *p, const struct slot *slot, const struct plan *plan,
-	     const void *record, uint32_t size, uint64_t special)
+static inline __attribute__((always_inline)) bool may_be_short(const struct plane *p,
+							       const struct slot *slot,
+							       const struct plan *plan,
+							       uint64_t special)
+{
+	struct instance_state *inst = plane_given(p, plan->instance);
+
+	return !(special | wants_stack(inst) | (tracing_on(inst) ^ 1) | ring_lease_only(slot));
+}
+
+/* What ring_write_short() returns; -1 also without a buffer. */
+static inline __attribute__((always_inline)) int record_short(const struct plane *p,
+							      const struct plan *plan,
+							      const void *record, uint32_t size)
 {
 	struct instance_state *inst = plane_given(p, plan->instance);
 	const data_ref buffer = live_buffer(inst);
 
-	return buffer &&
-	       !(special | wants_stack(inst) | (tracing_on(inst) ^ 1) | ring_lease_only(slot)) &&
-	       ring_write_short(p, inst, plane_data(p, buffer), 0, record, size) == 0;
+	return buffer ? ring_write_short(p, inst, plane_data(p, buffer), record, size) : -1;
 }
 
 /* PLAN_RECORD */
@@ -499,13 +508,24 @@ HIT_KIND hit_record_long(const struct plane *p, struct slot *slot, unsigned int 
 	return committed;
 }
 
-HIT_KIND hit_record(const struct plane *p, struct slot *slot, unsigned int level,
-		    const struct plan *plan, const struct hit *h)
+HIT_KIND hit_record_short(const struct plane *p, struct slot *slot, unsigned int level,
+			  const struct plan *plan, const struct hit *h)
 {
-	if (!record_short(p, slot, plan, h->record, h->size, is_special(h)))
+	const int rc = record_short(p, plan, h->record, h->size);
+
+	if (rc < 0)
 		return hit_record_long(p, slot, level, plan, h);
 	hit_leave(slot, level);
-	return plan->committed;
+	return rc ? 0 : plan->committed;
+}
+
+static inline __attribute__((always_inline)) uint64_t
+hit_record(const struct plane *p, struct slot *slot, unsigned int level, const struct plan *plan,
+	   const struct hit *h)
+{
+	return __builtin_expect(may_be_short(p, slot, plan, is_special(h)), 1)
+		       ? hit_record_short(p, slot, level, plan, h)
+		       : hit_record_long(p, slot, level, plan, h);
 }
 
 HIT_KIND hit_record_if(const struct plane *p, struct slot *slot, unsigned int level,
@@ -585,8 +605,6 @@ static inline enum hit_plain plain_record(const struct plane *p, struct slot *sl
 {
 	struct instance_state *inst = plane_instance(p, plan_arms(plan)->instance);
 
-	if (record_short(p, slot, plan, record, size, 0))
-		return HIT_RECORDED;
 	if (__builtin_expect(wants_stack(inst), 0))
 		return HIT_LONG;
 	record_plainly(p, slot, inst, record, size, cpu);

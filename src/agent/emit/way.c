@@ -193,8 +193,7 @@ bool way_may(const struct slot *slot, uint32_t id)
 	       !atomic_load_explicit(&h->fence, memory_order_relaxed) &&
 	       !(atomic_load_explicit(&h->shortcuts_off, memory_order_relaxed) &
 		 SHORTCUTS_OFF_WAYS) &&
-	       id < LAYOUT_MAX_EVENTS &&
-	       !(atomic_load_explicit(&slot->lease, memory_order_relaxed) & RING_LEASE_ONLY);
+	       id < LAYOUT_MAX_EVENTS && !ring_lease_only(slot);
 }
 
 bool way_may_with_time(const struct slot *slot, uint32_t cpu, uint32_t id)

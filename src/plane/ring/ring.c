@@ -9,9 +9,10 @@
  *     CPU and head; a source and a lease are the only writers of their rings.
  * G3  head is stored with release and read by readers with acquire: all that lies before the
  *     position is then visible.
- * G4  Time is read after head, so a commit that succeeds is not older than its predecessor. A time
- *     that the caller has read is used if the predecessor that head names is older. If the time of
- *     a source steps back, it is written as an absolute time.
+ * G4  A commit is not older than its predecessor: its time is read after head, or the section looks
+ *     whether the last record is newer (ring_commit_short()). A time that the caller has read is
+ *     used if the predecessor that head names is older. If the time of a source steps back, it is
+ *     written as an absolute time.
  * G5  Page s + N is begun only when head has left page s + N - 1; for readers, page s is intact
  *     while s + N > page(head) + 1.
  * G6  Buffer, ring, descriptors and pages may say anything (R38). A pointer into them is
@@ -199,6 +200,17 @@ static void add_time(struct ring_commit *c, char *at, uint32_t form, uint64_t la
 	add_store(c, at, event_header(form, t, (uint32_t)(t >> RING_DELTA_BITS)));
 }
 
+/* Whether prepare() would find the ring full, whatever the time is: then no clock is read. */
+static bool has_no_room(const struct write *w)
+{
+	const struct ring *r = w->ring;
+	const uint64_t pos = w->head >> 1;
+	const uint32_t off = (uint32_t)(pos & (r->subbuf_size - 1));
+
+	return (!off || off + w->length > r->subbuf_size) &&
+	       full(w->buffer, r, (pos >> shift_of(r)) + (off != 0));
+}
+
 /*
  * After so many aborts of the section the record is dropped. A thread that is preempted or migrated
  * aborts once or twice; one that is single-stepped would never get to the end.
@@ -250,14 +262,12 @@ static int drop(struct ring *r)
 	return 1;
 }
 
-static inline struct instance_state *instance_of(const struct plane *p, const struct buffer *b)
-{
-	return plane_instance(p, b->instance % LAYOUT_MAX_INSTANCES);	/* G6 */
-}
-
 static inline uint64_t now(const struct plane *p, const struct buffer *b)
 {
-	return clock_read(&plane_header(p)->tsc, instance_of(p, b));
+	/* G6 */
+	struct instance_state *inst = plane_instance(p, b->instance % LAYOUT_MAX_INSTANCES);
+
+	return clock_read(&plane_header(p)->tsc, inst);
 }
 
 /*
@@ -299,6 +309,8 @@ static int write_restartable(struct write *w, uint64_t time)
 		if (!w->ring || ring_is_disabled(w->ring))
 			return 1;
 		w->head = atomic_load_explicit(&w->ring->head, memory_order_acquire);	/* G3 */
+		if (has_no_room(w))
+			return drop(w->ring);
 		w->time = time_behind(w->p, w->buffer, w->ring, w->head, time);
 		if (!prepare(w, &c))
 			return drop(w->ring);
@@ -346,7 +358,31 @@ static inline bool aim_time(struct ring_short *w, uint32_t size)
 	return !(delta >> RING_DELTA_BITS);
 }
 
-/* 0: committed, -1: it has to go the long way. */
+/*
+ * This function and the next one return 0: committed, 1: not recorded, -1: it has to go the long
+ * way. It does what ring_write_short() does, for any clock and for a time that the caller has read.
+ */
+static int write_short(const struct plane *p, const struct buffer *b, uint64_t time,
+		       const void *record, uint32_t size)
+{
+	const int cpu = rseq_cpu();
+	struct ring *r;
+	uint64_t head;
+
+	if (cpu < 0 || !ring_is_short(size))
+		return -1;
+	r = ring_of(p, b, 0, (uint32_t)cpu);
+	if (!r || ring_is_disabled(r))
+		return 1;
+	/* Relaxed: a glance. The section loads it again, and looks whether the time is older. */
+	head = atomic_load_explicit(&r->head, memory_order_relaxed);
+	/* To read a clock is expensive, and `counter` counts that. */
+	if (*(const volatile uint64_t *)&r->page_end - (head >> 1) < 4 + size)
+		return -1;
+	time = time_behind(p, b, r, head, time);
+	return ring_commit_short(p, r, time, record, size) ? 0 : -1;
+}
+
 static inline int write_short_alone(const struct plane *p, const struct buffer *b, struct ring *r,
 				    uint64_t time, const void *record, uint32_t size)
 {
@@ -463,7 +499,7 @@ int ring_write(const struct plane *p, struct slot *slot, data_ref buffer, uint32
 
 	if (__builtin_expect(set || !restartable(slot), 0))
 		return write_owned(p, slot, b, set, cpu, time, record, size);
-	rc = ring_write_short(p, instance_of(p, b), b, time, record, size);
+	rc = write_short(p, b, time, record, size);
 	return __builtin_expect(rc < 0, 0) ? write_long(p, slot, b, NULL, cpu, time, record, size)
 					   : rc;
 }

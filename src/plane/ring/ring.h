@@ -31,18 +31,18 @@ struct session;
 
 /*
  * For the plane. Writes one record into the ring of (writer set, cpu) of a buffer. Its time stamp
- * is `time` (sources), or is read after head in each try (set 0, or time 0). For set 0 `time` is 0
- * or what the hit has read from the ring's clock: the record has it if the one before is older
- * (G4). Returns 0 when the record was committed; 1 when it was dropped (no-overwrite and full,
- * recording disabled, no ring) and counted.
+ * is `time` (sources), or is read in each try (set 0, or time 0). For set 0 `time` is 0 or what the
+ * hit has read from the ring's clock: the record has it if the one before is older (G4 of ring.c).
+ * Returns 0 when the record was committed; 1 when it was dropped (no-overwrite and full, recording
+ * disabled, no ring) and counted.
  */
 int ring_write(const struct plane *p, struct slot *slot, data_ref buffer, uint32_t set,
 	       uint32_t cpu, uint64_t time, const void *record, uint32_t size);
-/* Not 0: the thread has to use a lease even if it seems to have restartable sequences. */
-static inline uint64_t ring_lease_only(const struct slot *slot)
+/* Whether the thread has to use a lease even if it seems to have restartable sequences. */
+static inline bool ring_lease_only(const struct slot *slot)
 {
-	/* Relaxed: the thread itself has stored it. */
-	return atomic_load_explicit(&slot->lease, memory_order_relaxed) & RING_LEASE_ONLY;
+	/* Relaxed: the thread itself has stored it. The bit is the highest one. */
+	return atomic_load_explicit(&slot->lease, memory_order_relaxed) / RING_LEASE_ONLY;
 }
 
 /* ---- Server ---- */

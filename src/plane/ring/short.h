@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * short.h - the short way into the ring of set 0: a few words behind the last record
+ * short.h - the short way of a hit into the ring of set 0: a few words behind the last record
  *
- * Inline: most records go here, and a call costs as much as the half of it.
+ * hit.c has it inline: it is as long as the saving of registers around a call.
  */
 #ifndef TRACEFUSE_PLANE_RING_SHORT_H
 #define TRACEFUSE_PLANE_RING_SHORT_H
@@ -46,15 +46,16 @@ static inline bool ring_reads_counter(const struct clock_scale *scale, struct in
 }
 
 /*
- * 0: committed, 1: not recorded, -1: it has to go the long way, with the same arguments. `time` is
- * 0 or what the hit has read. The slot must not have RING_LEASE_ONLY.
+ * For what most hits of running threads are. 0: committed, 1: not recorded, -1: ring_write() has to
+ * do it. The slot must not have RING_LEASE_ONLY.
  */
 static inline __attribute__((always_inline)) int
 ring_write_short(const struct plane *p, struct instance_state *inst, const struct buffer *b,
-		 uint64_t time, const void *record, uint32_t size)
+		 const void *record, uint32_t size)
 {
 	const struct clock_scale *scale = &plane_header(p)->tsc;
 	const int cpu = rseq_cpu();
+	uint64_t time;
 	struct ring *r;
 
 	if (cpu < 0 || !ring_is_short(size))
@@ -62,18 +63,9 @@ ring_write_short(const struct plane *p, struct instance_state *inst, const struc
 	r = ring_of(p, b, 0, (uint32_t)cpu);
 	if (!r || ring_is_disabled(r))
 		return 1;
-	if (time) {
-		/* Relaxed: a glance. The section looks again whether the time is older. */
-		const uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
-
-		if (time <= r->tail[head & 1].time)
-			return -1;
-	} else {
-		if (!ring_reads_counter(scale, inst))
-			return -1;
-		time = ((unsigned __int128)counter_read() * scale->mult >> 64) +
-		       (uint64_t)scale->offset;
-	}
+	if (!ring_reads_counter(scale, inst))
+		return -1;
+	time = ((unsigned __int128)counter_read() * scale->mult >> 64) + (uint64_t)scale->offset;
 	return ring_commit_short(p, r, time, record, size) ? 0 : -1;
 }
 

@@ -141,6 +141,22 @@ static bool subbuf_valid(uint32_t size)
 	return size >= 4096 && size <= 1u << 24 && !(size & (size - 1));
 }
 
+/* A set that is added records on the CPUs on which the buffer does (buffer_set_cpu_recording()). */
+static void record_as_set_0(struct session *s, const struct buffer_book *b, uint32_t set,
+			    uint32_t cpu)
+{
+	const struct ring_book *first = ring_book_at(s, b, 0, cpu);
+	const struct ring_book *added = ring_book_at(s, b, set, cpu);
+	const struct ring *from = first ? session_data(s, first->ring, sizeof(*from)) : NULL;
+	struct ring *to = added ? session_data(s, added->ring, sizeof(*to)) : NULL;
+
+	/* Both relaxed: B2 */
+	if (from && to)
+		atomic_store_explicit(&to->disabled,
+				      atomic_load_explicit(&from->disabled, memory_order_relaxed),
+				      memory_order_relaxed);
+}
+
 int buffer_add_set(struct session *s, data_ref buffer, uint32_t set, const uint64_t *bytes_per_cpu)
 {
 	config_ref owner = buffer_book_ref(s, buffer);
@@ -159,6 +175,7 @@ int buffer_add_set(struct session *s, data_ref buffer, uint32_t set, const uint6
 		if (!ring)
 			return -ENOMEM;
 		ring_note(s, b, set, cpu, ring);
+		record_as_set_0(s, b, set, cpu);
 		ring_tell(s, b, set, cpu);
 	}
 	return 0;

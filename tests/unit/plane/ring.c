@@ -507,6 +507,23 @@ static void there_are_as_many_leases_as_promised(void **state)
 	assert_int_equal(ring_lease_give(session, 3), 0);
 }
 
+/* tracing_cpumask, and a reader that stops the instance: also for a thread that comes later. */
+static void a_lease_records_where_the_buffer_does(void **state)
+{
+	struct slot *own = session_slot_get(session);
+	struct record r = { .number = 0 };
+	data_ref live = made(64 * PAGE, true, PAGE);
+
+	buffer_publish(session, 0, 0, live);
+	buffer_set_cpu_recording(session, live, 1, false);
+	assert_int_equal(ring_lease_give(session, own->index), 0);
+	atomic_store(&own->lease, atomic_load(&own->lease) | RING_LEASE_ONLY);
+	assert_int_equal(ring_write(plane, own, live, 0, 0, 5, &r, 16), 0);
+	assert_int_equal(ring_write(plane, own, live, 0, 1, 5, &r, 16), 1);
+	buffer_set_cpu_recording(session, live, 1, true);
+	assert_int_equal(ring_write(plane, own, live, 0, 1, 5, &r, 16), 0);
+}
+
 /* More programs than there are leases may end. The next program still gets a lease. */
 static void the_lease_of_a_free_slot_is_given_on(void **state)
 {
@@ -898,6 +915,7 @@ int main(void)
 		TEST(leases_are_given_and_stay_with_their_slot),
 		TEST(there_are_as_many_leases_as_promised),
 		TEST(the_lease_of_a_free_slot_is_given_on),
+		TEST(a_lease_records_where_the_buffer_does),
 		TEST(a_commit_for_another_cpu_fails),
 		TEST(a_short_commit_is_the_header_the_record_and_the_other_tail),
 		TEST(a_short_commit_leaves_the_ring_alone_if_it_cannot_be_short),

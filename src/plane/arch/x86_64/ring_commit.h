@@ -71,6 +71,10 @@ failed:
 	return false;
 }
 
+/*
+ * The order of its loads does not matter, as it does in aim(): no other writer of the ring runs
+ * between them.
+ */
 #define RING_FIELD(name) [name] "i"(offsetof(struct ring, name))
 
 static inline bool ring_commit_short(const struct plane *p, struct ring *r, uint64_t time,
