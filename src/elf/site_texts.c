@@ -33,3 +33,8 @@ const char *site_skip_text(enum site_skip why)
 
 	return why < SITE_NR_SKIPS ? texts[why] : "";
 }
+
+const char *site_left_text(enum site_skip why)
+{
+	return why == SITE_GOOD ? "in code that cannot be changed" : site_skip_text(why);
+}

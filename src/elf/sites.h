@@ -67,6 +67,15 @@ enum site_skip {
 	SITE_NR_SKIPS
 };
 
+/*
+ * Whether only a process knows the reason, not the file. SITE_GOOD: its code cannot be changed.
+ */
+static inline bool site_skip_is_own(unsigned int why)
+{
+	return why != SITE_SHORT && why != SITE_UNKNOWN && why != SITE_NOT_CODE &&
+	       why != SITE_UNMOVED && (why < SITE_RELOCATED || why > SITE_FIRST);
+}
+
 struct site {
 	uint64_t	at;	/* as in the file: p_vaddr, without the load bias */
 	uint8_t		kind;	/* enum site_kind */
@@ -118,6 +127,8 @@ void sites_sort(struct site *s, size_t nr);
  */
 bool sites_profiled(const void *file, size_t size);
 const char *site_skip_text(enum site_skip why);
+/* The same for what a process says, where SITE_GOOD is a reason, too. */
+const char *site_left_text(enum site_skip why);
 /* The number of bytes of the nops at b. *single: each nop has one byte. */
 size_t site_nops_length(const unsigned char *b, size_t room, bool *single);
 

@@ -799,6 +799,8 @@ struct site_control {
 enum {
 	SITE_SKIPS	= 21,
 	PROBE_REFUSALS	= 8,
+	SITES_LEFT	= 4,
+	SITE_LEFT_SHIFT	= 56,
 };
 
 /*
@@ -828,6 +830,11 @@ struct site_answer {
 		uint32_t	file;		/* probe_file.number */
 		uint32_t	why;		/* enum code_why */
 	} probe_refused[PROBE_REFUSALS];	/* the first ones */
+	/*
+	 * Functions that this process leaves out for a reason of its own: the first ones. The
+	 * session's address, above it the enum site_skip; 0: no more
+	 */
+	uint64_t	left[SITES_LEFT];
 	/* The DSOs with sites that the process has now: a bit each, by number */
 	_Atomic uint64_t dsos[LAYOUT_MAX_DSOS / 64];
 };

@@ -245,6 +245,20 @@ static struct site_answer *answer_place(void)
 	return &tables->sites[(agent.here->process - 1) % LAYOUT_MAX_PROCESSES];
 }
 
+/* For refused_functions. */
+static __attribute__((cold)) void answer_left(struct site_answer *a, const struct known *k,
+					      const struct site *s)
+{
+	const uint64_t base = LAYOUT_DSO_BASE + ((uint64_t)k->number << LAYOUT_DSO_SHIFT);
+
+	for (unsigned int i = 0; i < SITES_LEFT; i++)
+		if (!a->left[i]) {
+			a->left[i] = (base + k->dso.bias + s->at - k->start) |
+				     (uint64_t)s->skip << SITE_LEFT_SHIFT;
+			return;
+		}
+}
+
 static void answer_count(struct site_answer *a, const struct known *k)
 {
 	_Static_assert(SITE_NR_SKIPS <= sizeof(a->skipped) / sizeof(a->skipped[0]),
@@ -263,6 +277,8 @@ static void answer_count(struct site_answer *a, const struct known *k)
 			continue;
 		a->nr_skipped++;
 		a->skipped[s->skip]++;
+		if (site_skip_is_own(s->skip))
+			answer_left(a, k, s);
 	}
 }
 
@@ -287,6 +303,7 @@ static void answer_fill(int err)
 
 	a->nr_sites = a->nr_skipped = a->nr_on = 0;
 	memset(a->skipped, 0, sizeof(a->skipped));
+	memset(a->left, 0, sizeof(a->left));
 	for (unsigned int i = 0; i < sites.nr_known; i++)
 		if (sites.known[i].ld && sites.known[i].tried)
 			answer_count(a, &sites.known[i]);

@@ -499,10 +499,10 @@ static void check_refused_sites(struct patient *p)
 	complain(p, text, "tracefuse reset, and fewer commands on functions");
 }
 
-/* The value is "PID sites N skipped N on N error ERRNO[ late][; N REASON]...". */
+/* The value is "PID sites N skipped N on N error ERRNO[ late][; N REASON[ (NAMES)]]...". */
 static void check_answers(struct patient *p)
 {
-	char value[256], text[320];
+	char value[1024], text[320];
 
 	for (unsigned int nr = 0; client_info(p->info, "answer", nr, value, sizeof(value)); nr++) {
 		const char *error = strstr(value, " error ");

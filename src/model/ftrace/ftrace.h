@@ -295,6 +295,9 @@ void ftrace_page_free(struct ftrace_page *page);
  */
 int ftrace_sites_load(struct model *m, const char *text, size_t len);
 struct ftrace_site *ftrace_site_find(struct ftrace *ft, uint64_t ip, struct ftrace_page **page);
+/* The function of an entry of site_answer.left, and the reason. NULL: the entry is none. */
+const struct ftrace_site *ftrace_site_left(struct ftrace *ft, uint64_t left,
+					   struct ftrace_page **page, enum site_skip *why);
 /* The first site from `lo` to below `hi`; NULL: there is none. */
 const struct ftrace_site *ftrace_site_within(struct ftrace *ft, uint64_t lo, uint64_t hi);
 static inline const char *ftrace_site_name(const struct ftrace_page *page,

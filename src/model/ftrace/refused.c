@@ -3,9 +3,11 @@
  * refused.c - functions that cannot be traced: the file refused_functions, and what error_log says
  * of a word that means such functions only
  *
- * The reason stands in the site, because it comes from the file and never changes. Parts of other
- * functions are no sites, so only the symbols know their names.
+ * The reason stands in the site, because it comes from the file and never changes. Reasons that
+ * only a process knows (a debugger's breakpoint) are in its answer. Parts of other functions are no
+ * sites, so only the symbols know their names.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +15,7 @@
 #include "model/ftrace/ftrace.h"
 #include "model/ftrace/glob.h"
 #include "model/symbols.h"
+#include "session/attach/attach.h"
 
 static const char *reason(const struct ftrace_site *site)
 {
@@ -32,13 +35,58 @@ static void print_refused_of(struct ftrace_page *page, FILE *out)
 	}
 }
 
+const struct ftrace_site *ftrace_site_left(struct ftrace *ft, uint64_t left,
+					   struct ftrace_page **page, enum site_skip *why)
+{
+	const uint64_t ip = left & ((1ull << SITE_LEFT_SHIFT) - 1);
+
+	*why = (enum site_skip)(left >> SITE_LEFT_SHIFT);
+	return ft && ip && *why < SITE_NR_SKIPS ? ftrace_site_find(ft, ip, page) : NULL;
+}
+
+struct leaving {
+	struct ftrace	*ft;
+	FILE		*out;
+};
+
+/* A process may have written anything. */
+static void print_left_out(const struct leaving *l, const struct attach_answer *a)
+{
+	for (unsigned int i = 0; i < SITES_LEFT; i++) {
+		struct ftrace_page *page;
+		enum site_skip why;
+		const struct ftrace_site *site = ftrace_site_left(l->ft, a->left[i], &page, &why);
+
+		if (!site)
+			continue;
+		ftrace_print_site(page, site, l->out);
+		fprintf(l->out, ": %s (process %d)\n", site_left_text(why), (int)a->peer.pid);
+	}
+}
+
+static void print_process(void *arg, const struct attach_answer *a)
+{
+	const struct leaving *l = arg;
+	uint64_t nr = 0;
+
+	print_left_out(l, a);
+	for (unsigned int k = 0; k < SITE_NR_SKIPS; k++)
+		if (site_skip_is_own(k) && k != SITE_GRAPHLESS && k != SITE_RETURNLESS)
+			nr += a->skipped[k];
+	if (nr > SITES_LEFT)
+		fprintf(l->out, "# process %d: and %" PRIu64 " more\n", (int)a->peer.pid,
+			nr - SITES_LEFT);
+}
+
 void ftrace_print_refused(struct ftrace *ft, FILE *out)
 {
+	struct leaving l = { ft, out };
 	struct ftrace_page *page;
 
 	(void)ftrace_need_sites(ft);
 	list_each(page, &ft->pages, node)
 		print_refused_of(page, out);
+	attach_answers(ft->model->session, print_process, &l);
 }
 
 /* ---- error_log ---- */

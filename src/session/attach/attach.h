@@ -181,6 +181,7 @@ struct attach_answer {
 	uint32_t	nr_probes, nr_probes_refused;
 	uint32_t	nr_unseen;	/* objects of which it knows nothing */
 	struct site_refused probe_refused[PROBE_REFUSALS];
+	uint64_t	left[SITES_LEFT];	/* as in site_answer */
 	uint64_t	dsos[LAYOUT_MAX_DSOS / 64];
 };
 

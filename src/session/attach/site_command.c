@@ -264,6 +264,7 @@ bool process_answer(struct session *s, unsigned int index, struct attach_answer 
 	};
 	memcpy(out->skipped, a->skipped, sizeof(out->skipped));
 	memcpy(out->probe_refused, a->probe_refused, sizeof(out->probe_refused));
+	memcpy(out->left, a->left, sizeof(out->left));
 	for (unsigned int k = 0; k < LAYOUT_MAX_DSOS / 64; k++)
 		/* Relaxed: the server looks again soon. */
 		out->dsos[k] = atomic_load_explicit(&a->dsos[k], memory_order_relaxed);

@@ -496,32 +496,52 @@ bool program_sites_tick(struct programs *p)
 	       program_probes_looks(p, 0) || program_probes_reading(p);
 }
 
-/* Reasons that only the process knows, not the file. */
-static bool is_own_reason(int k)
+/* " (NAME, NAME)": those of that reason that the process names. It may have written anything. */
+static void print_left_out(struct programs *p, const struct attach_answer *a, unsigned int why,
+			   FILE *out)
 {
-	return k != SITE_SHORT && k != SITE_UNKNOWN && k != SITE_NOT_CODE && k != SITE_UNMOVED &&
-	       (k < SITE_RELOCATED || k > SITE_FIRST);
+	uint32_t nr = 0;
+
+	for (unsigned int i = 0; i < SITES_LEFT; i++) {
+		struct ftrace_page *page;
+		enum site_skip is;
+		const struct ftrace_site *site =
+			ftrace_site_left(p->model->ftrace, a->left[i], &page, &is);
+
+		if (site && is == why)
+			fprintf(out, "%s%s", nr++ ? ", " : " (", ftrace_site_name(page, site));
+	}
+	if (nr)
+		fputs(nr < a->skipped[why] ? ", ...)" : ")", out);
 }
 
-/* "; NUMBER REASON" for each */
-static void print_reasons(const struct attach_answer *a, FILE *out)
+/* "; NUMBER REASON (NAME, ...)" for each */
+static void print_reasons(struct programs *p, const struct attach_answer *a, FILE *out)
 {
-	for (int k = 0; k < SITE_NR_SKIPS; k++)
-		if (a->skipped[k] && is_own_reason(k))
+	for (unsigned int k = 0; k < SITE_NR_SKIPS; k++)
+		if (a->skipped[k] && site_skip_is_own(k)) {
 			fprintf(out, "; %" PRIu32 " %s", a->skipped[k],
-				k ? site_skip_text((enum site_skip)k)
-				  : "in code that cannot be changed");
+				site_left_text((enum site_skip)k));
+			print_left_out(p, a, k, out);
+		}
 }
+
+struct printing {
+	struct programs	*programs;
+	FILE		*out;
+};
 
 static void print_answer(void *arg, const struct attach_answer *a)
 {
+	const struct printing *g = arg;
+
 	if (!a->nr_sites && !a->err)
 		return;
-	fprintf(arg, "answer %d sites %" PRIu32 " skipped %" PRIu32 " on %" PRIu32 " error %d%s",
+	fprintf(g->out, "answer %d sites %" PRIu32 " skipped %" PRIu32 " on %" PRIu32 " error %d%s",
 		(int)a->peer.pid, a->nr_sites, a->nr_skipped, a->nr_on, -a->err,
 		a->slow ? " late" : "");
-	print_reasons(a, arg);
-	fputc('\n', arg);
+	print_reasons(g->programs, a, g->out);
+	fputc('\n', g->out);
 }
 
 void program_sites_ended(struct programs *p, const struct attach_answer *a)
@@ -532,7 +552,7 @@ void program_sites_ended(struct programs *p, const struct attach_answer *a)
 
 	if (!out)
 		return;
-	print_reasons(a, out);
+	print_reasons(p, a, out);
 	/* That returns are left alone is said for the whole session (sums.c). */
 	if (a->err && a->err != -ENOTSUP)
 		fprintf(out, "; they cannot be switched: %s", strerror(-a->err));
@@ -570,7 +590,7 @@ void program_sites_print(struct programs *p, FILE *out)
 			dso_sites_print(d, program_dso_name(&dso, name), out);
 	}
 	attach_settle_left(p->model->session);
-	attach_answers(p->model->session, print_answer, out);
+	attach_answers(p->model->session, print_answer, &(struct printing){ p, out });
 	if (is_used(p, LAYOUT_MAX_DSOS - 1))
 		fprintf(out, "full %d\n", LAYOUT_MAX_DSOS);
 	program_late_print(p, out);
