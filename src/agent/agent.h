@@ -602,12 +602,13 @@ AGENT_API void agent_other_renamed(uint32_t tid, const char *name);
  * agent_born(), in the new thread before it does anything else: its number in the process's own
  * name space, and what agent_family() returned in its creator, or NULL.
  * agent_forked(), in the new process; agent_vforked(), in a child of vfork(), which has its
- * parent's memory.
+ * parent's memory; agent_spawned(), in the creator of a process that executes another program.
  */
 AGENT_API bool agent_family(struct pids_family *out);
 AGENT_API void agent_born(uint32_t tid, const struct pids_family *family);
 AGENT_API void agent_forked(const struct pids_family *family);
 AGENT_API void agent_vforked(void);
+AGENT_API void agent_spawned(uint32_t pid, const struct pids_family *family);
 /* In a child of fork(), before its first hit: joins its creator's sets. */
 AGENT_API void agent_fork_begins(void);
 /*

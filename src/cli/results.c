@@ -70,7 +70,7 @@ int results_open(struct results *r, const struct asked *asked)
 
 	*r = (struct results){ .asked = asked };
 	if (asked->dat_file)
-		status = save_dat_open(asked->dat_file, &r->dat);
+		status = save_dat_open(NULL, asked->dat_file, &r->dat);
 	return !status && asked->save_dir ? open_all_saved(r) : status;
 }
 

@@ -92,16 +92,16 @@ static int list_names(void *arg, const char *path,
 
 /* ---- the file ---- */
 
-static int cannot_write(const char *file, int err)
+static int cannot_write(const char *option, const char *file, const char *why)
 {
-	return message_error("-o %s: %s", file, strerror(err));
+	return message_error("%s %s: %s", option ? option : "-o", file, why);
 }
 
-int save_dat_open(const char *file, struct output **out)
+int save_dat_open(const char *option, const char *file, struct output **out)
 {
 	int ret = output_open(file, out);
 
-	return ret ? cannot_write(file, -ret) : COMMAND_DONE;
+	return ret ? cannot_write(option, file, strerror(-ret)) : COMMAND_DONE;
 }
 
 static int machine_name(char *out, size_t size)
@@ -260,14 +260,14 @@ static int save_whole(struct access *a, const struct save_dat *what)
 	int failed, ret;
 
 	if (!out)
-		return cannot_write(what->file, errno);
+		return cannot_write(what->option, what->file, strerror(errno));
 	progress_begin_bytes(&progress, "save", bytes_to_save(a, what), what->quiet);
 	failed = save_with_progress(a, out, what, &err, &progress);
 	progress_end(&progress);
 	ret = output_end(what->out, !failed);
 	if (failed)
-		return message_error("-o %s: %s", what->file, err.text);
-	return ret ? cannot_write(what->file, -ret) : COMMAND_DONE;
+		return cannot_write(what->option, what->file, err.text);
+	return ret ? cannot_write(what->option, what->file, strerror(-ret)) : COMMAND_DONE;
 }
 
 int save_dat(struct access *a, const struct save_dat *what)

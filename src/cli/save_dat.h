@@ -31,6 +31,7 @@ struct save_dat_parts {
 
 struct save_dat {
 	const char	*file;		/* its name, for messages */
+	const char	*option;	/* that named it, for messages; NULL: -o */
 	struct output	*out;		/* of save_dat_open() */
 	const char	*uname;		/* of the traced machine; NULL or "": this one */
 	bool		compress;
@@ -46,7 +47,7 @@ struct save_dat {
 	struct streams	*drained;	/* the records are here; NULL: in the session */
 };
 
-int save_dat_open(const char *file, struct output **out);
+int save_dat_open(const char *option, const char *file, struct output **out);
 int save_dat(struct access *a, const struct save_dat *what);
 /*
  * All instances stop recording. The command has ended, so what the kernel or a process left behind

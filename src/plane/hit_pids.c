@@ -116,8 +116,9 @@ static void sets_followed(struct instance_state *inst, _Atomic data_ref *out[PID
 	out[3] = functions ? &inst->no_func_pids : NULL;
 }
 
-void hit_pids_follow(const struct run *r, const struct plan *plan, struct instance_state *inst,
-		     bool join)
+/* Cold: tasks begin and end seldom. */
+__attribute__((cold)) void hit_pids_follow(const struct run *r, const struct plan *plan,
+					   struct instance_state *inst, bool join)
 {
 	uint32_t parent = (uint32_t)((const struct record_common *)r->h->record)->pid;
 	uint32_t child = other_pid(plan, r->h);

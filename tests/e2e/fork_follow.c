@@ -302,6 +302,16 @@ static void share(const char *name)
 	close(fd);
 }
 
+/* Ends before its child says anything to anybody. */
+static int orphan_make(void)
+{
+	char creator[16];
+	char *arguments[] = { self, (char *)"orphan", creator, NULL };
+
+	snprintf(creator, sizeof(creator), "%d", (int)getpid());
+	return posix_spawn(NULL, self, NULL, NULL, arguments, environ);
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = getenv("FORK_FOLLOW");
@@ -311,8 +321,15 @@ int main(int argc, char **argv)
 		return vfork_with_all();
 	if (!name || n < 0)
 		return 1;
+	if (argc > 1 && !strcmp(argv[1], "parent"))
+		return orphan_make();
+	if (argc > 2 && !strcmp(argv[1], "orphan"))
+		while (getppid() == atoi(argv[2]))
+			usleep(1000);
 	share(name);
 	here();
+	if (argc > 1 && !strcmp(argv[1], "orphan"))
+		return 0;
 	if (argc > 1 && !strcmp(argv[1], "leaf")) {
 		printf("leaf\n");
 		return 5;

@@ -130,7 +130,7 @@ static long map_open(long fd, int prot, uint64_t size, uint64_t spare)
 	return spare || agent.late ? map_spared(fd, prot, size, spare) : map_alone(fd, prot, size);
 }
 
-static long map_file(int dir, const char *name, int prot, uint64_t *size, uint64_t *spare)
+static long map_file(int *dir, const char *name, int prot, uint64_t *size, uint64_t *spare)
 {
 	int fd = place_open_file(dir, name, prot & PROT_WRITE ? O_RDWR : O_RDONLY, size);
 	long at = -EPROTO;
@@ -156,7 +156,7 @@ static void unmap(struct plane *p)
 	room_give_back();
 }
 
-static int map_config(int dir, struct plane *p)
+static int map_config(int *dir, struct plane *p)
 {
 	long at = map_file(dir, "config", PROT_READ, &p->config_size, &agent.data_spare);
 
@@ -170,7 +170,7 @@ static int map_config(int dir, struct plane *p)
 	return 0;
 }
 
-static int map_data(int dir, struct plane *p)
+static int map_data(int *dir, struct plane *p)
 {
 	long at = map_file(dir, "data", PROT_READ | PROT_WRITE, &p->data_size, &agent.data_spare);
 
@@ -548,7 +548,7 @@ static int join_session(struct attach_reply *reply)
 	return err;
 }
 
-static int map_and_join(int dir, struct attach_reply *reply)
+static int map_and_join(int *dir, struct attach_reply *reply)
 {
 	int err = map_config(dir, &agent.plane);
 
@@ -575,8 +575,9 @@ static __attribute__((cold)) int start(const char *name, const char *runtime_dir
 		return dir;
 	guard_start();
 	dso_start();
-	err = map_and_join(dir, &reply);
-	agent_syscall(SYS_close, dir);
+	err = map_and_join(&dir, &reply);
+	if (dir >= 0)
+		agent_syscall(SYS_close, dir);
 	if (err) {
 		unmap(&agent.plane);
 		guard_stop();

@@ -122,11 +122,28 @@ int place_open(const char *name, const char *runtime_dir)
 	return dir_open_shared(name);
 }
 
-int place_open_file(int dir, const char *name, int flags, uint64_t *size)
+/* The process has one descriptor for both. dir_open() has looked at the directory. */
+static __attribute__((cold)) long open_by_path(int *dir, const char *name, int flags)
 {
-	long fd = agent_syscall(SYS_openat, dir, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	char path[AGENT_PATH + 16];
+
+	if (*dir >= 0)
+		agent_syscall(SYS_close, *dir);
+	*dir = -1;
+	strcat(strcat(strcpy(path, agent.dir), "/"), name);
+	return agent_syscall(SYS_openat, AT_FDCWD, path, flags);
+}
+
+__attribute__((cold)) int place_open_file(int *dir, const char *name, int flags, uint64_t *size)
+{
+	long fd = -EMFILE;
 	struct stat st;
 
+	flags |= O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+	if (*dir >= 0)
+		fd = agent_syscall(SYS_openat, *dir, name, flags);
+	if (fd == -EMFILE)
+		fd = open_by_path(dir, name, flags);
 	if (fd < 0)
 		return (int)fd;
 	if (!agent_syscall(SYS_fstat, fd, &st) && is_own(&st, S_IFREG) && st.st_nlink <= 1) {

@@ -9,6 +9,7 @@
  *                                           function
  *     fork()             ---------------->  the same, by way of agent_forked()
  *     vfork()            ---------------->  agent_vforked(): joins on its parent's slot
+ *     posix_spawn(): agent_spawned() joins for the child
  *     anything else                         the server finds out when the new program, or the
  *                                           child's first hit, says HELLO
  *
@@ -124,6 +125,20 @@ void agent_vforked(void)
 	if (pids_family_of(&agent.plane, agent_slot(t), creator, &family))
 		pids_join(&agent.plane, agent_slot(t), &family,
 			  (uint32_t)agent_syscall(SYS_gettid));
+	signals_restore(old);
+}
+
+/* The creator may end before the new program says HELLO: then nothing leads to it any more. */
+__attribute__((cold)) void agent_spawned(uint32_t pid, const struct pids_family *family)
+{
+	struct agent_thread *t = agent_thread_known();
+	uint64_t old;
+
+	if (!t || t->no_rseq == AGENT_SHARED || agent.here->other_pids || !is_in_any(family) ||
+	    agent_restricted() || agent_filtered())
+		return;
+	old = signals_block();
+	pids_join(&agent.plane, agent_slot(t), family, pid);
 	signals_restore(old);
 }
 

@@ -11,7 +11,7 @@ static int save(const char *session, const char *file, bool compress)
 {
 	char uname[400];
 	struct save_dat what = { .file = file, .uname = uname, .compress = compress };
-	int status = save_dat_open(file, &what.out);
+	int status = save_dat_open(NULL, file, &what.out);
 	struct access *a;
 
 	if (status)

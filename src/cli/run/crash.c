@@ -25,22 +25,25 @@ static bool is_crash(int sig)
 
 int run_crash_begin(struct run *r)
 {
-	return r->crash.file ? save_dat_open(r->crash.file, &r->crash.out) : COMMAND_DONE;
+	return r->crash.file ? save_dat_open("--on-crash", r->crash.file, &r->crash.out) : COMMAND_DONE;
 }
 
 int run_crash_save(struct run *r)
 {
 	const struct save_dat dat = {
-		.file = r->crash.file, .out = r->crash.out, .compress = r->asked.compress,
-		.quiet = r->quiet, .ends = run_is_private(r), .kernel = r->kernel,
+		.file = r->crash.file, .option = "--on-crash", .out = r->crash.out,
+		.compress = r->asked.compress, .quiet = r->quiet, .ends = run_is_private(r),
+		.kernel = r->kernel,
 	};
 	const int sig = WIFSIGNALED(r->status) ? WTERMSIG(r->status) : 0;
 
 	if (!r->crash.out || !is_crash(sig))
 		return COMMAND_DONE;
 	run_server_again(r);
-	if (!r->access || save_dat(r->access, &dat))
+	if (!r->access || save_dat(r->access, &dat)) {
+		r->crash.unsaved = true;
 		return message_error("--on-crash %s: nothing was saved", r->crash.file);
+	}
 	fprintf(stderr, "tracefuse: %s crashed (%s): ", r->program[0], strsignal(sig));
 	if (run_summary_recorded(r))
 		fprintf(stderr, "what led to it is in %s\n", r->crash.file);

@@ -353,7 +353,7 @@ static void flight_save(struct run *r, const struct look *l, struct flight_kept 
 		{ l->part.snapshot, from > split ? from : split, k->end },
 	};
 	char name[PATH_MAX];
-	struct save_dat dat = { .file = name, .parts = &parts, .quiet = true };
+	struct save_dat dat = { .file = f->asked->file, .parts = &parts, .quiet = true };
 	unsigned int rank = 0;
 
 	while (rank < f->nr && f->kept[rank].ns >= k->ns)
@@ -364,7 +364,7 @@ static void flight_save(struct run *r, const struct look *l, struct flight_kept 
 	flight_remove_old(f);
 	flight_name(f, f->asked->keep, name);
 	/* Its rank only when it is complete: what is kept stays if the disk is full. */
-	f->failed = save_dat_open(name, &dat.out) || save_dat(r->access, &dat);
+	f->failed = save_dat_open(NULL, name, &dat.out) || save_dat(r->access, &dat);
 	output_close(dat.out);
 	if (!f->failed && flight_insert(f, rank, k)) {
 		f->failed = true;
@@ -510,7 +510,7 @@ int run_flight_begin(struct run *r)
 	status = flight_check_files(f);
 	for (unsigned int rank = 0; !status && rank <= f->asked->keep; rank++) {
 		flight_name(f, rank, name);
-		status = save_dat_open(name, &out);
+		status = save_dat_open(NULL, name, &out);
 		if (!status)
 			output_close(out);
 	}
@@ -592,8 +592,11 @@ static void flight_print_kept(const struct flight *f, unsigned int rank)
 	flight_name(f, rank, name);
 	fprintf(stderr, "  %s: %s, until %" PRIu64 ".%06" PRIu64 ", thread %d", name,
 		time_text(k->ns, took), k->end / 1000000000, k->end / 1000 % 1000000, k->pid);
-	if (k->lost)
+	if (k->lost > f->asked->before)
 		fprintf(stderr, "; its first %s were overwritten (--buffer-size is too small)",
+			time_text(k->lost - f->asked->before, lost));
+	else if (k->lost)
+		fprintf(stderr, "; the first %s of the time before it were overwritten",
 			time_text(k->lost, lost));
 	if (!flight_is_own(f, rank))
 		fputs("; the file is another one now", stderr);

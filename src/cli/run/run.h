@@ -108,6 +108,7 @@ struct run {
 	struct flight	flight;
 	struct {
 		const char	*file;	/* --on-crash; NULL: not given */
+		bool		unsaved;	/* the program crashed, and it could not be saved */
 		struct output	*out;
 	} crash;
 	struct {

@@ -81,9 +81,10 @@ void run_unsaved(struct run *r)
 {
 	const bool plain = is_plain(program_invocation_name);
 	const char *command = plain ? program_invocation_name : "tracefuse";
+	const bool dat = r->results.unsaved_dat || r->crash.unsaved;
 	char place[PATH_MAX];
 
-	if (!r->results.unsaved_dat && !r->results.unsaved_cats)
+	if (!dat && !r->results.unsaved_cats)
 		return;
 	if (run_server_stay(r) < 0) {
 		message_error("run: the session is lost with all its records");
@@ -94,7 +95,7 @@ void run_unsaved(struct run *r)
 		"to end it:\n",
 		r->name, is_off(r) ? " It records no more (tracing_on is 0)." : "");
 	find_place(r->name, place, sizeof(place));
-	if (r->results.unsaved_dat)
+	if (dat)
 		fprintf(stderr, "    %s save -s %s %s%s.dat\n", command, r->name,
 			r->asked.compress ? "--compress " : "", place);
 	if (r->results.unsaved_cats)

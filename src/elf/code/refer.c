@@ -136,7 +136,7 @@ static bool is_unwinder(const struct image *im)
 	return false;
 }
 
-void refer_symbols(struct code_file *f)
+__attribute__((cold)) void refer_symbols(struct code_file *f)
 {
 	const struct image *im = f->image;
 	const struct code_file fdes = *f;

@@ -212,7 +212,7 @@ static void how_much_is_saved(void **state)
 	struct save_dat what = { .file = "/dev/null" };
 	struct terminal t;
 
-	assert_int_equal(save_dat_open(what.file, &what.out), 0);
+	assert_int_equal(save_dat_open(NULL, what.file, &what.out), 0);
 	terminal_open(&t);
 	taken = 0;
 	assert_int_equal(save_dat(&a, &what), 0);

@@ -328,13 +328,30 @@ INTERPOSE int execlp(const char *file, const char *arg, ...)
 
 /* ---- posix_spawn: its calls are inside libc, so they are not seen ---- */
 
+typedef __typeof__(&posix_spawn) spawn_call;
+
+/* The new program joins the sets of its creator. */
+static int spawn_followed(spawn_call real, pid_t *pid, const char *path,
+			  const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr,
+			  char *const argv[], char *const env[])
+{
+	struct pids_family family;
+	const bool follows = agent_family(&family);
+	pid_t child;
+	int r = real(pid ? pid : &child, path, actions, attr, argv, env);
+
+	if (!r && follows)
+		agent_spawned((uint32_t)(pid ? *pid : child), &family);
+	return r;
+}
+
 INTERPOSE int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 			  const posix_spawnattr_t *attr, char *const argv[], char *const env[])
 {
 	int r;
 
 	PREPARE(env, PATH_LOOK(path))
-	r = REAL(posix_spawn)(pid, path, actions, attr, argv, env);
+	r = spawn_followed(REAL(posix_spawn), pid, path, actions, attr, argv, env);
 	if (r)
 		FAILED();
 	return r;
@@ -346,7 +363,7 @@ INTERPOSE int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_
 	int r;
 
 	PREPARE(env, FILE_LOOK(file))
-	r = REAL(posix_spawnp)(pid, file, actions, attr, argv, env);
+	r = spawn_followed(REAL(posix_spawnp), pid, file, actions, attr, argv, env);
 	if (r)
 		FAILED();
 	return r;

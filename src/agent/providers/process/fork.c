@@ -9,7 +9,7 @@
  *   clone()           one of these, by its flags; or a task that runs beside the thread and shares
  *                     its control block: then only the thread is recorded
  *
- * posix_spawn(), system() and popen() need nothing: from the clone to the exec
+ * posix_spawn() (exec.c), system() and popen() need nothing here: from the clone to the exec
  * libc calls nothing that can be interposed, with all signals blocked. Only hooked `syscall`
  * instructions make hits there: then the thread lends its slot as for vfork() (fork_lends()).
  */
