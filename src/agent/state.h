@@ -197,8 +197,8 @@ static inline bool quiet_is(void)
  */
 int place_open(const char *name, const char *runtime_dir);
 /*
- * Opens one of its files. -> a descriptor, or -errno. If there is no descriptor left it closes *dir,
- * which is -1 then, and finds the file by its path.
+ * Opens one of its files. -> a descriptor, or -errno. If there is no descriptor left it closes
+ * *dir, which is -1 then, and finds the file by its path.
  */
 int place_open_file(int *dir, const char *name, int flags, uint64_t *size);
 

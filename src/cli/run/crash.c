@@ -25,7 +25,8 @@ static bool is_crash(int sig)
 
 int run_crash_begin(struct run *r)
 {
-	return r->crash.file ? save_dat_open("--on-crash", r->crash.file, &r->crash.out) : COMMAND_DONE;
+	return r->crash.file ? save_dat_open("--on-crash", r->crash.file, &r->crash.out)
+			     : COMMAND_DONE;
 }
 
 int run_crash_save(struct run *r)
