@@ -13,7 +13,8 @@
  *     other user may enter or read them. A file has one name. They are on a file
  *     system in memory: no user can mount one with another user's files.
  * J3  Everything is checked by descriptor, and opened below it. So it does not
- *     matter who may rename directories further up.
+ *     matter who may rename directories further up. A process with one descriptor
+ *     opens the files by their paths; then each of them must be in memory itself.
  * J4  The server that answers has the same user (request.c).
  */
 #include <errno.h>
@@ -63,7 +64,7 @@ static bool is_own_dir(int dir, const char *name)
 }
 
 /* J3: opens agent.dir. -> a descriptor, or -errno */
-static int dir_open(void)
+static __attribute__((cold)) int dir_open(void)
 {
 	long dir = agent_syscall(SYS_openat, AT_FDCWD, agent.dir,
 				 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -103,7 +104,7 @@ static bool is_one_user(void)
 	return !agent.late || (uint32_t)agent_syscall(SYS_getuid) == agent.owner;
 }
 
-int place_open(const char *name, const char *runtime_dir)
+__attribute__((cold)) int place_open(const char *name, const char *runtime_dir)
 {
 	int dir;
 
@@ -122,7 +123,7 @@ int place_open(const char *name, const char *runtime_dir)
 	return dir_open_shared(name);
 }
 
-/* The process has one descriptor for both. dir_open() has looked at the directory. */
+/* J3: the process has one descriptor for both. */
 static __attribute__((cold)) long open_by_path(int *dir, const char *name, int flags)
 {
 	char path[AGENT_PATH + 16];
@@ -146,7 +147,8 @@ __attribute__((cold)) int place_open_file(int *dir, const char *name, int flags,
 		fd = open_by_path(dir, name, flags);
 	if (fd < 0)
 		return (int)fd;
-	if (!agent_syscall(SYS_fstat, fd, &st) && is_own(&st, S_IFREG) && st.st_nlink <= 1) {
+	if (!agent_syscall(SYS_fstat, fd, &st) && is_own(&st, S_IFREG) && st.st_nlink <= 1 &&
+	    (*dir >= 0 || in_memory((int)fd))) {
 		*size = (uint64_t)st.st_size;
 		return (int)fd;
 	}

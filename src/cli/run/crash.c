@@ -42,7 +42,8 @@ int run_crash_save(struct run *r)
 		return COMMAND_DONE;
 	run_server_again(r);
 	if (!r->access || save_dat(r->access, &dat)) {
-		r->crash.unsaved = true;
+		/* What -o saves has it, too. */
+		r->crash.unsaved = !r->asked.dat_file && run_summary_recorded(r);
 		return message_error("--on-crash %s: nothing was saved", r->crash.file);
 	}
 	fprintf(stderr, "tracefuse: %s crashed (%s): ", r->program[0], strsignal(sig));
