@@ -30,6 +30,7 @@ enum {
 	RING_LEN_EXTEND		= 8,	/* length of a time extend or absolute time stamp */
 	RING_MIN_LENGTH		= 8,	/* of a record with its header */
 	RING_MAX_SMALL		= 112,	/* largest payload for which type_len gives the length */
+	RING_SHORT_MIN		= 12,	/* smallest payload of the short ways */
 	RING_TYPE_PADDING	= 29,
 	RING_TYPE_EXTEND	= 30,
 	RING_TYPE_ABSOLUTE	= 31,

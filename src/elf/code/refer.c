@@ -136,6 +136,7 @@ static bool is_unwinder(const struct image *im)
 	return false;
 }
 
+/* Cold, so that it is short: the agent has it, and few programs need it. */
 __attribute__((cold)) void refer_symbols(struct code_file *f)
 {
 	const struct image *im = f->image;

@@ -96,6 +96,7 @@ static void say(const struct run *r, struct instance_state *inst, const char *te
 		hit_write_stack(r, inst, buffer);
 }
 
+/* Cold: a refused snapshot is rare. */
 __attribute__((cold)) void hit_say_refusal(struct run *r, struct instance_state *inst)
 {
 	if (r->refused == SNAPSHOT_MAX_USED) {

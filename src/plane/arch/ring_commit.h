@@ -16,7 +16,7 @@
  *         section {
  *             if rseq.cpu_id != ring.cpu       -> false
  *             if the record does not go behind the last one, into the same page, with a plain
- *                delta: aim() and aim_time() of ring.c                           -> false
+ *                delta: aim() of ring.c                                          -> false
  *             header, record, the other tail
  *             ring.head = ...                                            (commit)
  *         }
@@ -59,16 +59,6 @@ static inline void ring_commit_stores(const struct ring_commit *c)
 		__builtin_memcpy(c->dst + 8 * i, c->src + 8 * i, 8);
 	for (uint32_t i = 0; i < c->bytes; i++)
 		c->dst[8 * c->words + i] = c->src[8 * c->words + i];
-}
-
-static inline void ring_short_stores(const struct ring_short *w)
-{
-	__builtin_memcpy(w->at, &w->header, 4);
-	for (uint64_t i = 0; i < w->last; i += 8)
-		__builtin_memcpy(w->at + 4 + i, w->src + i, 8);
-	__builtin_memcpy(w->at + 4 + w->last, w->src + w->last, 8);
-	w->tail->time = w->time;
-	w->tail->entries = w->entries;
 }
 
 #endif

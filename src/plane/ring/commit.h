@@ -27,24 +27,4 @@ struct ring_commit {
 	struct ring_store stores[14];	/* 56: in order */
 };
 
-/*
- * For the only writer of a ring: a record of RING_SHORT_MIN to RING_MAX_SMALL bytes that follows
- * another one in the same page.
- */
-struct ring_short {
-	struct ring	*ring;
-	struct ring_tail *tail;		/* the tail that head does not name */
-	char		*at;		/* where its header goes */
-	const char	*src;
-	/* size - 8. Words are copied from 0 up to it, and one more at it */
-	uint64_t	last;
-	uint64_t	head;
-	uint64_t	next_head;
-	uint64_t	time;
-	uint64_t	entries;	/* with this record */
-	uint32_t	header;
-};
-
-enum { RING_SHORT_MIN = 12 };
-
 #endif

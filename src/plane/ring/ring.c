@@ -323,39 +323,29 @@ static int write_restartable(struct write *w, uint64_t time)
 /* ---- The short way ---- */
 
 /*
- * Whether the record goes behind the last one, into the same page. `base` is loaded before
- * `page_end`: a thread that begins a page and is killed before it stores head leaves both changed
- * and head unchanged. An old base with the new page_end gives an address one page too far; a new
- * base with the old page_end would give one outside the ring.
+ * Where the header goes if the record goes behind the last one, into the same page; else NULL.
+ * `base` is loaded before `page_end`: a thread that begins a page and is killed before it stores
+ * head leaves both changed and head unchanged. An old base with the new page_end gives an address
+ * one page too far; a new base with the old page_end would give one outside the ring.
  */
-static inline bool aim(const struct plane *p, struct ring_short *w, uint32_t size)
+static inline char *aim(const struct plane *p, const struct ring *r, uint64_t head, uint32_t size)
 {
-	struct ring *r = w->ring;
-	const uint64_t pos = w->head >> 1;
+	const uint64_t pos = head >> 1;
 	const uint64_t base = *(const volatile uint64_t *)&r->base;
 	const uint64_t left = *(const volatile uint64_t *)&r->page_end - pos;
 
 	/*
 	 * The page is not begun, or page_end belongs to another page: left is 0 or at least a page.
 	 */
-	if (left < 4 + size || left >= r->subbuf_size)
-		return false;
-	w->at = (char *)plane_data(p, base + pos);
-	w->tail = &r->tail[!(w->head & 1)];
-	w->last = size - 8;
-	w->next_head = (w->head + ((4 + size) << 1)) ^ 1;
-	return true;
+	return left < 4 + size || left >= r->subbuf_size ? NULL : plane_data(p, base + pos);
 }
 
-/* Whether the time is a plain delta, too. */
-static inline bool aim_time(struct ring_short *w, uint32_t size)
+/* A size that ring_is_short() takes: words of 8, of which the last two may overlap. */
+static inline void copy_short(char *to, const char *from, uint32_t size)
 {
-	const struct ring_tail *old = &w->ring->tail[w->head & 1];
-	const uint64_t delta = w->time - old->time;
-
-	w->entries = old->entries + 1;
-	w->header = size / 4 | (uint32_t)delta << 5;
-	return !(delta >> RING_DELTA_BITS);
+	for (uint32_t i = 0; i < size - 8; i += 8)
+		__builtin_memcpy(to + i, from + i, 8);
+	__builtin_memcpy(to + size - 8, from + size - 8, 8);
 }
 
 /*
@@ -365,15 +355,12 @@ static inline bool aim_time(struct ring_short *w, uint32_t size)
 static int write_short(const struct plane *p, const struct buffer *b, uint64_t time,
 		       const void *record, uint32_t size)
 {
-	const int cpu = rseq_cpu();
 	struct ring *r;
 	uint64_t head;
+	int rc = ring_short_find(p, b, size, &r);
 
-	if (cpu < 0 || !ring_is_short(size))
-		return -1;
-	r = ring_of(p, b, 0, (uint32_t)cpu);
-	if (!r || ring_is_disabled(r))
-		return 1;
+	if (rc)
+		return rc;
 	/* Relaxed: a glance. The section loads it again, and looks whether the time is older. */
 	head = atomic_load_explicit(&r->head, memory_order_relaxed);
 	/* To read a clock is expensive, and `counter` counts that. */
@@ -386,18 +373,25 @@ static int write_short(const struct plane *p, const struct buffer *b, uint64_t t
 static inline int write_short_alone(const struct plane *p, const struct buffer *b, struct ring *r,
 				    uint64_t time, const void *record, uint32_t size)
 {
-	struct ring_short w;
+	/* Relaxed: its own (G2). */
+	const uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
+	const struct ring_tail *old = &r->tail[head & 1];
+	struct ring_tail *next = &r->tail[!(head & 1)];
+	char *at = aim(p, r, head, size);
+	uint32_t header;
 
-	w.src = record;
-	w.ring = r;
-	w.head = atomic_load_explicit(&r->head, memory_order_relaxed);	/* Relaxed: its own (G2). */
-	if (!aim(p, &w, size))
+	if (!at)
 		return -1;
-	w.time = time ? time : now(p, b);
-	if (!aim_time(&w, size))
+	time = time ? time : now(p, b);
+	if ((time - old->time) >> RING_DELTA_BITS)
 		return -1;
-	ring_short_stores(&w);
-	atomic_store_explicit(&r->head, w.next_head, memory_order_release);	/* G3 */
+	header = size / 4 | (uint32_t)(time - old->time) << 5;
+	__builtin_memcpy(at, &header, 4);
+	copy_short(at + 4, record, size);
+	next->time = time;
+	next->entries = old->entries + 1;
+	/* G3 */
+	atomic_store_explicit(&r->head, (head + ((4 + size) << 1)) ^ 1, memory_order_release);
 	return 0;
 }
 

@@ -46,6 +46,22 @@ static inline bool ring_reads_counter(const struct clock_scale *scale, struct in
 }
 
 /*
+ * *r: the ring of set 0 of the CPU that the thread runs on. 0, or what ring_write_short() returns
+ * without a record.
+ */
+static inline __attribute__((always_inline)) int ring_short_find(const struct plane *p,
+								 const struct buffer *b,
+								 uint32_t size, struct ring **r)
+{
+	const int cpu = rseq_cpu();
+
+	if (cpu < 0 || !ring_is_short(size))
+		return -1;
+	*r = ring_of(p, b, 0, (uint32_t)cpu);
+	return !*r || ring_is_disabled(*r);
+}
+
+/*
  * For what most hits of running threads are. 0: committed, 1: not recorded, -1: ring_write() has to
  * do it. The slot must not have RING_LEASE_ONLY.
  */
@@ -54,18 +70,15 @@ ring_write_short(const struct plane *p, struct instance_state *inst, const struc
 		 const void *record, uint32_t size)
 {
 	const struct clock_scale *scale = &plane_header(p)->tsc;
-	const int cpu = rseq_cpu();
 	uint64_t time;
 	struct ring *r;
+	int rc = ring_short_find(p, b, size, &r);
 
-	if (cpu < 0 || !ring_is_short(size))
-		return -1;
-	r = ring_of(p, b, 0, (uint32_t)cpu);
-	if (!r || ring_is_disabled(r))
-		return 1;
+	if (rc)
+		return rc;
 	if (!ring_reads_counter(scale, inst))
 		return -1;
-	time = ((unsigned __int128)counter_read() * scale->mult >> 64) + (uint64_t)scale->offset;
+	time = clock_scaled(scale, counter_read());
 	return ring_commit_short(p, r, time, record, size) ? 0 : -1;
 }
 

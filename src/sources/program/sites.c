@@ -497,7 +497,7 @@ bool program_sites_tick(struct programs *p)
 }
 
 /* " (NAME, NAME)": those of that reason that the process names. It may have written anything. */
-static void print_left_out(struct programs *p, const struct attach_answer *a, unsigned int why,
+static void print_names_left(struct programs *p, const struct attach_answer *a, unsigned int why,
 			   FILE *out)
 {
 	uint32_t nr = 0;
@@ -522,7 +522,7 @@ static void print_reasons(struct programs *p, const struct attach_answer *a, FIL
 		if (a->skipped[k] && site_skip_is_own(k)) {
 			fprintf(out, "; %" PRIu32 " %s", a->skipped[k],
 				site_left_text((enum site_skip)k));
-			print_left_out(p, a, k, out);
+			print_names_left(p, a, k, out);
 		}
 }
 

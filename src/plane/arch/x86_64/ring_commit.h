@@ -72,9 +72,60 @@ failed:
 }
 
 /*
- * The order of its loads does not matter, as it does in aim(): no other writer of the ring runs
- * between them.
+ * %rax: where the header goes, %rdx: head; else `failed`. The order of the loads does not matter,
+ * as it does in aim(): no other writer of the ring runs between them.
  */
+#define RING_SHORT_AIM								\
+	"movq %c[head](%[r]), %%rdx\n\t"					\
+	"movq %c[page_end](%[r]), %%rcx\n\t"					\
+	"movq %%rdx, %%rax\n\t"							\
+	"shrq %%rax\n\t"			/* the position */		\
+	"movl %c[subbuf_size](%[r]), %%esi\n\t"					\
+	"subq %%rax, %%rcx\n\t"		/* the rest of the page */		\
+	"leaq 4(%[size]), %%rdi\n\t"						\
+	"cmpq %%rsi, %%rcx\n\t"							\
+	"jae %l[failed]\n\t"							\
+	"cmpq %%rdi, %%rcx\n\t"							\
+	"jb %l[failed]\n\t"							\
+	"addq %c[base](%[r]), %%rax\n\t"					\
+	"andq %c[mask](%[p]), %%rax\n\t"					\
+	"addq %c[data](%[p]), %%rax\n\t"
+
+/* The header, delta << 5 | size / 4, and the tail that head does not name; else `failed`. */
+#define RING_SHORT_HEADER							\
+	"movl %%edx, %%esi\n\t"							\
+	"andl $1, %%esi\n\t"							\
+	"shll $4, %%esi\n\t"							\
+	"movq %[time], %%rcx\n\t"						\
+	"addq %[r], %%rsi\n\t"		/* + tail: the last record's */		\
+	"subq %c[tail](%%rsi), %%rcx\n\t"					\
+	"cmpq %[most], %%rcx\n\t"						\
+	"ja %l[failed]\n\t"							\
+	"shlq $7, %%rcx\n\t"							\
+	"addq %[size], %%rcx\n\t"						\
+	"shrq $2, %%rcx\n\t"							\
+	"movl %%ecx, (%%rax)\n\t"						\
+	"movq 8 + %c[tail](%%rsi), %%rcx\n\t"					\
+	"xorq $16, %%rsi\n\t"			/* the other tail */		\
+	"incq %%rcx\n\t"							\
+	"movq %[time], %c[tail](%%rsi)\n\t"					\
+	"movq %%rcx, 8 + %c[tail](%%rsi)\n\t"
+
+/* The record behind the header, from its end: the odd word, then two words at a time. */
+#define RING_SHORT_COPY								\
+	"movl %k[size], %%ecx\n\t"						\
+	"testb $4, %%cl\n\t"							\
+	"jz 5f\n\t"								\
+	"subl $4, %%ecx\n\t"							\
+	"movl (%[src], %%rcx), %%esi\n\t"					\
+	"movl %%esi, 4(%%rax, %%rcx)\n"						\
+	"5:	movl -4(%[src], %%rcx), %%esi\n\t"				\
+	"movl -8(%[src], %%rcx), %%edi\n\t"					\
+	"movl %%esi, (%%rax, %%rcx)\n\t"					\
+	"movl %%edi, -4(%%rax, %%rcx)\n\t"					\
+	"subl $8, %%ecx\n\t"							\
+	"jnz 5b\n\t"
+
 #define RING_FIELD(name) [name] "i"(offsetof(struct ring, name))
 
 static inline bool ring_commit_short(const struct plane *p, struct ring *r, uint64_t time,
@@ -87,51 +138,11 @@ static inline bool ring_commit_short(const struct plane *p, struct ring *r, uint
 		"movl %c[cpu](%[r]), %%eax\n\t"
 		"cmpl %%eax, 4(%[rs])\n\t"
 		"jne %l[failed]\n\t"
-		"movq %c[head](%[r]), %%rdx\n\t"
-		"movq %c[page_end](%[r]), %%rcx\n\t"
-		"movq %%rdx, %%rax\n\t"
-		"shrq %%rax\n\t"			/* the position */
-		"movl %c[subbuf_size](%[r]), %%esi\n\t"
-		"subq %%rax, %%rcx\n\t"			/* the rest of the page */
-		"leaq 4(%[size]), %%rdi\n\t"
-		"cmpq %%rsi, %%rcx\n\t"
-		"jae %l[failed]\n\t"
-		"cmpq %%rdi, %%rcx\n\t"
-		"jb %l[failed]\n\t"
-		"addq %c[base](%[r]), %%rax\n\t"
-		"movl %%edx, %%esi\n\t"
-		"andq %c[mask](%[p]), %%rax\n\t"
-		"andl $1, %%esi\n\t"
-		"addq %c[data](%[p]), %%rax\n\t"	/* where the header goes */
-		"shll $4, %%esi\n\t"
-		"movq %[time], %%rcx\n\t"
-		"addq %[r], %%rsi\n\t"			/* + tail: the last record's */
-		"subq %c[tail](%%rsi), %%rcx\n\t"
-		"cmpq %[most], %%rcx\n\t"
-		"ja %l[failed]\n\t"
-		"shlq $7, %%rcx\n\t"
-		"addq %[size], %%rcx\n\t"
-		"shrq $2, %%rcx\n\t"			/* delta << 5 | size / 4 */
-		"movl %%ecx, (%%rax)\n\t"
-		"movq 8 + %c[tail](%%rsi), %%rcx\n\t"
-		"xorq $16, %%rsi\n\t"			/* the other tail */
-		"incq %%rcx\n\t"
-		"movq %[time], %c[tail](%%rsi)\n\t"
-		"movq %%rcx, 8 + %c[tail](%%rsi)\n\t"
+		RING_SHORT_AIM
+		RING_SHORT_HEADER
 		"leaq 8(%%rdx, %[size], 2), %%rdx\n\t"	/* head is twice the position */
-		"movl %k[size], %%ecx\n\t"
 		"xorq $1, %%rdx\n\t"
-		"testb $4, %%cl\n\t"
-		"jz 5f\n\t"
-		"subl $4, %%ecx\n\t"
-		"movl (%[src], %%rcx), %%esi\n\t"
-		"movl %%esi, 4(%%rax, %%rcx)\n"
-		"5:	movl -4(%[src], %%rcx), %%esi\n\t"
-		"movl -8(%[src], %%rcx), %%edi\n\t"
-		"movl %%esi, (%%rax, %%rcx)\n\t"
-		"movl %%edi, -4(%%rax, %%rcx)\n\t"
-		"subl $8, %%ecx\n\t"
-		"jnz 5b\n\t"
+		RING_SHORT_COPY
 		"movq %%rdx, %c[head](%[r])\n"		/* the commit */
 		RSEQ_END("failed")
 		:
@@ -147,6 +158,9 @@ failed:
 	return false;
 }
 
+#undef RING_SHORT_AIM
+#undef RING_SHORT_HEADER
+#undef RING_SHORT_COPY
 #undef RING_FIELD
 
 _Static_assert(_Alignof(struct ring) % 32 == 0 && sizeof(struct ring_tail) == 16,
