@@ -97,6 +97,11 @@ enum {
 #define LAYOUT_STACK_CUT	0x4fffffffff00ull
 #define LAYOUT_DSO_SHIFT	32	/* bits of addresses that each DSO has */
 
+static inline uint64_t layout_dso_base(uint32_t nr)
+{
+	return LAYOUT_DSO_BASE + ((uint64_t)nr << LAYOUT_DSO_SHIFT);
+}
+
 /*
  * How the time stamp counter is scaled to nanoseconds (R18): ns = (tsc * mult >> shift) + offset.
  */

@@ -507,8 +507,7 @@ uint64_t dso_number(uintptr_t addr)
 
 static uint64_t dso_delta(const struct dso *d)
 {
-	return d->number == NO_NUMBER ? 0 :
-	       LAYOUT_DSO_BASE + ((uint64_t)d->number << LAYOUT_DSO_SHIFT) - d->start;
+	return d->number == NO_NUMBER ? 0 : layout_dso_base(d->number) - d->start;
 }
 
 bool dso_place(uintptr_t start, uintptr_t end, const char *path, struct dso_place *out)

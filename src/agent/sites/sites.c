@@ -249,7 +249,7 @@ static struct site_answer *answer_place(void)
 static __attribute__((cold)) void answer_left(struct site_answer *a, const struct known *k,
 					      const struct site *s)
 {
-	const uint64_t base = LAYOUT_DSO_BASE + ((uint64_t)k->number << LAYOUT_DSO_SHIFT);
+	const uint64_t base = layout_dso_base(k->number);
 
 	for (unsigned int i = 0; i < SITES_LEFT; i++)
 		if (!a->left[i]) {

@@ -137,7 +137,7 @@ static bool nameless_text(struct ftrace *ft, const char *name, char text[TEXT])
 	nr = (y.addr - LAYOUT_DSO_BASE) >> LAYOUT_DSO_SHIFT;
 	if (nr >= LAYOUT_MAX_DSOS)	/* the kernel's addresses, and small ones */
 		return false;
-	dso = LAYOUT_DSO_BASE + (nr << LAYOUT_DSO_SHIFT);
+	dso = layout_dso_base((uint32_t)nr);
 	if (ftrace_site_within(ft, dso, dso + (1ull << LAYOUT_DSO_SHIFT)))
 		snprintf(text, TEXT, "This function cannot be traced: the compiler has left no "
 				     "place in it, or it is a part of another function");

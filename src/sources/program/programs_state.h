@@ -112,7 +112,7 @@ const char *program_dso_name(const struct program_dso *d, char out[256]);
 /* The session's address for the DSO's first mapped byte. */
 static inline uint64_t program_dso_base(const struct program_dso *d)
 {
-	return LAYOUT_DSO_BASE + ((uint64_t)d->nr << LAYOUT_DSO_SHIFT);
+	return layout_dso_base(d->nr);
 }
 
 enum { PROGRAM_OWNERS = 16 };
