@@ -38,6 +38,7 @@ _Atomic uint32_t nr_site_tables;
 
 /* ---- Finding ---- */
 
+/* Shared: the kernel puts its uprobes into each private mapping of a file, not into the file. */
 bool known_file_map(const char *path, struct known_file *f)
 {
 	long fd = agent_syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC), at = -1;
@@ -46,7 +47,7 @@ bool known_file_map(const char *path, struct known_file *f)
 	if (fd < 0)
 		return false;
 	if (!agent_syscall(SYS_fstat, fd, &st) && S_ISREG(st.st_mode))
-		at = agent_syscall(SYS_mmap, 0, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+		at = agent_syscall(SYS_mmap, 0, st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	agent_syscall(SYS_close, fd);
 	*f = (struct known_file){ (const void *)at, (size_t)st.st_size };
 	return !is_error(at);
