@@ -8,7 +8,10 @@
 
 #include "elf/file.h"
 
-enum { SYMBOLS_MAX = 8 << 20 };
+enum {
+	SYMBOLS_MAX	= 8 << 20,
+	OLD_RANK	= 1 << 24,	/* behind all others */
+};
 
 #define TABLE_MAX (1ull << 31)		/* bytes of a table, and of all names */
 
@@ -222,8 +225,8 @@ static int read_debug(struct reader *r, const struct elf_file *f, bool *has)
 /* ---- order ---- */
 
 /*
- * Ranks aliases as people name a function: no leading underscores, global before weak before local,
- * short.
+ * Ranks aliases as people name a function: one that programs can be linked with, no leading
+ * underscores, global before weak before local.
  */
 static int name_rank(const struct elf_symbol *s, const char *names)
 {
@@ -231,7 +234,7 @@ static int name_rank(const struct elf_symbol *s, const char *names)
 	int binding = s->type == 'T' || s->type == 'D' ? 0 :
 		      s->type == 'W' || s->type == 'V' ? 1 : 2;
 
-	return (int)strspn(name, "_") * 3 + binding;
+	return (s->old ? OLD_RANK : 0) + (int)strspn(name, "_") * 3 + binding;
 }
 
 static int compare(const void *a, const void *b, void *names)

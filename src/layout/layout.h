@@ -29,6 +29,7 @@
 #define TRACEFUSE_LAYOUT_LAYOUT_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef uint64_t config_ref;		/* offset in the config region, 0: none */
@@ -100,6 +101,13 @@ enum {
 static inline uint64_t layout_dso_base(uint32_t nr)
 {
 	return LAYOUT_DSO_BASE + ((uint64_t)nr << LAYOUT_DSO_SHIFT);
+}
+
+/* Whether a DSO may have that address: the kernel's and small ones are none. */
+static inline bool layout_is_dso_address(uint64_t address)
+{
+	return address >= LAYOUT_DSO_BASE &&
+	       (address - LAYOUT_DSO_BASE) >> LAYOUT_DSO_SHIFT < LAYOUT_MAX_DSOS;
 }
 
 /*

@@ -282,6 +282,17 @@ static uint32_t first_named(const struct symbols *s, const char *name)
 	return lo;
 }
 
+/* From the *i-th on. False: there is none. */
+static bool next_named(const struct symbols *s, const char *name, uint32_t *i)
+{
+	while (*i < s->nr && !has_name(&s->table[nth_index(s, *i)], name)) {
+		if (s->by_name)
+			return false;
+		++*i;
+	}
+	return *i < s->nr;
+}
+
 /*
  * Counts the symbols of that name and module. *found: the index of the first one; -1: there is
  * none.
@@ -293,23 +304,26 @@ static unsigned int count_named(struct symbols *s, const char *name, const char 
 
 	*found = -1;
 	index_names(s);
-	for (uint32_t i = first_named(s, name); i < s->nr; i++) {
-		const uint32_t at = nth_index(s, i);
-
-		if (!has_name(&s->table[at], name)) {
-			if (s->by_name)
-				break;
-			continue;
-		}
-		if (is_of(&s->table[at], module) && !nr++)
-			*found = at;
-	}
+	for (uint32_t i = first_named(s, name); next_named(s, name, &i); i++)
+		if (is_of(&s->table[nth_index(s, i)], module) && !nr++)
+			*found = nth_index(s, i);
 	return nr;
 }
 
 static struct symbol_seen seen_of(const struct symbol *y)
 {
 	return (struct symbol_seen){ y->addr, y->type, y->name, y->module, y->order };
+}
+
+void symbols_each_loaded(struct symbols *s, const char *name,
+			 void (*fn)(void *arg, const struct symbol_seen *y), void *arg)
+{
+	index_names(s);
+	for (uint32_t i = first_named(s, name); next_named(s, name, &i); i++) {
+		const struct symbol_seen seen = seen_of(&s->table[nth_index(s, i)]);
+
+		fn(arg, &seen);
+	}
 }
 
 bool symbols_find_loaded(struct symbols *s, const char *name, struct symbol_seen *out)

@@ -71,6 +71,9 @@ struct symbol_seen {
  * is loaded, so this takes no time.
  */
 bool symbols_find_loaded(struct symbols *s, const char *name, struct symbol_seen *out);
+/* Calls fn for each of these. */
+void symbols_each_loaded(struct symbols *s, const char *name,
+			 void (*fn)(void *arg, const struct symbol_seen *y), void *arg);
 
 /* Calls fn for each symbol, by address. Symbols of one address keep the order of the list. */
 void symbols_each(struct symbols *s, void (*fn)(void *arg, const struct symbol_seen *y), void *arg);

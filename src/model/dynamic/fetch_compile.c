@@ -170,18 +170,12 @@ static int64_t segment_value(uint64_t reg)
 	return reg == PROBE_ORIG_AX ? -1 : 0;
 }
 
-static bool is_of_session(uint64_t address)
-{
-	return address >= LAYOUT_DSO_BASE &&
-	       (address - LAYOUT_DSO_BASE) >> LAYOUT_DSO_SHIFT < LAYOUT_MAX_DSOS;
-}
-
 /* A kprobe names memory by the session's address. */
 static void compile_number(struct compiler *c)
 {
 	uint64_t at = 0;
 
-	if (!is_kprobe(c) || !c->nr_derefs || !is_of_session(c->first->value))
+	if (!is_kprobe(c) || !c->nr_derefs || !layout_is_dso_address(c->first->value))
 		fetch_emit(&c->b, FETCH_NUMBER)->imm = (int64_t)c->first->value;
 	else if (c->file->of_session(c->file->arg, c->first->value, &at))
 		fetch_emit(&c->b, FETCH_IN_FILE)->imm = (int64_t)at;

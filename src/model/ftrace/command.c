@@ -403,9 +403,9 @@ static int function_command_add(struct ftrace_instance *fi, const struct request
 static bool function_command_matches(struct ftrace *ft, uint64_t ip, const struct ftrace_glob *g)
 {
 	struct ftrace_page *page;
-	const struct ftrace_site *site = ftrace_site_find(ft, ip, &page);
+	struct ftrace_site *site = ftrace_site_find(ft, ip, &page);
 
-	return site && ftrace_site_match(page, site, g);
+	return site && ftrace_site_is_called(page, site, g);
 }
 
 /* First, no plan leads to what is freed. */

@@ -307,8 +307,9 @@ static inline const char *ftrace_site_name(const struct ftrace_page *page,
 }
 /* Prints "name" or "name [module]". An address that is no site is looked up in kallsyms. */
 void ftrace_print_function(struct ftrace *ft, uint64_t ip, FILE *out);
-bool ftrace_site_match(const struct ftrace_page *page, const struct ftrace_site *site,
-		       const struct ftrace_glob *g);
+/* Whether the pattern means the site, also by another name that its function has. */
+bool ftrace_site_is_called(struct ftrace_page *page, struct ftrace_site *site,
+			   const struct ftrace_glob *g);
 /*
  * Calls fn for each site of that pattern and module (NULL: any), until fn fails. Returns the number
  * of sites, or fn's error.

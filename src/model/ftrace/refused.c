@@ -134,9 +134,9 @@ static bool nameless_text(struct ftrace *ft, const char *name, char text[TEXT])
 
 	if (!symbols_find_loaded(ft->model->symbols, name, &y) || !is_code_symbol(y.type))
 		return false;
-	nr = (y.addr - LAYOUT_DSO_BASE) >> LAYOUT_DSO_SHIFT;
-	if (nr >= LAYOUT_MAX_DSOS)	/* the kernel's addresses, and small ones */
+	if (!layout_is_dso_address(y.addr))
 		return false;
+	nr = (y.addr - LAYOUT_DSO_BASE) >> LAYOUT_DSO_SHIFT;
 	dso = layout_dso_base((uint32_t)nr);
 	if (ftrace_site_within(ft, dso, dso + (1ull << LAYOUT_DSO_SHIFT)))
 		snprintf(text, TEXT, "This function cannot be traced: the compiler has left no "

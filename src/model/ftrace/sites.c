@@ -387,7 +387,7 @@ static const char *demangled(struct ftrace *ft, const char *name)
 	return demangle(ft->demangler, name);
 }
 
-bool ftrace_site_match(const struct ftrace_page *page, const struct ftrace_site *site,
+static bool site_match(const struct ftrace_page *page, const struct ftrace_site *site,
 		       const struct ftrace_glob *g)
 {
 	const char *name = ftrace_site_name(page, site);
@@ -418,7 +418,7 @@ static int match_page(struct ftrace_page *page, const struct ftrace_glob *g, enu
 		int rc;
 
 		ftrace_sites_step(page->ft, i);
-		if (!is_meant(site, meant) || (g && !ftrace_site_match(page, site, g)))
+		if (!is_meant(site, meant) || (g && !site_match(page, site, g)))
 			continue;
 		rc = fn(arg, site);
 		if (rc < 0)
@@ -464,16 +464,78 @@ static int match_pages(struct ftrace *ft, const struct ftrace_glob *function,
 	return n;
 }
 
-/* A pattern of no symbol may be one of names of the source. */
+/* ---- Other names ---- */
+
+struct alias_match {
+	struct ftrace	*ft;
+	const struct ftrace_glob *module;
+	enum meant	meant;
+	site_fn		fn;
+	void		*arg;
+	int		nr;		/* sites, or -errno */
+};
+
+static void alias_match(void *arg, const struct symbol_seen *y)
+{
+	struct alias_match *a = arg;
+	const struct ftrace_site *first;
+	struct ftrace_page *page;
+	struct ftrace_site *site;
+	uint64_t size;
+	int rc;
+
+	if (a->nr < 0 || !layout_is_dso_address(y->addr) ||
+	    !symbols_find(a->ft->model->symbols, y->addr, NULL, &size, NULL))
+		return;
+	/* The last symbol has no size. */
+	first = ftrace_site_within(a->ft, y->addr, y->addr + (size ? size : 1));
+	site = first ? ftrace_site_find(a->ft, first->ip, &page) : NULL;
+	if (!site || !is_meant(site, a->meant) || !module_matches(a->module, page))
+		return;
+	rc = a->fn(a->arg, site);
+	a->nr = rc < 0 ? rc : a->nr + 1;
+}
+
+/*
+ * A function of a program may have several names, as open and open64. Its site has the best one,
+ * and a name in full may be any of them. The kernel knows one name for each.
+ */
+static int aliases_match(struct ftrace *ft, const struct ftrace_glob *function,
+			 const struct ftrace_glob *module, enum meant meant, site_fn fn, void *arg)
+{
+	struct alias_match a = {
+		.ft = ft, .module = module, .meant = meant, .fn = fn, .arg = arg,
+	};
+
+	if (function->type == FTRACE_GLOB_FULL)
+		symbols_each_loaded(ft->model->symbols, function->text, alias_match, &a);
+	return a.nr;
+}
+
+static int is_same_site(void *arg, struct ftrace_site *site)
+{
+	return site == arg ? -EEXIST : 0;
+}
+
+bool ftrace_site_is_called(struct ftrace_page *page, struct ftrace_site *site,
+			   const struct ftrace_glob *g)
+{
+	return site_match(page, site, g) ||
+	       aliases_match(page->ft, g, NULL, CAN_BE_TRACED, is_same_site, site) < 0;
+}
+
+/* A pattern of no site may be one of other names, or of names of the source. */
 static int sites_match(struct ftrace *ft, const struct ftrace_glob *function,
 		       const struct ftrace_glob *module, enum meant meant, site_fn fn, void *arg)
 {
 	struct ftrace_glob source = *function;
-	const int n = match_pages(ft, function, module, meant, fn, arg);
+	int n = match_pages(ft, function, module, meant, fn, arg);
 
+	if (n || function->demangled || !function->len || function->type == FTRACE_GLOB_INDEX)
+		return n;
+	n = aliases_match(ft, function, module, meant, fn, arg);
 	source.demangled = true;
-	return n || function->demangled || !function->len || function->type == FTRACE_GLOB_INDEX
-	       ? n : match_pages(ft, &source, module, meant, fn, arg);
+	return n ? n : match_pages(ft, &source, module, meant, fn, arg);
 }
 
 int ftrace_sites_match(struct ftrace *ft, const struct ftrace_glob *function,

@@ -229,8 +229,7 @@ static bool parameters_ask(struct programs *p, uint64_t start, struct prototype 
 	struct program_dso d;
 	int err;
 
-	if (start < LAYOUT_DSO_BASE || nr >= LAYOUT_MAX_DSOS ||
-	    !program_dso_copy(p, (uint32_t)nr, &d))
+	if (!layout_is_dso_address(start) || !program_dso_copy(p, (uint32_t)nr, &d))
 		return false;
 	r = reader_of(p, (uint32_t)nr);
 	if (!r)

@@ -159,8 +159,9 @@ static void dso_take(struct programs *p, const struct program_dso *d, const stru
 {
 	p->sites->dsos[d->nr].read = true;
 	if (inside(d, f) && f->nr) {
-		program_sites_add(p, d, f);
+		/* Choices that wait for the sites may name them by any symbol. */
 		program_symbols_take(p, d, &f->symbols);
+		program_sites_add(p, d, f);
 	}
 	take_the_place(p, d);
 	program_words_update(p, d->nr);

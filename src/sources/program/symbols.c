@@ -251,10 +251,8 @@ static void cut_name(struct programs *p)
 
 void program_symbols_load(struct programs *p, uint64_t addr)
 {
-	uint64_t nr = (addr - LAYOUT_DSO_BASE) >> LAYOUT_DSO_SHIFT;
-
-	if (addr && addr >= LAYOUT_DSO_BASE && nr < LAYOUT_MAX_DSOS)
-		dso_load(p, (uint32_t)nr);
+	if (layout_is_dso_address(addr))
+		dso_load(p, (uint32_t)((addr - LAYOUT_DSO_BASE) >> LAYOUT_DSO_SHIFT));
 	if (!addr || addr == LAYOUT_STACK_CUT)
 		cut_name(p);
 	for (uint32_t i = 0; !addr && i < LAYOUT_MAX_DSOS; i++)

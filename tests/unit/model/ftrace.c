@@ -455,6 +455,49 @@ static void words_of_no_symbol_are_names_of_the_source(void **state)
 	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "gr\n"), -EINVAL);
 }
 
+/* As open and open64: the site has one of the names. The kernel's functions have one name each. */
+static void a_function_of_a_program_has_all_its_names(void **state)
+{
+	static const struct ftrace_new_site sites[] = {
+		{ LAYOUT_DSO_BASE + 0x100, "open", SITE_GOOD, NULL },
+		{ LAYOUT_DSO_BASE + 0x204, "free", SITE_GOOD, NULL },
+		{ LAYOUT_DSO_BASE + 0x300, "enters", SITE_ENTERED, NULL },
+	};
+	struct fixture *f = *state;
+
+	load(f, functions);
+	assert_int_equal(edit(f->top, FTRACE_FILE_NOTRACE, true, "cfree:mod:libx\n"), 0);
+	symbols_add(f->model->symbols, 0x1000, 'T', "alpha", NULL);
+	symbols_add(f->model->symbols, 0x1000, 'T', "alpha_too", NULL);
+	for (size_t i = 0; i < 3; i++) {
+		static const char *const aliases[] = { "open64", "cfree", "enters_too" };
+		const uint64_t at = sites[i].ip & ~0xfull;
+
+		symbols_add(f->model->symbols, at, 'T', sites[i].name, "libx");
+		symbols_add(f->model->symbols, at, 'W', aliases[i], "libx");
+	}
+	assert_int_equal(ftrace_sites_add(f->model, "libx", sites, 3, NULL), 0);
+	assert_reads(FTRACE_FILE_NOTRACE, "free [libx]\n");
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "open64 cfree\n"), 0);
+	assert_reads(FTRACE_FILE_FILTER, "open [libx]\nfree [libx]\n");
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!open64\n"), 0);
+	assert_reads(FTRACE_FILE_FILTER, "free [libx]\n");
+	assert_int_equal(edit(f->top, FTRACE_FILE_GRAPH, true, "cfree"), 0);
+	assert_reads(FTRACE_FILE_GRAPH, "free [libx]\n");
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "open64:mod:liby\n"), 0);
+	assert_reads(FTRACE_FILE_FILTER, "open64:mod:liby\n");
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "open64:traceoff\n"), 0);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!cfree:traceoff\n"), -EINVAL);
+	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, false, "!open64:traceoff\n"), 0);
+	word_says(f, "enters_too\n",
+		  "ftrace: error: This function cannot be traced: with jumps that may lead into "
+		  "the first five bytes\n"
+		  "  Command: enters_too\n"
+		  "           ^\n");
+	word_says(f, "open6*\n", "");
+	word_says(f, "alpha_too\n", "");
+}
+
 static void the_cplusplus_library_names_the_rest(void **state)
 {
 	static const struct ftrace_new_site sites[] = {
@@ -715,6 +758,7 @@ int main(void)
 		TEST(a_dso_built_anew_is_chosen_by_name),
 		TEST(names_of_cplusplus_stand_in_quotes),
 		TEST(words_of_no_symbol_are_names_of_the_source),
+		TEST(a_function_of_a_program_has_all_its_names),
 		TEST(the_cplusplus_library_names_the_rest),
 		TEST(what_is_flushed_is_in_place),
 		TEST(a_probe_keeps_what_it_has),
