@@ -38,7 +38,17 @@ _Atomic uint32_t nr_site_tables;
 
 /* ---- Finding ---- */
 
-/* Shared: the kernel puts its uprobes into each private mapping of a file, not into the file. */
+/*
+ * Shared: the kernel puts its uprobes into each private mapping of a file, not into the file. Some
+ * file systems have private mappings only (FUSE with direct_io).
+ */
+static long file_bytes(long fd, size_t size)
+{
+	const long at = agent_syscall(SYS_mmap, 0, size, PROT_READ, MAP_SHARED, fd, 0);
+
+	return is_error(at) ? agent_syscall(SYS_mmap, 0, size, PROT_READ, MAP_PRIVATE, fd, 0) : at;
+}
+
 bool known_file_map(const char *path, struct known_file *f)
 {
 	long fd = agent_syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC), at = -1;
@@ -47,7 +57,7 @@ bool known_file_map(const char *path, struct known_file *f)
 	if (fd < 0)
 		return false;
 	if (!agent_syscall(SYS_fstat, fd, &st) && S_ISREG(st.st_mode))
-		at = agent_syscall(SYS_mmap, 0, st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+		at = file_bytes(fd, (size_t)st.st_size);
 	agent_syscall(SYS_close, fd);
 	*f = (struct known_file){ (const void *)at, (size_t)st.st_size };
 	return !is_error(at);
