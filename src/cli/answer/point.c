@@ -187,6 +187,19 @@ static int check_function(const char *path, const char *function, bool returns)
 	return COMMAND_DONE;
 }
 
+/* A name without a slash, where no program is named: as of `tracefuse list`. */
+static int named_file(const char *name, char path[PATH_MAX])
+{
+	switch (list_kind(name, path)) {
+	case LISTED_PROGRAM:
+		return COMMAND_DONE;
+	case LISTED_SCRIPT:
+		return message_error("%s is a script", name);
+	default:
+		return message_error("%s is no program of $PATH and no library: give a path", name);
+	}
+}
+
 /* library: as written before the colon; NULL: not given. */
 static int point_file(const struct answer *a, const char *library, const char *function,
 		     char path[PATH_MAX])
@@ -195,10 +208,12 @@ static int point_file(const struct answer *a, const char *library, const char *f
 	char program[PATH_MAX];
 	int status;
 
-	if (library && (strchr(library, '/') || !a->program)) {
+	if (library && strchr(library, '/')) {
 		snprintf(path, PATH_MAX, "%s", library);
 		return COMMAND_DONE;
 	}
+	if (library && !a->program)
+		return named_file(library, path);
 	status = program_file(a, function, program);
 	if (status)
 		return status;
