@@ -34,6 +34,8 @@ static const struct table_column columns[COLUMNS] = {
 
 static const char profile_file[] = "trace_stat/functions";
 
+enum { PROCESSES_SAID = 4 };		/* the reasons of many would hide the table */
+
 enum { OPT_EVERY = ANSWER_OWN, OPT_GRAPH, OPT_DEPTH, OPT_MIN, OPT_BUFFER_SIZE };
 
 static const struct option long_options[] = {
@@ -131,6 +133,28 @@ static void report_say_refused(const struct answer *a, const char *info)
 			      "table: `tracefuse list -v FILE` says why", all, files);
 }
 
+/*
+ * Which functions processes of the session leave out. The value is "PID sites N skipped N on N
+ * error ERRNO[ late][; N REASON[ (NAMES)]]...".
+ */
+static void say_processes(const struct answer *a, const char *info)
+{
+	char value[1024];
+	unsigned int more = 0;
+
+	for (unsigned int i = 0; client_info(info, "answer", i, value, sizeof(value)); i++) {
+		const char *why = strchr(value, ';');
+
+		if (why && i < PROCESSES_SAID)
+			message_error("functions of process %d that are not or only partly in the "
+				      "table:%s", atoi(value), why + 1);
+		more += why && i >= PROCESSES_SAID;
+	}
+	if (more)
+		message_error("so are functions of %u other processes: `tracefuse doctor %s`", more,
+			      a->session);
+}
+
 /* Why a table is empty. Where returns are left alone, the session's own sentence says it. */
 static void report_say_none(const char *info)
 {
@@ -142,7 +166,8 @@ static void report_say_none(const char *info)
 			message_error("no call was counted: %s", note + strlen("functions: "));
 			return;
 		}
-	message_error("no function was called that can be traced (see `tracefuse list PROGRAM`)");
+	message_error("no function was called that is traced (see `tracefuse list PROGRAM`, and "
+		      "`tracefuse doctor`)");
 }
 
 static void report_say(const struct answer *a, struct access *access, bool none)
@@ -151,6 +176,8 @@ static void report_say(const struct answer *a, struct access *access, bool none)
 
 	if (access_request(access, WIRE_INFO, "", -1, &info) < 0)
 		return;
+	if (a->session && !a->every && !a->quiet && (none || !a->words.nr))
+		say_processes(a, info);
 	if (none)
 		report_say_none(info);
 	report_say_refused(a, info);
