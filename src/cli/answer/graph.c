@@ -375,8 +375,8 @@ int graph_print(const struct answer *a, struct access *access)
 		status = message_error("out of memory");
 	else if (!t.root.children)
 		message_error(a->recordings.nr ? "the recording has no calls of function_graph" :
-			      "no function was called that can be traced (see `tracefuse list "
-			      "PROGRAM`)");
+			      "no function was called that is traced (see `tracefuse list "
+			      "PROGRAM`, and `tracefuse doctor`)");
 	say_overrun(a, access);
 	say_open(&t);
 	if (!status)
