@@ -14,6 +14,7 @@
 
 #include "cli/client.h"
 #include "access/wire.h"
+#include "elf/sites.h"
 #include "model/text.h"
 
 enum {
@@ -499,6 +500,20 @@ static void check_refused_sites(struct patient *p)
 	complain(p, text, "tracefuse reset, and fewer commands on functions");
 }
 
+/* What a process that runs cannot have is there if it is asked for at the start. */
+static void complain_of_busy(struct patient *p, int pid, const char *why)
+{
+	char text[160];
+
+	if (!strstr(why, site_skip_text(SITE_BUSY)))
+		return;
+	snprintf(text, sizeof(text), "Process %d blocks SIGSEGV in a thread, or handles it itself.",
+		 pid);
+	complain(p, text,
+		 "If it is started anew, it has these functions: tracefuse run --function, or "
+		 "--setup");
+}
+
 /* The value is "PID sites N skipped N on N error ERRNO[ late][; N REASON[ (NAMES)]]...". */
 static void check_answers(struct patient *p)
 {
@@ -512,6 +527,7 @@ static void check_answers(struct patient *p)
 		if (why) {
 			printf("functions of process %d that are not or only partly traced:%s\n",
 			       pid, why + 1);
+			complain_of_busy(p, pid, why);
 			*why = '\0';
 		}
 		if (strstr(value, " late")) {
