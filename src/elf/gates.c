@@ -586,3 +586,18 @@ size_t gates_find(const struct image *im, void *memory, size_t size, struct gate
 		far_jumps(&f, &f.segments[i]);
 	return f.nr;
 }
+
+size_t gates_guess(const struct image *im)
+{
+	struct finding f = { .image = im };
+	size_t nr = 0;
+
+	segments_read(&f);
+	for (unsigned int i = 0; i < f.nr_segments; i++) {
+		const uint8_t *b = f.segments[i].bytes, *end = b + f.segments[i].size;
+
+		for (; (b = next_gate(b, end)); b++)
+			nr++;
+	}
+	return nr;
+}

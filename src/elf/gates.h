@@ -63,5 +63,7 @@ size_t gates_room(const struct image *im);
  * the call it is the list, in that memory. -> how many
  */
 size_t gates_find(const struct image *im, void *memory, size_t size, struct gate **found);
+/* How many there may be in a file that does not say where its functions begin. */
+size_t gates_guess(const struct image *im);
 
 #endif

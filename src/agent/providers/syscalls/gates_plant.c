@@ -263,7 +263,7 @@ static bool image_of(const struct dl_phdr_info *info, struct image *im, Elf64_Ph
 	*im = (struct image){ .file = (const unsigned char *)(info->dlpi_addr + low),
 			      .size = high - low, .phdrs = phdrs, .nr_phdrs = info->dlpi_phnum };
 	image_functions(im);
-	return w->nr_texts && im->nr_starts;
+	return w->nr_texts;
 }
 
 static void *memory_map(size_t size)
@@ -358,6 +358,9 @@ static void object_plant(const struct dl_phdr_info *info, bool alone, struct tex
 		w.nr_refused = object_has(&w, libc_code()) ? 0 : gates_number(gates, nr);
 		nr = 0;		/* B4 */
 	}
+	/* As a program of Go that is linked with libc. */
+	if (!im.nr_starts)
+		w.nr_refused = (unsigned int)gates_guess(&im);
 	jumps = nr * 2 * sizeof(struct text_jump);
 	w.jumps = nr ? memory_map(jumps) : NULL;
 	w.near = nr ? memory_map(sizeof(struct near)) : NULL;
