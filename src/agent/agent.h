@@ -628,11 +628,11 @@ AGENT_API void agent_task_unbind(void);
 AGENT_API void agent_join_now(void) __attribute__((weak));
 /*
  * For interposers of exec and its kin. agent_exec_reach(): why the program that the call executes
- * cannot reach the session; UNTRACED_REASONS: it can. agent_exec_untraced(): counts one more
+ * cannot reach the session; UNTRACED_REASONS: it can. agent_untraced(): counts one more
  * untraced program (1), or one less because it could not be executed (-1).
  */
 AGENT_API enum untraced agent_exec_reach(void);
-AGENT_API void agent_exec_untraced(enum untraced why, int nr);
+AGENT_API void agent_untraced(enum untraced why, int nr);
 /* A DSO was unloaded: what was looked up is looked up again. */
 AGENT_API void agent_dso_closed(void);
 /*

@@ -239,6 +239,16 @@ const struct client_untraced *client_untraced_at(unsigned int reason)
 		[UNTRACED_SANITIZER] = { "sanitizer",
 					 "their sanitizer's library has to be loaded first",
 					 "LD_PRELOAD=libasan.so... tracefuse run", true },
+		[UNTRACED_SANDBOX] = { "sandbox",
+				       "a filter of system calls (seccomp) forbids what a first "
+				       "hit needs",
+				       "threads that have had a hit before are traced", false,
+				       "join the session, or not with all threads" },
+		[UNTRACED_STRICT] = { "strict",
+				      "a thread has entered seccomp's strict mode, which has no "
+				      "time stamp counter",
+				      "SECCOMP_MODE_FILTER leaves it", false,
+				      "be traced to the end" },
 		[UNTRACED_OTHER] = { "other", "the system refused a call that joining needs", again,
 				     false },
 	};

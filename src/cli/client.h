@@ -62,6 +62,8 @@ struct client_untraced {
 	const char	*why;		/* in a sentence */
 	const char	*remedy;
 	bool		usual;		/* no error: -q does not print it */
+	/* What the processes could not, in a sentence; NULL: join */
+	const char	*could_not;
 };
 
 /* Finds the reason that `reason`, a part of such a line, begins with. */

@@ -44,7 +44,7 @@ typedef uint64_t data_ref;		/* offset in the data region, 0: none */
  * other stacks; 19: where programs begin; 20: more counts of rings that are left out; 21: rings
  * that go; 22: no pid of the server; 23: programs that join with their first hit
  */
-#define SESSION_VERSION		24u
+#define SESSION_VERSION		25u
 
 enum {
 	LAYOUT_MAX_EVENTS	= 65536,	/* common_type is 16 bits wide */
@@ -1138,6 +1138,8 @@ enum untraced {
 	UNTRACED_LATE,		/* the server did not answer in time */
 	UNTRACED_SERVER,	/* there is no server */
 	UNTRACED_OTHER,
+	UNTRACED_SANDBOX,	/* a filter forbids what joining needs: to it, or to some threads */
+	UNTRACED_STRICT,	/* from the moment on that a thread entered seccomp's strict mode */
 	/* Counted by the process that executes it. */
 	UNTRACED_USER,		/* it is another user's */
 	UNTRACED_ROOT,		/* It cannot reach the session's directory, or the agent's file */

@@ -418,9 +418,12 @@ static enum untraced untraced_reason(int err)
 static void untraced_count(int err)
 {
 	struct losses *l = &((struct data_header *)agent.plane.data)->losses;
+	enum untraced why = untraced_reason(err);
 
+	if (why == UNTRACED_OTHER && agent_filtered())
+		why = UNTRACED_SANDBOX;
 	/* Relaxed: a count. */
-	atomic_fetch_add_explicit(&l->untraced[untraced_reason(err)], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&l->untraced[why], 1, memory_order_relaxed);
 }
 
 int attach_again(void)

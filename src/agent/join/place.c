@@ -175,7 +175,7 @@ enum untraced agent_exec_reach(void)
 	return real == agent.owner && effective == agent.owner ? UNTRACED_ROOT : UNTRACED_USER;
 }
 
-void agent_exec_untraced(enum untraced why, int nr)
+void agent_untraced(enum untraced why, int nr)
 {
 	struct data_header *d = (struct data_header *)agent.plane.data;
 

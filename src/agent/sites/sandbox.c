@@ -222,12 +222,14 @@ __attribute__((cold)) void agent_sandboxed(const void *filter)
 	/* Relaxed: see agent_restricted(). */
 	atomic_store_explicit(&agent.filtered, true, memory_order_relaxed);
 	sites_forbidden();
-	if (!filter)
+	if (!filter) {
 		/* Strict mode: read, write and exit only, and no time stamp counter. */
 		agent_thread_silence();
-	else if (!filter_permits(filter, calls, NR_CALLS))
+		agent_untraced(UNTRACED_STRICT, 1);
+	} else if (!filter_permits(filter, calls, NR_CALLS)) {
 		/* Relaxed: see agent_restricted(). */
 		atomic_store_explicit(&agent.sandbox, true, memory_order_relaxed);
+	}
 	if (!filter || !filter_permits(filter, joining, NR_JOINING))
 		/* Relaxed: see agent_restricted(). */
 		atomic_store_explicit(&agent.joins_not, true, memory_order_relaxed);

@@ -331,6 +331,9 @@ static uint32_t process_lost(struct losses *l)
 						     memory_order_relaxed, memory_order_relaxed))
 		return none;
 	atomic_fetch_add_explicit(&l->processes, 1, memory_order_relaxed);
+	if (agent_restricted() &&
+	    !atomic_exchange_explicit(&agent.here->refused, true, memory_order_relaxed))
+		agent_untraced(UNTRACED_SANDBOX, 1);
 	return number;
 }
 

@@ -305,14 +305,14 @@ static void check_missed(struct patient *p)
 /* Programs that could not join when they began. */
 static void check_untraced(struct patient *p)
 {
-	char value[128], text[200];
+	char value[128], text[240];
 
 	for (unsigned int i = 0; client_info(p->info, "untraced", i, value, sizeof(value)); i++) {
 		const char *nr = strchr(value, ' ');
 		const struct client_untraced *u = client_untraced(value);
 
-		snprintf(text, sizeof(text), "%s processes could not join: %s.", nr ? nr + 1 : "?",
-			 u->why);
+		snprintf(text, sizeof(text), "%s processes could not %s: %s.", nr ? nr + 1 : "?",
+			 u->could_not ? u->could_not : "join", u->why);
 		complain(p, text, u->remedy);
 	}
 }

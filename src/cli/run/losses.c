@@ -21,7 +21,7 @@ static void print_no_room(const char *info)
 	    sscanf(value, "%llu %llu %llu", &processes, &threads, &hits) != 3)
 		return;
 	fprintf(stderr,
-		"tracefuse: %llu process%s (%llu thread%s) found no room in the session: "
+		"tracefuse: %llu process%s (%llu thread%s) had no place in the session: "
 		"%llu hit%s lost\n",
 		processes, plural(processes, "", "es"), threads, plural(threads, "", "s"), hits,
 		plural(hits, " is", "s are"));
@@ -57,7 +57,9 @@ void run_losses(const struct run *r, const char *info)
 
 		if (!u->usual || !r->quiet)
 			fprintf(stderr,
-				"tracefuse: %llu process%s could not join the session: %s (%s)\n",
-				nr, plural(nr, "", "es"), u->why, u->remedy);
+				"tracefuse: %llu process%s could not %s: %s (%s)\n", nr,
+				plural(nr, "", "es"),
+				u->could_not ? u->could_not : "join the session", u->why,
+				u->remedy);
 	}
 }

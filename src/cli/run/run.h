@@ -68,7 +68,7 @@ struct run_counts {
 	unsigned long long cleared;	/* recorded, and in no buffer any more */
 	unsigned long long hits, uncounted;	/* of histograms; without room there */
 	unsigned long long processes, threads;
-	unsigned long long missed;	/* no room for their thread */
+	unsigned long long missed;	/* no place for their thread */
 };
 
 struct export_summary;

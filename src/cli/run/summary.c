@@ -127,7 +127,7 @@ static void print_sums(const struct sums *s, bool traced)
 	if (n->uncounted)
 		fprintf(stderr, "; %llu dropped by histograms (size= is too small)", n->uncounted);
 	if (n->missed)
-		fprintf(stderr, "; %llu missed (no room for their thread)", n->missed);
+		fprintf(stderr, "; %llu missed (no place for their thread)", n->missed);
 	fputc('\n', stderr);
 }
 

@@ -69,8 +69,9 @@ void run_watch_hear(struct run *r)
 		const struct client_untraced *u = client_untraced_at(i);
 
 		if ((met & ~r->watch.told) >> i & 1 && !u->usual)
-			fprintf(stderr, "tracefuse: a process runs untraced: %s (%s)\n", u->why,
-				u->remedy);
+			fprintf(stderr, "tracefuse: a process %s%s: %s (%s)\n",
+				u->could_not ? "cannot " : "runs untraced",
+				u->could_not ? u->could_not : "", u->why, u->remedy);
 	}
 	r->watch.told |= met;
 }

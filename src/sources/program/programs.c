@@ -415,6 +415,8 @@ static void print_losses(struct session *s, FILE *out)
 		[UNTRACED_LATE] = "late",
 		[UNTRACED_SERVER] = "server",
 		[UNTRACED_OTHER] = "other",
+		[UNTRACED_SANDBOX] = "sandbox",
+		[UNTRACED_STRICT] = "strict",
 		[UNTRACED_USER] = "user",
 		[UNTRACED_ROOT] = "root",
 		[UNTRACED_RIGHTS] = "rights",

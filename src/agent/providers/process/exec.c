@@ -132,7 +132,7 @@ static enum untraced why_untraced(char *const *env, enum untraced look)
 		!exec_preloads(found_.agent, found_.agent_len) ? UNTRACED_ROOT : (look);	\
 	const enum untraced why_ = has_ ? why_untraced(env, look_) : UNTRACED_ENVIRONMENT;	\
 												\
-	agent_exec_untraced(why_, 1);								\
+	agent_untraced(why_, 1);								\
 	if (exec_breaks(look_)) {								\
 		const size_t room_ = sizeof(PRELOAD) + strlen(found_.list);			\
 		char **copy_ = __builtin_alloca((found_.nr + 1) * sizeof(char *));		\
@@ -141,7 +141,7 @@ static enum untraced why_untraced(char *const *env, enum untraced look)
 		env = copy_;									\
 	}
 
-#define FAILED() agent_exec_untraced(why_, -1)
+#define FAILED() agent_untraced(why_, -1)
 
 #define PATH_LOOK(path) exec_look(path, found_.sanitizer_first)
 #define FILE_LOOK(file) exec_file_look(file, value_of(environ, "PATH", 4), found_.sanitizer_first)

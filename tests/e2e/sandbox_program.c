@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sandbox_program.c - enters a sandbox and calls malloc() a hundred times: sandbox_program HOW
+ *
+ *   strict	seccomp's strict mode
+ *   kill	a filter that ends who makes another call than write() and exit_group()
+ *   error	the same, but such a call fails
+ *
+ * With "child" behind HOW, a child of fork() does it, and its status is this program's.
+ */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void filter(unsigned int otherwise)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, otherwise),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog prog = { 5, code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
+		_exit(2);
+}
+
+static void mallocs(int nr)
+{
+	while (nr--) {
+		void *volatile p = malloc(10);
+
+		free(p);
+	}
+}
+
+static void sandboxed(const char *how)
+{
+	if (!strcmp(how, "kill"))
+		filter(SECCOMP_RET_KILL_PROCESS);
+	else if (!strcmp(how, "error"))
+		filter(SECCOMP_RET_ERRNO | EPERM);
+	else if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT))
+		_exit(2);
+	mallocs(100);
+	if (write(1, "done\n", 5) != 5)
+		_exit(3);
+	/* The strict mode knows no exit_group(). */
+	syscall(strcmp(how, "strict") ? SYS_exit_group : SYS_exit, 4);
+}
+
+int main(int argc, char **argv)
+{
+	int status;
+	pid_t pid;
+
+	if (argc < 2)
+		return 1;
+	mallocs(1);
+	pid = argc > 2 ? fork() : 0;
+	if (!pid)
+		sandboxed(argv[1]);
+	if (waitpid(pid, &status, 0) != pid)
+		return 1;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
