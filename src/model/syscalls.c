@@ -3,9 +3,15 @@
  * syscalls.c - names of system calls by the numbers of the traced machine, as the events of system
  * syscalls have them
  */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "model/model.h"
 #include "model/syscalls.h"
+
+/* Events of a kernel that lists all its calls; a recording may have some of them only. */
+enum { CALLS_LISTED = 256, CALL_NAME_MOST = 64 };
 
 struct numbered {
 	unsigned int	nr;
@@ -38,14 +44,34 @@ static const char *find_number(const struct numbered *v, size_t n, uint64_t nr)
 	return found ? found->name : NULL;
 }
 
+static bool lists_all(struct model *m)
+{
+	const struct system *sys = model_find_system(m, "syscalls");
+	const struct event *e;
+	unsigned int nr = 0;
+
+	if (sys)
+		list_each(e, &sys->events, node)
+			nr += !strncmp(e->name, "sys_enter_", strlen("sys_enter_"));
+	return nr >= CALLS_LISTED;
+}
+
+/* A kernel knows the names of those calls only that it was built with: these have events. */
+static bool is_built(const struct event *e, const char *name)
+{
+	char event[CALL_NAME_MOST];
+
+	snprintf(event, sizeof(event), "sys_enter_%s", name + strlen("sys_"));
+	return model_find_event(e->model, "syscalls", event) || !lists_all(e->model);
+}
+
 const char *model_syscall_name(const struct event *e, uint64_t nr)
 {
-	switch (e->machine.calls) {
-	case CALLS_X86_64:
-		return find_number(x86_64, sizeof(x86_64) / sizeof(x86_64[0]), nr);
-	case CALLS_GENERIC:
-		return find_number(generic, sizeof(generic) / sizeof(generic[0]), nr);
-	default:
-		return NULL;
-	}
+	const char *name = NULL;
+
+	if (e->machine.calls == CALLS_X86_64)
+		name = find_number(x86_64, sizeof(x86_64) / sizeof(x86_64[0]), nr);
+	else if (e->machine.calls == CALLS_GENERIC)
+		name = find_number(generic, sizeof(generic) / sizeof(generic[0]), nr);
+	return name && is_built(e, name) ? name : NULL;
 }

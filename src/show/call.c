@@ -13,10 +13,9 @@
 
 enum { CALL_NAME_ROOM = 128 };
 
-static bool call_is_argument(const struct field *f)
+static bool call_is_argument(const struct field *fields, unsigned int i)
 {
-	return !f->common && strcmp(f->name, "__syscall_nr") && strcmp(f->name, "nr") &&
-	       strncmp(f->type, "__data_loc", 10);
+	return show_is_argument(fields, i) && strncmp(fields[i].type, "__data_loc", 10);
 }
 
 static uint64_t argument(const struct field *f, const struct show_record *r)
@@ -220,7 +219,7 @@ void show_call(struct show *s, const struct show_event *e, const struct show_rec
 	text_puts(&s->text, name);
 	text_putc(&s->text, '(');
 	for (unsigned int i = 0; f && i < nr && !last; i++) {
-		if (!call_is_argument(&f[i]))
+		if (!call_is_argument(f, i))
 			continue;
 		if (!first)
 			text_put(&s->text, ", ", 2);

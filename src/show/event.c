@@ -45,9 +45,14 @@ static void event_format_text(struct show *s, const struct show_event *e,
 
 /* ---- syscalls: sys_enter_X, sys_exit_X ---- */
 
-static bool is_argument(const struct field *f)
+/* The number of the call is the first field behind the common ones; older kernels name it nr. */
+bool show_is_argument(const struct field *fields, unsigned int i)
 {
-	return !f->common && strcmp(f->name, "__syscall_nr") && strcmp(f->name, "nr");
+	const bool first = !i || fields[i - 1].common;
+
+	if (fields[i].common)
+		return false;
+	return !first || (strcmp(fields[i].name, "__syscall_nr") && strcmp(fields[i].name, "nr"));
 }
 
 static void syscall_name(struct show *s, const struct show_event *e, size_t prefix)
@@ -71,7 +76,7 @@ static void enter_text(struct show *s, const struct show_event *e, const struct 
 	text_putc(&s->text, '(');
 	f = event_fields(e->event, &nr);
 	for (i = 0; f && i < nr; i++) {
-		if (!is_argument(&f[i]))
+		if (!show_is_argument(f, i))
 			continue;
 		if (!first)
 			text_put(&s->text, ", ", 2);

@@ -131,6 +131,8 @@ void show_events_trim(struct show *s);
 void show_fields(struct show *s, const struct show_event *e, const struct show_record *r);
 
 /* ---- call.c ---- */
+/* Whether number i of the fields of sys_enter_X is an argument. */
+bool show_is_argument(const struct field *fields, unsigned int i);
 /* Prints a record of sys_enter_X as Linux does since 6.19. */
 void show_call(struct show *s, const struct show_event *e, const struct show_record *r);
 

@@ -235,12 +235,16 @@ static char *cut_histogram(char *text, const char *keys)
 	return out;
 }
 
+/* They are made of addresses in the kernel's ring. */
+static const char *const unknown_keys[] = { "keys=from.log2", "keys=prev_comm.buckets=3" };
+
 static char *normalize_hist_file(const struct scenario *scenario, const char *name, char *text)
 {
 	if (excluded_in(scenario, name, "names"))
 		text = mask_all(text, "pid: [^,[]*\\[", "pid: NAME [");
-	if (excluded_in(scenario, name, "keys=from.log2"))
-		text = cut_histogram(text, "from.log2");
+	for (size_t i = 0; i < sizeof(unknown_keys) / sizeof(unknown_keys[0]); i++)
+		if (excluded_in(scenario, name, unknown_keys[i]))
+			text = cut_histogram(text, unknown_keys[i] + strlen("keys="));
 	return normalize_hist(text);
 }
 

@@ -10,7 +10,7 @@
 #include "model/dynamic/synth.h"
 #include "plane/code.h"
 
-enum { OPS_MAX = 512 };
+enum { OPS_MAX = 512, WORD = 8 };
 
 struct compiler {
 	struct op	ops[OPS_MAX];
@@ -77,6 +77,18 @@ static void emit_expr(struct compiler *c, const struct hist_field *f)
 	}
 }
 
+/*
+ * The kernel takes the logarithm of where a text is, and that is one of the highest addresses. More
+ * is not known: buckets are of the text's first bytes.
+ */
+static void emit_operand(struct compiler *c, const struct hist_field *f)
+{
+	if (f->flags & HIST_LOG2 && f->operands[0]->flags & HIST_STRING)
+		hist_compile_emit(c, OP_LOAD_IMM)->imm = UINT64_MAX;
+	else
+		emit_value(c, f->operands[0]);
+}
+
 /* Pushes the number of a field. */
 static void emit_value(struct compiler *c, const struct hist_field *f)
 {
@@ -91,7 +103,7 @@ static void emit_value(struct compiler *c, const struct hist_field *f)
 		emit_value(c, f->operands[0]);
 		hist_compile_emit(c, OP_EXPONENTIAL)->imm = f->scale;
 	} else if (f->flags & (HIST_LOG2 | HIST_BUCKET)) {
-		emit_value(c, f->operands[0]);
+		emit_operand(c, f);
 		hist_compile_emit(c, f->flags & HIST_LOG2 ? OP_LOG2 : OP_BUCKET)->imm = f->buckets;
 	} else if (f->flags & HIST_CONST) {
 		hist_compile_emit(c, OP_LOAD_IMM)->imm = f->constant;
@@ -138,6 +150,21 @@ static struct op *emit_plain(struct compiler *c, enum op_kind kind, const struct
 	return op;
 }
 
+/* A number that is made of a text has the text's room in the key: the rest of it is 0. */
+static struct op *emit_number_key(struct compiler *c, const struct hist_field *f)
+{
+	for (uint32_t at = WORD; at < f->size; at += WORD) {
+		struct op *op;
+
+		hist_compile_emit(c, OP_LOAD_IMM)->imm = 0;
+		op = hist_compile_emit(c, OP_KEY_U64);
+		op->off = (uint16_t)(f->offset + at);
+		op->len = WORD;
+	}
+	emit_value(c, f);
+	return hist_compile_emit(c, OP_KEY_U64);
+}
+
 static void emit_key(struct compiler *c, const struct hist_field *f)
 {
 	struct op *op;
@@ -155,8 +182,7 @@ static void emit_key(struct compiler *c, const struct hist_field *f)
 	} else if (is_plain(f)) {
 		op = emit_plain(c, OP_KEY_FIELD, f);
 	} else {
-		emit_value(c, f);
-		op = hist_compile_emit(c, OP_KEY_U64);
+		op = emit_number_key(c, f);
 	}
 	op->off = (uint16_t)f->offset;
 	op->len = (uint16_t)f->size;

@@ -91,6 +91,23 @@ static int compare_number(const struct hist_field *f, uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
+/* To the kernel, a number that it makes of a text or of a pointer to text is a text, too. */
+static bool compares_as_text(const struct hist_field *f)
+{
+	if (!f->field || f->flags & (HIST_CPU | HIST_EXP))
+		return false;
+	switch (f->field->kind) {
+	case FIELD_STATIC_STRING:
+	case FIELD_DYN_STRING:
+	case FIELD_RDYN_STRING:
+	case FIELD_PTR_STRING:
+	case FIELD_COMM:
+		return true;
+	default:
+		return false;
+	}
+}
+
 int hist_entries_compare_key(const struct hist_field *f, const struct hist_entry *a,
 			     const struct hist_entry *b)
 {
@@ -98,6 +115,10 @@ int hist_entries_compare_key(const struct hist_field *f, const struct hist_entry
 		return 0;
 	if (f->flags & HIST_STRING)
 		return strncmp(a->key + f->offset, b->key + f->offset, f->size);
+	/* Without a byte of 0 the text goes on in the keys behind it. */
+	if (compares_as_text(f))
+		return strncmp(a->key + f->offset, b->key + f->offset,
+			       a->hd->key_size - f->offset);
 	return compare_number(f, hist_entry_u64(a, f), hist_entry_u64(b, f));
 }
 

@@ -55,11 +55,24 @@ static void values_may_be_sorted_by(void **state)
  * Of the newest call that has an event; of one that the kernel has no more; of none. Other machines
  * have other numbers.
  */
+static void add_call(struct model *m, const char *name, unsigned int id)
+{
+	char text[200];
+	const int len = snprintf(text, sizeof(text),
+				 "name: sys_enter_%s\nID: %u\nformat:\n"
+				 "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\t"
+				 "signed:0;\n\nprint fmt: \"\"\n", name, id);
+
+	assert_int_equal(model_add_event(m, "syscalls", text, (size_t)len, NULL), 0);
+}
+
 static void system_calls_have_the_names_of_their_events(void **state)
 {
-	const struct event own = { .machine.calls = CALLS_X86_64 },
-			   arm = { .machine.calls = CALLS_GENERIC },
-			   other = { .machine.calls = CALLS_UNKNOWN };
+	struct model *m = ((struct fixture *)*state)->model;
+	const struct event own = { .model = m, .machine.calls = CALLS_X86_64 },
+			   arm = { .model = m, .machine.calls = CALLS_GENERIC },
+			   other = { .model = m, .machine.calls = CALLS_UNKNOWN };
+	char name[16];
 
 	assert_string_equal(model_syscall_name(&own, 462), "sys_mseal");
 	assert_string_equal(model_syscall_name(&own, 63), "sys_newuname");
@@ -70,6 +83,15 @@ static void system_calls_have_the_names_of_their_events(void **state)
 	assert_string_equal(model_syscall_name(&arm, 265), "sys_open_by_handle_at");
 	assert_null(model_syscall_name(&arm, 244));
 	assert_null(model_syscall_name(&other, 1));
+	/* A recording of some events says nothing of the others, but one of all does. */
+	add_call(m, "newuname", 5000);
+	assert_string_equal(model_syscall_name(&own, 462), "sys_mseal");
+	for (unsigned int i = 1; i < 256; i++) {
+		snprintf(name, sizeof(name), "call%u", i);
+		add_call(m, name, 5000 + i);
+	}
+	assert_null(model_syscall_name(&own, 462));
+	assert_string_equal(model_syscall_name(&own, 63), "sys_newuname");
 }
 
 static void modifiers_print_as_the_kernel_prints_them(void **state)
@@ -92,6 +114,9 @@ static void modifiers_print_as_the_kernel_prints_them(void **state)
 		  "{ u64: unknown_syscall               [4164] } hitcount:          1\n" },
 		{ "hist:keys=common_pid.execname",
 		  "{ common_pid: tester          [        42] } hitcount:          1\n" },
+		/* Of its address */
+		{ "hist:keys=fixed.log2", "{ fixed: ~ 2^64 } hitcount:          1\n" },
+		{ "hist:keys=dyn.log2", "{ dyn: ~ 2^64 } hitcount:          1\n" },
 		{ "hist:keys=fixed",
 		  "{ fixed:                                                    } "
 		  "hitcount:          1\n" },
@@ -364,7 +389,8 @@ int main(void)
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(values_may_be_sorted_by, fixture_setup,
 						fixture_teardown),
-		cmocka_unit_test(system_calls_have_the_names_of_their_events),
+		cmocka_unit_test_setup_teardown(system_calls_have_the_names_of_their_events,
+						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(modifiers_print_as_the_kernel_prints_them,
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(values_are_smallest_largest_and_average,

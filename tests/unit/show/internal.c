@@ -217,6 +217,26 @@ static void system_calls(void **state)
 	assert_string_equal(piped(f, &r, 16), LINE "sys_openat -> 0xfffffffffffffffe\n");
 }
 
+/* io_submit() has an argument nr. To older kernels nr was the number of the call. */
+static void arguments_called_nr(void **state)
+{
+	struct fixture *f = *state;
+	struct record r = record_of(610);
+
+	fixture_event(f, "syscalls", "name: sys_enter_io_submit\nID: 610\n" COMMON
+		      FIELD("int __syscall_nr", 8, 4, 1)
+		      FIELD("aio_context_t ctx_id", 16, 8, 0)
+		      FIELD("long nr", 24, 8, 0) "\nprint fmt: \"\"\n");
+	fixture_event(f, "syscalls", "name: sys_enter_close\nID: 611\n" COMMON
+		      FIELD("int nr", 8, 4, 1)
+		      FIELD("unsigned int fd", 16, 8, 0) "\nprint fmt: \"\"\n");
+	put64(&r, 16, 0x10);
+	put64(&r, 24, 2);
+	assert_string_equal(piped(f, &r, 24), LINE "sys_io_submit(ctx_id: 10, nr: 2)\n");
+	r.type = 611;
+	assert_string_equal(piped(f, &r, 16), LINE "sys_close(fd: 10)\n");
+}
+
 static void synthetic_events(void **state)
 {
 	struct fixture *f = *state;
@@ -371,6 +391,7 @@ int main(void)
 		TEST(raw_data_too_big),
 		TEST(context_switch),
 		TEST(system_calls),
+		TEST(arguments_called_nr),
 		TEST(synthetic_events),
 		TEST(probes),
 		TEST(arrays_of_recorded_probes),
