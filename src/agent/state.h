@@ -98,7 +98,8 @@ struct agent {
 	_Atomic bool	looks_not;	/* nor those that look at a file before exec */
 	/* The program has entered a filter of its own, or the strict mode. */
 	_Atomic bool	filtered;
-	/* A filter from before the program's start does not permit what agent_may_ask() is for. */
+	bool		began_filtered;	/* a filter was there before the program's start */
+	/* It does not permit what agent_may_ask() is for. */
 	bool		asks_not;
 	bool		reads_not;	/* nor process_vm_readv() */
 	bool		starting;	/* attach_start() runs: the program does not yet */

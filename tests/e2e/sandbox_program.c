@@ -6,7 +6,8 @@
  *   kill	a filter that ends who makes another call than write() and exit_group()
  *   error	the same, but such a call fails
  *
- * With "child" behind HOW, a child of fork() does it, and its status is this program's.
+ * With "child" behind HOW, a child of fork() does it, and its status is this program's. With "exec
+ * PROGRAM" the filter forbids only socket(), and the program is executed.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -19,20 +20,38 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+static void install(const struct sock_filter *code, unsigned short nr)
+{
+	const struct sock_fprog prog = { nr, (struct sock_filter *)code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
+		_exit(2);
+}
+
 static void filter(unsigned int otherwise)
 {
-	struct sock_filter code[] = {
+	const struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 2, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 1, 0),
 		BPF_STMT(BPF_RET | BPF_K, otherwise),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	const struct sock_fprog prog = { 5, code };
 
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
-		_exit(2);
+	install(code, 5);
+}
+
+static void filter_sockets(unsigned int otherwise)
+{
+	const struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, otherwise),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+
+	install(code, 4);
 }
 
 static void mallocs(int nr)
@@ -67,6 +86,12 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		return 1;
 	mallocs(1);
+	if (argc > 3) {
+		filter_sockets(strcmp(argv[1], "kill") ? SECCOMP_RET_ERRNO | EPERM
+						       : SECCOMP_RET_KILL_PROCESS);
+		execv(argv[3], argv + 3);
+		return 2;
+	}
 	pid = argc > 2 ? fork() : 0;
 	if (!pid)
 		sandboxed(argv[1]);

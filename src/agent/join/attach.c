@@ -420,7 +420,7 @@ static void untraced_count(int err)
 	struct losses *l = &((struct data_header *)agent.plane.data)->losses;
 	enum untraced why = untraced_reason(err);
 
-	if (why == UNTRACED_OTHER && agent_filtered())
+	if (why == UNTRACED_OTHER && (agent.began_filtered || agent_filtered()))
 		why = UNTRACED_SANDBOX;
 	/* Relaxed: a count. */
 	atomic_fetch_add_explicit(&l->untraced[why], 1, memory_order_relaxed);

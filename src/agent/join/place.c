@@ -163,8 +163,12 @@ enum untraced agent_exec_reach(void)
 	struct stat st;
 
 	/* Pairs with the release in attach_start(). */
-	if (atomic_load_explicit(&agent.state, memory_order_acquire) != AGENT_ON ||
-	    agent_restricted() || agent_filtered())
+	if (atomic_load_explicit(&agent.state, memory_order_acquire) != AGENT_ON)
+		return UNTRACED_REASONS;
+	/* Relaxed: see agent_restricted(). */
+	if (agent_restricted() || atomic_load_explicit(&agent.joins_not, memory_order_relaxed))
+		return UNTRACED_SANDBOX;
+	if (agent_filtered())
 		return UNTRACED_REASONS;
 	real = (uint32_t)agent_syscall(SYS_getuid);
 	effective = (uint32_t)agent_syscall(SYS_geteuid);

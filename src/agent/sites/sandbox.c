@@ -355,8 +355,8 @@ static bool survives(enum tried tried)
 
 bool sandbox_permits(void)
 {
-	if (agent_syscall(SYS_prctl, PR_GET_SECCOMP) != SECCOMP_MODE_FILTER ||
-	    survives(TRY_READING))
+	agent.began_filtered = agent_syscall(SYS_prctl, PR_GET_SECCOMP) == SECCOMP_MODE_FILTER;
+	if (!agent.began_filtered || survives(TRY_READING))
 		return true;
 	agent.reads_not = true;
 	if (survives(TRY_ASKING))

@@ -47,15 +47,13 @@ static bool is_mount(const char *argument, char *dir)
 {
 	struct wanted w = { .dir = dir };
 	char parent[PATH_MAX];
-	const char *slash = strrchr(argument, '/');
+	const char *slash = strrchr(argument, '/'), *last = slash ? slash + 1 : argument;
 
-	if (!slash)
-		return false;
 	/* realpath() of the argument itself would fail at a stale mount. */
-	snprintf(parent, sizeof(parent), "%.*s", (int)(slash - argument), argument);
-	if (!realpath(*parent ? parent : "/", dir))
+	snprintf(parent, sizeof(parent), "%.*s", (int)(last - argument), argument);
+	if (!realpath(slash ? parent : ".", dir))
 		return false;
-	snprintf(dir + strlen(dir), PATH_MAX - strlen(dir), "%s", slash + (dir[1] == '\0'));
+	snprintf(dir + strlen(dir), PATH_MAX - strlen(dir), "%s%s", dir[1] ? "/" : "", last);
 	mounts_each(match_dir, &w);
 	return w.found;
 }
