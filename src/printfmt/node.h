@@ -106,6 +106,16 @@ struct print_format {
 
 /* ---- parse.c ---- */
 
+/* A variable of a statement expression. */
+struct print_local {
+	const char	*name;
+	size_t		len;
+	struct print_node *value;
+	unsigned int	weight;		/* how many nodes are evaluated for it */
+};
+
+enum { LOCALS_MAX = 8 };
+
 /* A parser over the text behind "print fmt:"; see token.c. */
 struct print_parser {
 	const char	*at;
@@ -115,6 +125,9 @@ struct print_parser {
 	size_t		bytes;		/* how many bytes nodes and names take */
 	/* Nodes in chains to the left, which the depth does not count */
 	unsigned int	links;
+	unsigned int	weight;		/* nodes that are evaluated */
+	struct print_local locals[LOCALS_MAX];
+	unsigned int	nr_locals;
 	bool		failed;
 	/* failed because memory ran out; the text may parse another time */
 	bool		no_memory;

@@ -5,7 +5,11 @@
  *     condition := binary [? condition : condition]
  *     unary     := (- ~ ! + & *) unary | (type) unary | postfix
  *     postfix   := primary ([ condition ] | . name | -> name)*
- *     primary   := number | string | REC->name | name ( arguments ) | ( condition )
+ *     primary   := number | string | REC->name | name ( arguments ) | ( condition ) | block
+ *     block     := ( { (type name = condition ;)* condition ; } )
+ *
+ * A block is what the kernel's min() becomes. Its variables have their nodes wherever they are
+ * used, so they are evaluated as often: `weight` bounds that.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -17,7 +21,7 @@
  * The recursion of printing is as deep as DEPTH_MAX and LINKS_MAX together. No kernel's print fmt
  * comes near BYTES_MAX; if one exceeds it, the fields are printed instead.
  */
-enum { DEPTH_MAX = 200, LINKS_MAX = 4000, BYTES_MAX = 4 << 20 };
+enum { DEPTH_MAX = 200, LINKS_MAX = 4000, BYTES_MAX = 4 << 20, WEIGHT_MAX = 1 << 17 };
 
 /* A name of constants.h, or one that is none of an enum. */
 struct constant {
@@ -50,7 +54,8 @@ struct print_node *node_new(struct print_parser *p, enum node_kind kind)
 
 	p->links += links;
 	p->bytes += sizeof(*n);
-	if (p->links <= LINKS_MAX && p->bytes <= BYTES_MAX) {
+	p->weight++;
+	if (p->links <= LINKS_MAX && p->bytes <= BYTES_MAX && p->weight <= WEIGHT_MAX) {
 		n = calloc(1, sizeof(*n));
 		p->no_memory |= !n;
 	}
@@ -253,6 +258,17 @@ static struct print_node *parse_sizeof(struct print_parser *p)
 	return node_number(p, size, unsigned_long);
 }
 
+static struct print_node *local_use(struct print_parser *p, const struct print_local *local)
+{
+	p->weight += local->weight;
+	if (p->weight > WEIGHT_MAX) {
+		p->failed = true;
+		return NULL;
+	}
+	token_next(p);
+	return local->value;
+}
+
 static struct print_node *parse_name(struct print_parser *p)
 {
 	const char *name = p->start;
@@ -270,12 +286,64 @@ static struct print_node *parse_name(struct print_parser *p)
 		token_next(p);
 		return parse_sizeof(p);
 	}
+	for (unsigned int i = p->nr_locals; i--;)
+		if (p->locals[i].len == len && !memcmp(p->locals[i].name, name, len))
+			return local_use(p, &p->locals[i]);
 	if (*p->at == '(') {
 		token_next(p);
 		token_next(p);
 		return print_parse_call(p, name, len);
 	}
 	return parse_constant_name(p);
+}
+
+/* "NAME = VALUE;", behind the type. */
+static void parse_local(struct print_parser *p, struct node_type type)
+{
+	struct print_local local = { .name = p->start, .len = p->len };
+	const unsigned int before = p->weight;
+
+	token_next(p);
+	if (!parser_expect(p, '='))
+		return;
+	local.value = node_new(p, NODE_CAST);
+	if (!local.value)
+		return;
+	local.value->type = type;
+	local.value->a = parse_condition(p);
+	local.weight = p->weight - before;
+	if (!parser_expect(p, ';') || p->nr_locals == LOCALS_MAX)
+		p->failed = true;
+	else
+		p->locals[p->nr_locals++] = local;
+}
+
+/* Whether a variable is declared; *type: its type. If not, no token is taken. */
+static bool take_declaration(struct print_parser *p, struct node_type *type)
+{
+	struct print_parser before = *p;
+
+	if (print_parse_type(p, type) && p->token == TOKEN_NAME)
+		return true;
+	*p = before;
+	return false;
+}
+
+/* The present token is '{'. */
+static struct print_node *parse_block(struct print_parser *p)
+{
+	const unsigned int outside = p->nr_locals;
+	struct node_type type;
+	struct print_node *n;
+
+	token_next(p);
+	while (!p->failed && take_declaration(p, &type))
+		parse_local(p, type);
+	n = p->failed ? NULL : parse_condition(p);
+	parser_expect(p, ';');
+	parser_expect(p, '}');
+	p->nr_locals = outside;
+	return n;
 }
 
 static struct print_node *parse_primary(struct print_parser *p)
@@ -296,7 +364,7 @@ static struct print_node *parse_primary(struct print_parser *p)
 		return parse_name(p);
 	case '(':
 		token_next(p);
-		n = parse_condition(p);
+		n = p->token == '{' ? parse_block(p) : parse_condition(p);
 		parser_expect(p, ')');
 		return n;
 	default:

@@ -127,6 +127,7 @@ static void pointer_socket(const struct print_value *v, const char *options, str
 		if (port)
 			text_putc(out, ']');
 	} else {
+		text_puts(out, "(einval)");
 		return;
 	}
 	if (port) {

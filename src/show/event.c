@@ -406,9 +406,12 @@ static void field_list(struct show *s, const struct show_event *e, const struct 
 	text_putc(&s->text, '\n');
 }
 
+/* The kernel takes the first event behind its own types for one of them. */
+enum { LAST_TYPE = 20 };
+
 void show_fields(struct show *s, const struct show_event *e, const struct show_record *r)
 {
-	if (e->internal)
+	if (e->internal || record_type(r) == LAST_TYPE)
 		text_printf(&s->text, "UNKNOWN TYPE %u\n", record_type(r));
 	else
 		field_list(s, e, r);

@@ -161,6 +161,7 @@ static void pointers(void **state)
 	expect_print(f, "\"%4phN|%4phC|%3ph\", REC->s, REC->s, REC->s",
 		     "31323334|31:32:33:34|31 32 33");
 	expect_print(f, "\"%pUb\", __get_dynamic_array(d)", "");
+	expect_print(f, "\"%pISpc\", REC->s", "(einval)");
 }
 
 static void offsets_outside_the_record(void **state)
@@ -217,6 +218,36 @@ static void long_expressions_are_refused(void **state)
 	free(text);
 }
 
+#define MIN(x, y) \
+	"({ int ux = (" x "); int uy = (" y "); ((ux) < (uy) ? (ux) : (uy)); })"
+
+/* What min() becomes. */
+static void blocks_have_variables(void **state)
+{
+	expect_print(*state, "\"%d %d\", " MIN("REC->c", "128") ", " MIN("REC->a", "3"), "128 -2");
+	expect_print(*state, "\"%d\", " MIN(MIN("7", "9"), "8") " + 1", "8");
+	expect_print(*state, "\"%d\", ({ u8 x = 258; x; })", "2");
+	expect_print(*state, "\"%d\", ({ int x = 1; x }) ", AS_FIELDS);
+	expect_print(*state, "\"%d\", ({ int x = 1; y; }) ", AS_FIELDS);
+	expect_print(*state, "\"%d %d\", ({ int x = 1; x; }), x", AS_FIELDS);
+	expect_print(*state, "\"%d\", ({ }) ", AS_FIELDS);
+}
+
+/* Each variable is evaluated a hundred times for the next one. */
+static void blocks_take_a_limited_time(void **state)
+{
+	char fmt[4096] = "\"%d\", ({ int v0 = REC->c; ", *end = fmt + strlen(fmt);
+
+	for (int i = 1; i < 6; i++) {
+		end += sprintf(end, "int v%d = v%d", i, i - 1);
+		for (int k = 0; k < 100; k++)
+			end += sprintf(end, "+v%d", i - 1);
+		end = stpcpy(end, "; ");
+	}
+	strcpy(end, "v5; })");
+	expect_print(*state, fmt, AS_FIELDS);
+}
+
 /* In "a ?: b", a must be evaluated once. With twice, this test would take years. */
 static void nested_conditions_take_no_longer(void **state)
 {
@@ -266,6 +297,8 @@ int main(void)
 		TEST(texts_without_a_place_are_refused),
 		TEST(deep_expressions_are_refused),
 		TEST(long_expressions_are_refused),
+		TEST(blocks_have_variables),
+		TEST(blocks_take_a_limited_time),
 		TEST(nested_conditions_take_no_longer),
 		TEST(texts_are_no_numbers),
 	};
