@@ -4,6 +4,7 @@
  *
  *     report_program functions     1 tree, 3 branch, 12 leaf, 6 descend (which calls itself)
  *     report_program recursion     5 ping and 4 pong, which call each other
+ *     report_program left          1 jumps, 3 middle, 3 leaves, which longjmp() leaves
  *     report_program wait FILE     the same again and again, until the file is there
  *     report_program syscalls      7 getppid, 3 close of which 2 fail; 4 getppid in a thread
  *     report_program heap          see make_heap()
@@ -17,6 +18,7 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +30,7 @@
 #include "await_sleep.h"
 
 static volatile int seen;
+static jmp_buf back;
 
 __attribute__((noinline)) void leaf(void);
 __attribute__((noinline)) void branch(void);
@@ -35,6 +38,9 @@ __attribute__((noinline)) void descend(int n);
 __attribute__((noinline)) void ping(int n);
 __attribute__((noinline)) void pong(int n);
 __attribute__((noinline)) void tree(void);
+__attribute__((noinline)) void jumps(void);
+__attribute__((noinline)) void middle(void);
+__attribute__((noinline)) void leaves(void);
 
 void leaf(void)
 {
@@ -53,6 +59,25 @@ void descend(int n)
 	if (n)
 		descend(n - 1);
 	seen++;
+}
+
+void leaves(void)
+{
+	seen++;
+	longjmp(back, 1);
+}
+
+void middle(void)
+{
+	leaves();
+	seen++;
+}
+
+void jumps(void)
+{
+	for (volatile int i = 0; i < 3; i++)
+		if (!setjmp(back))
+			middle();
 }
 
 void ping(int n)
@@ -319,6 +344,8 @@ int main(int argc, char **argv)
 		}
 	} else if (argc > 1 && !strcmp(argv[1], "recursion")) {
 		ping(4);
+	} else if (argc > 1 && !strcmp(argv[1], "left")) {
+		jumps();
 	} else if (argc > 1 && !strcmp(argv[1], "functions")) {
 		tree();
 	} else if (argc > 1 && !strcmp(argv[1], "syscalls")) {

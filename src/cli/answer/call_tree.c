@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* call_tree.c - see call_tree.h */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,8 +14,12 @@ struct branch {
 	long		pid;
 	struct call_tree_node *root;		/* where its outermost calls are */
 	struct call_tree_node **open;
-	const char	**names;
+	const char	**names;	/* NULL: its begin is missing */
+	double		*begins;	/* as calls_line.at */
+	double		last;		/* the same, of its last line */
 	size_t		depth;		/* of open calls */
+	size_t		base;		/* how deep the outermost call is, if is_known */
+	bool		is_known;
 	unsigned int	outer;		/* calls around them whose begin is missing */
 };
 
@@ -80,22 +85,71 @@ static struct call_tree_node *branch_top(const struct branch *b)
 	return b->depth ? b->open[b->depth - 1] : b->root;
 }
 
-static int call_tree_begins(void *arg, long pid, const char *name)
+static int branch_open(struct growing *g, struct branch *b, const char *name, double at)
 {
-	struct growing *g = arg;
-	struct branch *b = branch_get(g, pid);
 	struct call_tree_node *top, *n;
 
-	if (!b || array_room(&b->open, b->depth, sizeof(*b->open)) ||
-	    array_room(&b->names, b->depth, sizeof(*b->names)))
+	if (array_room(&b->open, b->depth, sizeof(*b->open)) ||
+	    array_room(&b->names, b->depth, sizeof(*b->names)) ||
+	    array_room(&b->begins, b->depth, sizeof(*b->begins)))
 		return -ENOMEM;
 	top = branch_top(b);
-	n = b->depth < CALL_TREE_DEPTH ? node_get(g->tree, top, name) : top;
+	n = name && b->depth < CALL_TREE_DEPTH ? node_get(g->tree, top, name) : top;
 	if (!n)
 		return -ENOMEM;
 	b->names[b->depth] = name;
+	b->begins[b->depth] = at;
 	b->open[b->depth++] = n;
 	return 0;
+}
+
+/* The innermost call is over. If its begin is missing, nothing is known of it. */
+static void branch_close(struct growing *g, struct branch *b, double ns)
+{
+	b->depth--;
+	if (!b->names[b->depth])
+		return;
+	if (b->depth >= CALL_TREE_DEPTH) {
+		g->tree->deep++;
+		return;
+	}
+	b->open[b->depth]->calls++;
+	b->open[b->depth]->total += ns;
+}
+
+/* It was left some time before. */
+static void branch_leave(struct growing *g, struct branch *b, double at)
+{
+	g->tree->left += b->names[b->depth - 1] != NULL;
+	branch_close(g, b, at - b->begins[b->depth - 1]);
+}
+
+/* Makes the thread that deep. What is less deep than the first call was around it. */
+static int branch_settle(struct growing *g, struct branch *b, size_t depth, double at)
+{
+	int err = 0;
+
+	b->last = at;
+	if (!b->is_known || depth < b->base) {
+		while (b->depth)
+			branch_leave(g, b, at);
+		b->base = depth;
+		b->is_known = true;
+	}
+	while (b->depth > depth - b->base)
+		branch_leave(g, b, at);
+	while (!err && b->depth < depth - b->base)
+		err = branch_open(g, b, NULL, at);
+	return err;
+}
+
+static int call_tree_begins(void *arg, const struct calls_line *line)
+{
+	struct growing *g = arg;
+	struct branch *b = branch_get(g, line->pid);
+	const int err = b ? branch_settle(g, b, line->depth, line->at) : -ENOMEM;
+
+	return err ? err : branch_open(g, b, line->name, line->at);
 }
 
 /* The end of a call whose begin is missing: what the thread did before was below it. */
@@ -116,30 +170,36 @@ static int outer_ends(struct growing *g, struct branch *b, const char *name, dou
 	return 0;
 }
 
-static int call_tree_ends(void *arg, long pid, const char *name, double ns)
+static int call_tree_ends(void *arg, const struct calls_line *line)
 {
 	struct growing *g = arg;
-	struct branch *b = branch_get(g, pid);
-	size_t at;
+	struct branch *b = branch_get(g, line->pid);
+	int err;
 
 	if (!b)
 		return -ENOMEM;
-	for (at = b->depth; at && strcmp(b->names[at - 1], name);)
-		at--;
-	if (!at && b->depth)
-		return 0;	/* its begin is lost, within calls that go on */
-	if (!at)
-		return outer_ends(g, b, name, ns);
-	/* The ends of those above it are lost. */
-	g->tree->open += b->depth - at;
-	b->depth = at - 1;
-	if (b->depth >= CALL_TREE_DEPTH) {
-		g->tree->deep++;
-		return 0;
+	if (!b->is_known || line->depth < b->base) {
+		err = branch_settle(g, b, line->depth, line->at);
+		return err ? err : outer_ends(g, b, line->name, line->ns);
 	}
-	b->open[at - 1]->calls++;
-	b->open[at - 1]->total += ns;
+	err = branch_settle(g, b, line->depth + 1, line->at);
+	if (err)
+		return err;
+	/* Another name: its end is lost, and so is the begin of the one that ends. */
+	if (b->names[b->depth - 1] && strcmp(b->names[b->depth - 1], line->name))
+		branch_leave(g, b, line->at);
+	else
+		branch_close(g, b, line->ns);
 	return 0;
+}
+
+/* What the thread has not returned from lasts to its last line. */
+static void branch_end(struct growing *g, struct branch *b)
+{
+	while (b->depth) {
+		g->tree->open += b->names[b->depth - 1] != NULL;
+		branch_close(g, b, b->last - b->begins[b->depth - 1]);
+	}
 }
 
 /* ---- the whole tree ---- */
@@ -187,10 +247,12 @@ int call_tree_read(char *text, struct call_tree *out)
 	err = calls_read(text, &reader);
 	for (size_t i = 0; i < g.nr; i++) {
 		if (!err)
+			branch_end(&g, &g.branches[i]);
+		if (!err)
 			err = nodes_join(out, &out->root, g.branches[i].root, 0);
-		out->open += g.branches[i].depth;
 		free(g.branches[i].open);
 		free(g.branches[i].names);
+		free(g.branches[i].begins);
 	}
 	free(g.branches);
 	nodes_sum(&out->root);

@@ -23,8 +23,8 @@ struct call_tree_node {
 	const char	*name;		/* in the text */
 	struct call_tree_node *children, *next;
 	struct call_tree_node *made;		/* the one that was made before */
-	size_t		calls;		/* that have returned */
-	/* In ns. A call that has not returned has the time of the calls that it made. */
+	size_t		calls;
+	/* In ns. A call that goes on lasts to its thread's last line. */
 	double		total, below;
 };
 
@@ -32,6 +32,7 @@ struct call_tree {
 	struct call_tree_node root;		/* stands for the begin of all threads */
 	struct call_tree_node *last;		/* that was made */
 	size_t		open;		/* calls that have not returned */
+	size_t		left;		/* calls that were left: by an exception, or longjmp() */
 	size_t		deep;		/* calls below CALL_TREE_DEPTH */
 };
 

@@ -8,24 +8,28 @@
 #include "cli/answer/calls.h"
 #include "session/array.h"
 
-/* A call that has returned. */
+enum call_end { CALL_RETURNED, CALL_LEFT, CALL_OPEN };
+
 struct call {
 	const char	*name;
 	double		ns, self;
 	bool		nested;		/* it was called while the same function ran */
+	enum call_end	end;
 };
 
-/* The function at a depth; NULL: its begin is not in the recording. */
+/* A call that goes on. */
 struct level {
-	const char	*name;
+	const char	*name;		/* NULL: its begin is not in the recording */
+	double		begin;		/* as calls_line.at */
 	double		below;		/* the time of the calls that have returned there */
 };
 
-/* A thread, and where it is. */
+/* A thread, and where it is: levels[0] stands for what is around its calls. */
 struct thread {
 	long		pid;
 	struct level	*levels;
 	size_t		depth;
+	double		last;		/* as calls_line.at, of its last line */
 };
 
 struct calls {
@@ -53,13 +57,11 @@ static struct thread *thread_get(struct calls *c, long pid)
 	return t;
 }
 
-static int call_begins(void *arg, long pid, const char *name)
+static int level_open(struct thread *t, const char *name, double at)
 {
-	struct thread *t = thread_get(arg, pid);
-
-	if (!t || array_room(&t->levels, t->depth + 1, sizeof(*t->levels)))
+	if (array_room(&t->levels, t->depth + 1, sizeof(*t->levels)))
 		return -ENOMEM;
-	t->levels[++t->depth] = (struct level){ .name = name };
+	t->levels[++t->depth] = (struct level){ .name = name, .begin = at };
 	return 0;
 }
 
@@ -67,28 +69,65 @@ static int call_begins(void *arg, long pid, const char *name)
 static bool is_running(const struct thread *t, const char *name)
 {
 	for (size_t i = t->depth; i; i--)
-		if (!strcmp(t->levels[i].name, name))
+		if (t->levels[i].name && !strcmp(t->levels[i].name, name))
 			return true;
 	return false;
 }
 
-/* The begin of the outermost one may not be in the recording: then all before was below it. */
-static int call_ends(void *arg, long pid, const char *name, double ns)
+/* The innermost call is over. */
+static int level_close(struct calls *c, struct thread *t, const char *name, double ns,
+		       enum call_end end)
 {
-	struct calls *c = arg;
-	struct thread *t = thread_get(c, pid);
-	double below;
+	const double below = t->levels[t->depth--].below;
 
-	if (!t || array_room(&c->v, c->nr, sizeof(*c->v)))
+	if (array_room(&c->v, c->nr, sizeof(*c->v)))
 		return -ENOMEM;
-	below = t->levels[t->depth].below;
-	t->levels[t->depth].below = 0;
-	if (t->depth)
-		t->depth--;
 	c->v[c->nr++] = (struct call){ name, ns, below < ns ? ns - below : 0,
-				       is_running(t, name) };
+				       is_running(t, name), end };
 	t->levels[t->depth].below += ns;
 	return 0;
+}
+
+/* It ended some time before, or it goes on. If its begin is not known, only what is below it is. */
+static int level_leave(struct calls *c, struct thread *t, double at, enum call_end end)
+{
+	const struct level *l = &t->levels[t->depth];
+	const double ns = at - l->begin;
+
+	if (l->name)
+		return level_close(c, t, l->name, ns < l->below ? l->below : ns, end);
+	t->depth--;
+	t->levels[t->depth].below += l->below;
+	return 0;
+}
+
+/* Makes the thread that deep. */
+static int thread_settle(struct calls *c, struct thread *t, size_t depth, double at)
+{
+	int err = 0;
+
+	t->last = at;
+	while (!err && t->depth > depth)
+		err = level_leave(c, t, at, CALL_LEFT);
+	while (!err && t->depth < depth)
+		err = level_open(t, NULL, at);
+	return err;
+}
+
+static int call_begins(void *arg, const struct calls_line *line)
+{
+	struct thread *t = thread_get(arg, line->pid);
+	const int err = t ? thread_settle(arg, t, line->depth, line->at) : -ENOMEM;
+
+	return err ? err : level_open(t, line->name, line->at);
+}
+
+static int call_ends(void *arg, const struct calls_line *line)
+{
+	struct thread *t = thread_get(arg, line->pid);
+	const int err = t ? thread_settle(arg, t, line->depth + 1, line->at) : -ENOMEM;
+
+	return err ? err : level_close(arg, t, line->name, line->ns, CALL_RETURNED);
 }
 
 /* ---- the text ---- */
@@ -106,36 +145,61 @@ static char *cut_last(char *text, const char *end)
 }
 
 /* What is behind the second bar. A comment is no call. */
-static int read_function(const struct calls_reader *r, long pid, char *text, double ns)
+static int read_function(const struct calls_reader *r, struct calls_line *line, char *text)
 {
+	const size_t indent = strspn(text, " ");
 	int ret;
 
-	text += strspn(text, " ");
-	if (!strncmp(text, "} /* ", 5))
-		return cut_last(text + 5, " */") ? r->ends(r->arg, pid, text + 5, ns) : 0;
+	line->depth = indent < 2 ? 0 : (indent - 2) / 2;
+	line->name = text += indent;
+	if (!strncmp(text, "} /* ", 5)) {
+		line->name = text + 5;
+		return cut_last(text + 5, " */") ? r->ends(r->arg, line) : 0;
+	}
 	if (!strncmp(text, "/*", 2))
 		return 0;
 	if (cut_last(text, "() {"))
-		return r->begins(r->arg, pid, text);
+		return r->begins(r->arg, line);
 	if (!cut_last(text, "();"))
 		return 0;
-	ret = r->begins(r->arg, pid, text);
-	return ret ? ret : r->ends(r->arg, pid, text, ns);
+	ret = r->begins(r->arg, line);
+	/* The line is its begin's. */
+	if (line->at > 0)
+		line->at += line->ns;
+	return ret ? ret : r->ends(r->arg, line);
 }
 
-/* "comm-pid | duration us | function" */
-static int read_call(const struct calls_reader *r, char *line)
+/* "TIME |": seconds. NULL: the line does not begin so, else what is behind it. */
+static char *read_time(char *text, double *at)
 {
-	char *time = strchr(line, '|'), *function = time ? strchr(time + 1, '|') : NULL, *pid;
+	char *end = text + strspn(text, " .0123456789");
 
-	if (!function || *line == '#')
+	if (*end != '|' || end == text)
+		return NULL;
+	*at = strtod(text, NULL) * 1e9;
+	return end + 1;
+}
+
+/* "TIME | CPU) comm-pid | duration us | function"; there may be no time. */
+static int read_call(const struct calls_reader *r, char *text)
+{
+	struct calls_line line = { 0 };
+	char *behind = read_time(text, &line.at), *time, *function, *pid;
+
+	text = behind ? behind : text;
+	time = strchr(text, '|');
+	function = time ? strchr(time + 1, '|') : NULL;
+	if (!function || *text == '#')
 		return 0;
 	*time = '\0';
-	pid = strrchr(line, '-');
+	pid = strrchr(text, '-');
 	if (!pid)
 		return 0;
-	return read_function(r, strtol(pid + 1, NULL, 10), function + 1,
-			     strtod(time + 1, NULL) * 1000);
+	line.ns = strtod(time + 1, NULL) * 1000;
+	line.pid = strtol(pid + 1, NULL, 10);
+	if (!line.pid)
+		line.pid = -1 - strtol(text, NULL, 10);
+	return read_function(r, &line, function + 1);
 }
 
 int calls_read(char *text, const struct calls_reader *r)
@@ -169,6 +233,8 @@ static struct calls_sum calls_sum_of(const struct call *v, size_t nr)
 		s.total += v[i].nested ? 0 : v[i].ns;
 		s.sum += v[i].ns;
 		s.self += v[i].self;
+		s.left += v[i].end == CALL_LEFT;
+		s.open += v[i].end == CALL_OPEN;
 	}
 	return s;
 }
@@ -196,6 +262,9 @@ int calls_each(char *text, int (*fn)(void *arg, const struct calls_sum *sum), vo
 					     .arg = &c };
 	int ret = calls_read(text, &reader);
 
+	for (size_t i = 0; i < c.nr_threads; i++)
+		while (!ret && c.threads[i].depth)
+			ret = level_leave(&c, &c.threads[i], c.threads[i].last, CALL_OPEN);
 	if (!ret && c.nr)
 		qsort(c.v, c.nr, sizeof(*c.v), compare_calls);
 	if (!ret)

@@ -133,8 +133,9 @@ int graph_lines(struct answer *a)
 	static const struct {
 		const char	*value, *file, *undo;
 	} lines[] = {
-		{ "0", "options/funcgraph-cpu", NULL }, { "0", "options/funcgraph-overhead", NULL },
+		{ "0", "options/funcgraph-overhead", NULL },
 		{ "1", "options/funcgraph-proc", NULL }, { "1", "options/funcgraph-tail", NULL },
+		{ "1", "options/funcgraph-abstime", NULL },
 		{ "function_graph", "current_tracer", "nop" },
 	};
 	int err = 0;
@@ -349,12 +350,20 @@ static void say_overrun(const struct answer *a, struct access *access)
 	free(dir);
 }
 
-static void say_open(const struct call_tree *t)
+void graph_say_ends(size_t left, size_t open)
 {
-	if (t->open)
-		message_error("%zu %s not returned: %s the time of the calls below", t->open,
-			      t->open == 1 ? "call has" : "calls have",
-			      t->open == 1 ? "it has" : "they have");
+	if (left)
+		message_error("%zu %s left by an exception or longjmp(): %s with the next call or "
+			      "return of the thread", left, left == 1 ? "call was" : "calls were",
+			      left == 1 ? "its time ends" : "their times end");
+	if (open)
+		message_error("%zu %s not returned: %s with the last call or return of the thread",
+			      open, open == 1 ? "call has" : "calls have",
+			      open == 1 ? "its time ends" : "their times end");
+}
+
+static void say_deep(const struct call_tree *t)
+{
 	if (t->deep)
 		message_error("%zu calls below the %dth are part of their callers", t->deep,
 			      CALL_TREE_DEPTH);
@@ -378,7 +387,8 @@ int graph_print(const struct answer *a, struct access *access)
 			      "no function was called that is traced (see `tracefuse list "
 			      "PROGRAM`, and `tracefuse doctor`)");
 	say_overrun(a, access);
-	say_open(&t);
+	graph_say_ends(t.left, t.open);
+	say_deep(&t);
 	if (!status)
 		status = graph_print_tree(&p, &t);
 	call_tree_free(&t);

@@ -38,4 +38,7 @@ int graph_may(const struct answer *a, struct access *access);
 /* Prints the tree. An exit status. */
 int graph_print(const struct answer *a, struct access *access);
 
+/* Says how many calls of a recording were left, and how many go on. */
+void graph_say_ends(size_t left, size_t open);
+
 #endif

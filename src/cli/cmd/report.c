@@ -209,12 +209,20 @@ static int report_print(const struct answer *a, struct access *access)
 
 /* ---- of a recording ---- */
 
+struct recorded {
+	struct table	table;
+	size_t		left, open;
+};
+
 static int add_recorded(void *arg, const struct calls_sum *s)
 {
-	struct table_row *r = table_add(arg);
+	struct recorded *all = arg;
+	struct table_row *r = table_add(&all->table);
 
 	if (!r)
 		return -ENOMEM;
+	all->left += s->left;
+	all->open += s->open;
 	r->cell[COLUMN_CALLS].number = (double)s->calls;
 	r->cell[COLUMN_TOTAL].number = s->total;
 	r->cell[COLUMN_SELF].number = s->self;
@@ -228,20 +236,21 @@ static int add_recorded(void *arg, const struct calls_sum *s)
 
 static int recorded_print(const struct answer *a, struct access *access)
 {
-	struct table t = { .columns = columns, .nr_columns = COLUMNS };
+	struct recorded all = { .table = { .columns = columns, .nr_columns = COLUMNS } };
 	char *text;
 	size_t len;
 	int ret = access_read_all(access, a->file, &text, &len);
 
 	if (ret)
 		return message_error("%s: %s", a->file, strerror(-ret));
-	ret = calls_each(text, add_recorded, &t);
+	ret = calls_each(text, add_recorded, &all);
 	free(text);
-	if (!ret && !t.nr)
-		message_error("the recording has no calls of function_graph that have returned");
+	if (!ret && !all.table.nr)
+		message_error("the recording has no calls of function_graph");
+	graph_say_ends(all.left, all.open);
 	if (!ret)
-		return answer_table_print(a, &t, "total");
-	table_free(&t);
+		return answer_table_print(a, &all.table, "total");
+	table_free(&all.table);
 	return message_error("out of memory");
 }
 
