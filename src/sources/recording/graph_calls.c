@@ -13,8 +13,9 @@
  *     chosen     0   1   0   0            hidden   set_graph_notrace names it
  *     recorded       0       1   <- depth as the kernel would count it
  *
- * A call whose entry is not in the recording counts as taken, unless set_graph_function has
- * functions.
+ * A call whose entry is not in the recording counts as taken. If set_graph_function has functions,
+ * it does so only below a call that is taken: an interrupt may come when the kernel has put a call
+ * on the stack, and has not recorded its entry.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -94,7 +95,9 @@ static uint32_t read_u32(const struct subbuf_record *r, uint32_t at)
 static uint32_t graph_calls_open(const struct calls *calls, const struct graph_task *t,
 				 uint64_t below)
 {
-	const uint64_t unknown = calls->graphs ? 0 : ~t->known;
+	/* From the outermost call on that is taken. */
+	const uint64_t inside = -(t->taken & -t->taken);
+	const uint64_t unknown = calls->graphs ? ~t->known & inside : ~t->known;
 
 	return (uint32_t)__builtin_popcountll((t->taken | unknown) & below);
 }

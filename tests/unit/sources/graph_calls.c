@@ -174,6 +174,22 @@ static void exits_without_entries(void **state)
 	assert_string_equal(answer, "");
 }
 
+/* The interrupt c comes while b, at depth 2, is on the stack, and its entry is not recorded. */
+static void an_interrupt_comes_before_an_entry(void **state)
+{
+	struct call v[SETS_MAX];
+	const struct calls calls = { .graphs = true, .graph = set_of(v, "a") };
+
+	*answer = '\0';
+	graph_tasks_clear(source->graph_tasks);
+	record(&calls, false, 'd', 0, PID, 10);
+	record(&calls, false, 'a', 1, PID, 10);
+	record(&calls, false, 'c', 3, PID, 10);
+	record(&calls, true, 'c', 3, PID, 10);
+	record(&calls, false, 'b', 2, PID, 10);
+	assert_string_equal(answer, "a0 c2 C2 b1");
+}
+
 static void a_lost_exit_leaves_nothing_open(void **state)
 {
 	struct call v[SETS_MAX];
@@ -254,6 +270,7 @@ int main(void)
 		TEST(a_threshold_takes_exits_alone),
 		TEST(a_filter_before_a_choice_is_not_entered),
 		TEST(exits_without_entries),
+		TEST(an_interrupt_comes_before_an_entry),
 		TEST(a_lost_exit_leaves_nothing_open),
 		TEST(tasks_do_not_meet),
 		TEST(numbers_of_no_kernel),
