@@ -95,6 +95,7 @@ struct agent {
 	/* A filter does not permit the system calls of a first hit. */
 	_Atomic bool	sandbox;
 	_Atomic bool	joins_not;	/* nor those that join the session */
+	_Atomic bool	maps_not;	/* nor those that map the session in a program's start */
 	_Atomic bool	looks_not;	/* nor those that look at a file before exec */
 	/* The program has entered a filter of its own, or the strict mode. */
 	_Atomic bool	filtered;

@@ -7,11 +7,14 @@
  *   error	the same, but such a call fails
  *
  * With "child" behind HOW, a child of fork() does it, and its status is this program's. With "exec
- * PROGRAM" the filter forbids only socket(), and the program is executed.
+ * PROGRAM" the filter forbids only socket(), and the program is executed. HOW may be "map" then: to
+ * open a file for reading and writing fails.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +57,21 @@ static void filter_sockets(unsigned int otherwise)
 	install(code, 4);
 }
 
+static void filter_maps(void)
+{
+	const struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 4),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, O_ACCMODE),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, O_RDWR, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+
+	install(code, 7);
+}
+
 static void mallocs(int nr)
 {
 	while (nr--) {
@@ -87,8 +105,11 @@ int main(int argc, char **argv)
 		return 1;
 	mallocs(1);
 	if (argc > 3) {
-		filter_sockets(strcmp(argv[1], "kill") ? SECCOMP_RET_ERRNO | EPERM
-						       : SECCOMP_RET_KILL_PROCESS);
+		if (!strcmp(argv[1], "map"))
+			filter_maps();
+		else
+			filter_sockets(strcmp(argv[1], "kill") ? SECCOMP_RET_ERRNO | EPERM
+							       : SECCOMP_RET_KILL_PROCESS);
 		execv(argv[3], argv + 3);
 		return 2;
 	}

@@ -166,7 +166,8 @@ enum untraced agent_exec_reach(void)
 	if (atomic_load_explicit(&agent.state, memory_order_acquire) != AGENT_ON)
 		return UNTRACED_REASONS;
 	/* Relaxed: see agent_restricted(). */
-	if (agent_restricted() || atomic_load_explicit(&agent.joins_not, memory_order_relaxed))
+	if (agent_restricted() || atomic_load_explicit(&agent.joins_not, memory_order_relaxed) ||
+	    atomic_load_explicit(&agent.maps_not, memory_order_relaxed))
 		return UNTRACED_SANDBOX;
 	if (agent_filtered())
 		return UNTRACED_REASONS;

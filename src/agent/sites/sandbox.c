@@ -27,8 +27,14 @@
 #define SANDBOX_ARCH AUDIT_ARCH_X86_64
 #endif
 
+enum { TRIED_ARGS = 5 };
+
+struct tried_call {
+	int	nr, args[TRIED_ARGS];
+};
+
 /* The calls of a first hit, and of hits without restartable sequences or build-ids. */
-static const struct seccomp_data calls[] = {
+static const struct tried_call calls[] = {
 	{ .nr = SYS_rt_sigprocmask, .args = { SIG_BLOCK } },
 	{ .nr = SYS_rt_sigprocmask, .args = { SIG_SETMASK } },
 	{ .nr = SYS_gettid },
@@ -45,7 +51,7 @@ static const struct seccomp_data calls[] = {
 	{ .nr = SYS_nanosleep },
 	{ .nr = SYS_tgkill },
 	{ .nr = SYS_getcpu },
-	{ .nr = SYS_mmap, .args = { 0, 4096, 3, 0x22, -1ull } },
+	{ .nr = SYS_mmap, .args = { 0, 4096, 3, 0x22, -1 } },
 	{ .nr = SYS_mprotect, .args = { 0, 4096, 3 } },
 	{ .nr = SYS_close },
 	{ .nr = SYS_fcntl },
@@ -55,7 +61,7 @@ static const struct seccomp_data calls[] = {
  * The calls of a child of fork() that joins the session, and of a process that has closed its
  * connection.
  */
-static const struct seccomp_data joining[] = {
+static const struct tried_call joining[] = {
 	{ .nr = SYS_socket, .args = { AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC } },
 	{ .nr = SYS_socketpair, .args = { AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC } },
 	{ .nr = SYS_connect },
@@ -64,8 +70,14 @@ static const struct seccomp_data joining[] = {
 	{ .nr = SYS_membarrier },
 };
 
+/* If one of these fails in a program that is executed, it cannot count itself as untraced. */
+static const struct tried_call mapping[] = {
+	{ .nr = SYS_openat, .args = { 0, 0, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK } },
+	{ .nr = SYS_mmap, .args = { 0, 4096, 3, 1 } },
+};
+
 /* The calls that look at a file before it is executed (agent/providers/process/exec_check.c). */
-static const struct seccomp_data looking[] = {
+static const struct tried_call looking[] = {
 	{ .nr = SYS_openat, .args = { 0, 0, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY } },
 	{ .nr = SYS_pread64 },
 	{ .nr = SYS_fstat },
@@ -83,6 +95,7 @@ enum {
 	NR_CALLS = sizeof(calls) / sizeof(calls[0]),
 	NR_JOINING = sizeof(joining) / sizeof(joining[0]),
 	NR_LOOKING = sizeof(looking) / sizeof(looking[0]),
+	NR_MAPPING = sizeof(mapping) / sizeof(mapping[0]),
 	MAX_CODE = 4096
 };
 
@@ -145,7 +158,8 @@ static uint32_t sandbox_load(const struct machine *m, const struct sock_filter *
  * What the filter returns for a call. The kernel has accepted the filter: jumps go forward and it
  * ends with a return.
  */
-static uint32_t filter_run(const struct sock_fprog *prog, const struct seccomp_data *d)
+static __attribute__((cold, noinline)) uint32_t filter_run(const struct sock_fprog *prog,
+							    const struct seccomp_data *d)
 {
 	struct machine m = { 0 };
 
@@ -196,16 +210,30 @@ static bool harmless(uint32_t says)
 	       action == SECCOMP_RET_ERRNO;
 }
 
-static bool filter_permits(const struct sock_fprog *prog, const struct seccomp_data *list, int nr)
+static bool succeeds(uint32_t says)
+{
+	return harmless(says) && (says & SECCOMP_RET_ACTION_FULL) != SECCOMP_RET_ERRNO;
+}
+
+static __attribute__((cold, noinline)) bool filter_all(const struct sock_fprog *prog,
+							 const struct tried_call *list, int nr,
+							 bool (*is_good)(uint32_t says))
 {
 	for (int i = 0; i < nr; i++) {
-		struct seccomp_data d = list[i];
+		struct seccomp_data d = { .nr = list[i].nr, .arch = SANDBOX_ARCH };
 
-		d.arch = SANDBOX_ARCH;
-		if (!harmless(filter_run(prog, &d)))
+		for (int k = 0; k < TRIED_ARGS; k++)
+			d.args[k] = (uint64_t)(int64_t)list[i].args[k];
+		if (!is_good(filter_run(prog, &d)))
 			return false;
 	}
 	return true;
+}
+
+static __attribute__((cold)) bool filter_permits(const struct sock_fprog *prog,
+						 const struct tried_call *list, int nr)
+{
+	return filter_all(prog, list, nr, harmless);
 }
 
 /* ---- What the program does ---- */
@@ -233,6 +261,9 @@ __attribute__((cold)) void agent_sandboxed(const void *filter)
 	if (!filter || !filter_permits(filter, joining, NR_JOINING))
 		/* Relaxed: see agent_restricted(). */
 		atomic_store_explicit(&agent.joins_not, true, memory_order_relaxed);
+	if (!filter || !filter_all(filter, mapping, NR_MAPPING, succeeds))
+		/* Relaxed: see agent_restricted(). */
+		atomic_store_explicit(&agent.maps_not, true, memory_order_relaxed);
 	if (!filter || !filter_permits(filter, looking, NR_LOOKING))
 		/* Relaxed: see agent_restricted(). */
 		atomic_store_explicit(&agent.looks_not, true, memory_order_relaxed);
@@ -289,7 +320,7 @@ int32_t agent_own_tid(void)
 /* What a child tries: the calls that each program needs, those behind agent_may_ask(), all. */
 enum tried { TRY_NEEDED, TRY_ASKING, TRY_READING };
 
-static _Noreturn void try_calls(enum tried tried)
+static _Noreturn __attribute__((cold)) void try_calls(enum tried tried)
 {
 	uint64_t all = 0;
 	char room[512];
@@ -338,7 +369,7 @@ static _Noreturn void try_calls(enum tried tried)
 		agent_syscall(SYS_exit_group, 0);
 }
 
-static bool survives(enum tried tried)
+static __attribute__((cold)) bool survives(enum tried tried)
 {
 	int status = 0;
 	long pid, n;
