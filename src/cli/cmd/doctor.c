@@ -288,8 +288,9 @@ static void check_missed(struct patient *p)
 		sscanf(value, "%llu %llu %llu", &processes, &threads, &hits);
 	if (hits) {
 		snprintf(text, sizeof(text),
-			 "%llu processes (%llu threads) found no room: %llu hits are lost.",
-			 processes, threads, hits);
+			 "%llu process%s (%llu thread%s) had no place in the session: %llu hits "
+			 "are lost.", processes, processes == 1 ? "" : "es", threads,
+			 threads == 1 ? "" : "s", hits);
 		complain(p, text,
 			 "more of them at the same time than the session has memory or slots for, "
 			 "or a server that did not answer in time");
@@ -311,8 +312,9 @@ static void check_untraced(struct patient *p)
 		const char *nr = strchr(value, ' ');
 		const struct client_untraced *u = client_untraced(value);
 
-		snprintf(text, sizeof(text), "%s processes could not %s: %s.", nr ? nr + 1 : "?",
-			 u->could_not ? u->could_not : "join", u->why);
+		snprintf(text, sizeof(text), "%s process%s could not %s: %s.", nr ? nr + 1 : "?",
+			 nr && !strcmp(nr, " 1") ? "" : "es", u->could_not ? u->could_not : "join",
+			 u->why);
 		complain(p, text, u->remedy);
 	}
 }

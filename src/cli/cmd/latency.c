@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "access/access.h"
 #include "cli/answer/point.h"
+#include "cli/client.h"
+#include "cli/draw/draw.h"
 #include "cli/run/flight.h"
 
 struct latency_asked {
@@ -232,6 +235,43 @@ static int latency_lines(struct latency_asked *l)
 	return err ? message_error("out of memory") : COMMAND_DONE;
 }
 
+/* ---- the answer ---- */
+
+/* How many hits the histogram of a file has counted; 0: it cannot be read. */
+static unsigned long long latency_hits(struct access *access, const char *file)
+{
+	unsigned long long nr = 0;
+	char *text;
+	size_t len;
+
+	if (access_read_all(access, file, &text, &len))
+		return 0;
+	nr = client_stat(text, "\n    Hits: ");
+	free(text);
+	return nr;
+}
+
+/* Of a function's calls, those that do not return are not among the latencies. */
+static int latency_print(const struct answer *a, struct access *access)
+{
+	const struct latency_asked *l = a->own;
+	const int status = draw_file(access, a->file);
+	unsigned long long begun, ended;
+	char *file;
+
+	if (status || asprintf(&file, "events/%s/%s/hist", l->start.event.system,
+			       l->start.event.name) < 0)
+		return status;
+	begun = latency_hits(access, file);
+	ended = latency_hits(access, a->file);
+	free(file);
+	if (begun > ended)
+		message_error("%llu of %llu calls have not returned, and are not among these: an "
+			      "exception or longjmp() has left them, or they go on", begun - ended,
+			      begun);
+	return status;
+}
+
 /* ---- the arguments ---- */
 
 /* "sched_waking_to_sched_switch"; of a function's calls, its name. */
@@ -409,6 +449,9 @@ static int latency_run(int argc, char **argv)
 	struct latency_asked l = { .answer.command = &command_latency };
 	int status = latency_parse(&l, argc, argv);
 
+	l.answer.own = &l;
+	if (l.calls)
+		l.answer.print = latency_print;
 	if (!status)
 		status = latency_lines(&l);
 	if (!status)
