@@ -181,6 +181,21 @@ static void nearest_pairs(const char *lines, const char *name, char *near, size_
 	free(wanted);
 }
 
+/* "syscalls:read" means two events. */
+static void near_call(const char *lines, const char *name, char *near, size_t size)
+{
+	static const char system[] = "syscalls:";
+	const size_t len = strlen(system);
+	char line[NAME_ROOM];
+
+	if (strncmp(name, system, len))
+		return;
+	snprintf(line, sizeof(line), "\n%ssys_enter_%s\n", system, name + len);
+	if (strstr(lines, line))
+		snprintf(near, size, "%ssys_enter_%s, %ssys_exit_%s", system, name + len, system,
+			 name + len);
+}
+
 /*
  * Whether the name is a typing error of the other: one letter, or two in a longer name. If both
  * have the same system, only the events are compared.
@@ -206,6 +221,7 @@ enum event_names_verdict event_names_judge(const char *lines, const char *name, 
 	*near = '\0';
 	if (name[n]) {
 		nearest_pairs(lines, name, near, size);
+		near_call(lines, name, near, size);
 	} else {
 		parts = parts_of(lines);
 		if (parts)

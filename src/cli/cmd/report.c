@@ -156,7 +156,7 @@ static void say_processes(const struct answer *a, const char *info)
 }
 
 /* Why a table is empty. Where returns are left alone, the session's own sentence says it. */
-static void report_say_none(const char *info)
+static void report_say_none(const struct answer *a, const char *info)
 {
 	static const char about[] = "functions: return addresses were left alone";
 	char note[512];
@@ -166,8 +166,12 @@ static void report_say_none(const char *info)
 			message_error("no call was counted: %s", note + strlen("functions: "));
 			return;
 		}
-	message_error("no function was called that is traced (see `tracefuse list PROGRAM`, and "
-		      "`tracefuse doctor`)");
+	if (a->program && !client_info(info, "sites", 0, note, sizeof(note)))
+		message_error("%s has no functions that can be traced: `tracefuse list --summary "
+			      "%s` says why", a->program[0], a->program[0]);
+	else
+		message_error("no function was called that is traced (see `tracefuse list "
+			      "PROGRAM`, and `tracefuse doctor`)");
 }
 
 static void report_say(const struct answer *a, struct access *access, bool none)
@@ -179,7 +183,7 @@ static void report_say(const struct answer *a, struct access *access, bool none)
 	if (a->session && !a->every && !a->quiet && (none || !a->words.nr))
 		say_processes(a, info);
 	if (none)
-		report_say_none(info);
+		report_say_none(a, info);
 	report_say_refused(a, info);
 	free(info);
 }

@@ -9,7 +9,8 @@
 
 #include "cli/event_names.h"
 
-static const char lines[] = "heap:malloc\nheap:free\nlock:acquired\napp:request\napp:get\n";
+static const char lines[] = "heap:malloc\nheap:free\nlock:acquired\napp:request\napp:get\n"
+			   "syscalls:sys_enter_read\nsyscalls:sys_exit_read\n";
 
 static void judged(const char *name, enum event_names_verdict verdict, const char *near)
 {
@@ -33,6 +34,8 @@ static void so_is_what_a_whole_system_has_not(void **state)
 	judged("heap:nosuch", EVENT_NAMES_WRONG, "");
 	judged("heap:no*", EVENT_NAMES_WRONG, NULL);
 	judged("syscalls:sys_enter_nosuch", EVENT_NAMES_WRONG, NULL);
+	judged("syscalls:read", EVENT_NAMES_WRONG,
+	       "syscalls:sys_enter_read, syscalls:sys_exit_read");
 	judged("thread", EVENT_NAMES_WRONG, NULL);	/* not in --providers */
 }
 
