@@ -355,6 +355,12 @@ int answer_point_read(const struct answer *a, const char *text, struct answer_po
 	return answer_event_read(a, text, &out->event);
 }
 
+int answer_point_function(const struct answer *a, const char *text, struct answer_point *out)
+{
+	*out = (struct answer_point){ 0 };
+	return read_function(a, text, strlen(text), false, out);
+}
+
 int answer_point_return(const struct answer *a, const struct answer_point *entry,
 			struct answer_point *out)
 {

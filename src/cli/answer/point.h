@@ -23,6 +23,8 @@ struct answer_point {
 
 /* Returns an exit status. The caller frees in any case. */
 int answer_point_read(const struct answer *a, const char *text, struct answer_point *out);
+/* The same of a text that means a function, without %return. */
+int answer_point_function(const struct answer *a, const char *text, struct answer_point *out);
 /* Makes `out` the return of the function whose entry `entry` is. An exit status. */
 int answer_point_return(const struct answer *a, const struct answer_point *entry,
 			struct answer_point *out);

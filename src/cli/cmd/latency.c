@@ -312,10 +312,19 @@ static int latency_end(struct latency_asked *l)
 			     a->words.v[1]);
 }
 
+/* "FILE:FUNCTION FILE:FUNCTION%return": the first one is no event, whatever the file's name is. */
+static bool is_call_and_return(const struct words *w)
+{
+	const size_t len = strlen(w->v[0]);
+
+	return w->nr > 1 && !strncmp(w->v[0], w->v[1], len) && !strcmp(w->v[1] + len, "%return");
+}
+
 static int latency_points(struct latency_asked *l)
 {
 	const struct answer *a = &l->answer;
-	int status = answer_point_read(a, a->words.v[0], &l->start);
+	int status = (is_call_and_return(&a->words) ? answer_point_function : answer_point_read)
+		(a, a->words.v[0], &l->start);
 
 	if (status)
 		return status;
