@@ -154,6 +154,8 @@ struct hit {
 	uint32_t	stack_size;
 	const void	*stack_record;
 	uint64_t	stack_time;
+	/* Recordings: how much earlier the record is in the ring of the top instance */
+	uint64_t	early;
 	/*
 	 * In the recording that stack record comes after other records of its CPU, so it cannot be
 	 * written yet. A bit is set here for each instance that wants it, and the source passes the

@@ -102,6 +102,18 @@ static bool hist_field_is_string(const struct field *field)
 	       field->kind == FIELD_RDYN_STRING;
 }
 
+static bool is_value_size(unsigned int size)
+{
+	return size == 1 || size == 2 || size == 4 || size == 8;
+}
+
+/* Neither a text, nor a stack, nor a number, as an array. */
+static bool is_no_value(const struct field *field)
+{
+	return !hist_field_is_string(field) && field->kind != FIELD_STACKTRACE &&
+	       !is_value_size(field->size);
+}
+
 /* Takes a field of the event. False: its size is not that of a value. */
 static bool set_event_field(struct hist_field *f)
 {
@@ -119,9 +131,7 @@ static bool set_event_field(struct hist_field *f)
 		return set_kind(f, field->type, HIST_STRING_MAX);
 	}
 	f->is_signed = field->is_signed;
-	if (field->size != 1 && field->size != 2 && field->size != 4 && field->size != 8)
-		return false;
-	return set_kind(f, field->type, field->size);
+	return is_value_size(field->size) && set_kind(f, field->type, field->size);
 }
 
 static bool set_operand(struct hist_data *hd, struct hist_field *f)
@@ -327,7 +337,7 @@ static struct hist_field *hist_field_parse_plain(struct hist_data *hd,
 	free(copy);
 	if (*err)
 		return NULL;
-	*err = -ENOMEM;		/* Also the kernel's answer for a field of odd size */
+	*err = field && is_no_value(field) ? HIST_NO_VALUE : -ENOMEM;
 	f = hist_field_create(hd, field, flags);
 	if (f)
 		set_number(f, number);

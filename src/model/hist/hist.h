@@ -26,6 +26,7 @@
 #ifndef TRACEFUSE_MODEL_HIST_HIST_H
 #define TRACEFUSE_MODEL_HIST_HIST_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -249,6 +250,12 @@ struct hist_command_text {
  * start).
  */
 void hist_error(const struct hist_command_text *cmd, const char *error, const char *at);
+/*
+ * A field that is an array is no value. The kernel answers ENOMEM, and goes on as after any other
+ * error: so this is told from memory that is exhausted, until the command ends.
+ */
+enum { HIST_NO_VALUE = -EMSGSIZE };
+
 /*
  * The same for an operation that failed with `err`. If memory was exhausted, no error is logged for
  * the command.

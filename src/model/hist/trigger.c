@@ -311,6 +311,12 @@ static int command_text(struct event_file *f, const char *text, struct hist_comm
 	return 0;
 }
 
+/* The errno of a command. */
+static int as_kernel(int err)
+{
+	return err == HIST_NO_VALUE ? -ENOMEM : err;
+}
+
 static int hist_command_add(const struct trigger_command *cmd, struct event_file *f,
 			    const char *text, char *params, const char *cond)
 {
@@ -319,7 +325,7 @@ static int hist_command_add(const struct trigger_command *cmd, struct event_file
 
 	if (err)
 		return err;
-	err = hist_trigger_add(f, &line, params, cond);
+	err = as_kernel(hist_trigger_add(f, &line, params, cond));
 	free(line.text);
 	return err;
 }
@@ -353,7 +359,7 @@ static int hist_command_remove_matching(const struct trigger_command *cmd, struc
 
 	if (err)
 		return err;
-	err = command_open(f, &line, params, cond, true, &c);
+	err = as_kernel(command_open(f, &line, params, cond, true, &c));
 	if (!err) {
 		err = check_filter(f, cond);
 		if (!err)

@@ -211,7 +211,7 @@ static void discarded(struct page *p, uint32_t delta)
 /* The kernel's reader does not count the delta of a discarded event, so the next piece lacks it. */
 static void a_piece_goes_on_behind_a_discarded_event(void **state)
 {
-	static const uint64_t times[] = { 101, 153, 160, 1000 };
+	static const uint64_t times[] = { 101, 153, 160, 1000 }, early[] = { 0, 50, 50, 0 };
 	struct fixture *f = *state;
 	struct page p;
 
@@ -230,6 +230,7 @@ static void a_piece_goes_on_behind_a_discarded_event(void **state)
 		live_cpu_read(&f->cpu, 9000);
 		assert_true(f->cpu.has);
 		assert_int_equal(f->cpu.record.time, times[i]);
+		assert_int_equal(f->cpu.record.early, early[i]);
 		live_cpu_next(&f->cpu);
 	}
 }

@@ -17,7 +17,8 @@
  *       31       u32 t: time  = t << 27 | delta, its upper 5 bits those of the time before
  *
  * The kernel's files of text leave out the delta of a discarded event: what follows it on the page
- * is too early there. Histograms in the kernel have the right time, and so has trace-cmd.
+ * is too early there (`early`), and so in the ring of a replay. Histograms in the kernel have the
+ * right time, and so has trace-cmd.
  *
  * Included by stream.c and by fuzzers; trusts nothing in the page.
  */
@@ -59,6 +60,7 @@ struct subbuf_record {
 	uint32_t	size;
 	uint32_t	type;		/* common_type */
 	uint64_t	time;
+	uint64_t	early;		/* how much earlier it is in the kernel's files of text */
 };
 
 static inline uint32_t subbuf_u32(const uint8_t *p)
@@ -135,6 +137,7 @@ static inline int subbuf_fill(struct subbuf *b, struct subbuf_record *r, const u
 	r->size = size;
 	r->type = type;
 	r->time = b->time;
+	r->early = b->skipped;
 	return 1;
 }
 
