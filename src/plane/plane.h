@@ -126,6 +126,8 @@ struct hit {
 	uint32_t	writer;
 	/* Index in event_entry[] of the plan, for a group; 0: the record's type */
 	uint32_t	entry;
+	/* Recordings: how much earlier the record is in the ring of the top instance, in ns */
+	uint32_t	early;
 	uint64_t	mask;		/* only these instances, a bit each by index; 0: all */
 	/* For a function: the thread is in a section of a latency tracer */
 	bool		section;
@@ -154,8 +156,6 @@ struct hit {
 	uint32_t	stack_size;
 	const void	*stack_record;
 	uint64_t	stack_time;
-	/* Recordings: how much earlier the record is in the ring of the top instance */
-	uint64_t	early;
 	/*
 	 * In the recording that stack record comes after other records of its CPU, so it cannot be
 	 * written yet. A bit is set here for each instance that wants it, and the source passes the

@@ -53,7 +53,7 @@ static inline void set_hit(struct source *src, const struct stream *s,
 	h->size = r->size;
 	h->cpu = s->cpu;
 	h->time = r->time;
-	h->early = r->early;
+	h->early = s->dat->foreign || r->early > UINT32_MAX ? 0 : (uint32_t)r->early;
 	h->comm = task_names_find(&src->names, pid, s->cpu, r->time);
 	h->writer = RUN_WRITER;
 	h->synth_preempt = RECORD_SYNTH_PREEMPT;
