@@ -531,7 +531,7 @@ AGENT_API void agent_faults_block(void);
 
 /*
  * The program has entered a sandbox. filter: the struct sock_fprog of a seccomp filter, which is
- * analysed, or NULL for the strict mode. Makes no system call.
+ * analysed, or NULL for the strict mode, which is counted. Makes no system call.
  */
 AGENT_API void agent_sandboxed(const void *filter);
 /* Whether that forbids calls of a first hit: then the agent makes no system call by itself. */
@@ -628,10 +628,11 @@ AGENT_API void agent_task_unbind(void);
 AGENT_API void agent_join_now(void) __attribute__((weak));
 /*
  * For interposers of exec and its kin. agent_exec_reach(): why the program that the call executes
- * cannot reach the session; UNTRACED_REASONS: it can. agent_untraced(): counts one more
+ * cannot reach the session; UNTRACED_REASONS: it can, or this process was counted already (not
+ * is_new). agent_untraced(): counts one more
  * untraced program (1), or one less because it could not be executed (-1).
  */
-AGENT_API enum untraced agent_exec_reach(void);
+AGENT_API enum untraced agent_exec_reach(bool is_new);
 AGENT_API void agent_untraced(enum untraced why, int nr);
 /* A DSO was unloaded: what was looked up is looked up again. */
 AGENT_API void agent_dso_closed(void);

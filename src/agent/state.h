@@ -42,7 +42,8 @@ struct agent_here {
 	_Atomic uint32_t lock;		/* futex: 0 free, 1 taken, 2 taken and waited for */
 	_Atomic uint32_t sites_lock;	/* the same */
 	_Atomic int32_t	task;		/* the task that switches sites; 0: none */
-	_Atomic bool	refused;	/* it could not join, which was counted; it tries again */
+	_Atomic bool	refused;	/* that it cannot join was counted; it may try again */
+	_Atomic bool	strict;		/* a thread in the strict mode was counted */
 	/* For HELLO: the server need not find out who made this process. */
 	bool		is_known;
 	uint32_t	no_membarrier;
@@ -95,7 +96,7 @@ struct agent {
 	/* A filter does not permit the system calls of a first hit. */
 	_Atomic bool	sandbox;
 	_Atomic bool	joins_not;	/* nor those that join the session */
-	_Atomic bool	maps_not;	/* nor those that map the session in a program's start */
+	_Atomic bool	begins_not;	/* nor those of a program that is executed */
 	_Atomic bool	looks_not;	/* nor those that look at a file before exec */
 	/* The program has entered a filter of its own, or the strict mode. */
 	_Atomic bool	filtered;

@@ -209,8 +209,10 @@ const struct client_untraced *client_untraced_at(unsigned int reason)
 					   "the server has no file descriptor left for them "
 					   "(ulimit -n)",
 					   again, false, NULL },
-		[UNTRACED_FULL] = { "full", "the session has no room for them", again, false, NULL },
-		[UNTRACED_LATE] = { "late", "the server did not answer in time", again, false, NULL },
+		[UNTRACED_FULL] = { "full", "the session has no room for them", again, false,
+				    NULL },
+		[UNTRACED_LATE] = { "late", "the server did not answer in time", again, false,
+				    NULL },
 		[UNTRACED_SERVER] = { "server", "there was no server", again, false, NULL },
 		[UNTRACED_USER] = { "user",
 				    "they belong to another user, and a session is for its own "
@@ -224,7 +226,8 @@ const struct client_untraced *client_untraced_at(unsigned int reason)
 		[UNTRACED_RIGHTS] = { "rights",
 				      "their file is setuid, setgid or has capabilities, which "
 				      "prevents the preload",
-				      "use tracefuse run as the user that they become", false, NULL },
+				      "use tracefuse run as the user that they become", false,
+				      NULL },
 		[UNTRACED_ENVIRONMENT] = { "environment",
 					   "their environment was without LD_PRELOAD or "
 					   "TRACEFUSE_SESSION",

@@ -42,7 +42,8 @@ typedef uint64_t data_ref;		/* offset in the data region, 0: none */
  * saved, more reasons of sites; 13: more functions of programs have places; 14: counts
  * of cut stacks; 15: processes without returns; 16: and why; 17: what was cleared; 18: calls on
  * other stacks; 19: where programs begin; 20: more counts of rings that are left out; 21: rings
- * that go; 22: no pid of the server; 23: programs that join with their first hit
+ * that go; 22: no pid of the server; 23: programs that join with their first hit; 24: plans
+ * of records; 25: sandboxes
  */
 #define SESSION_VERSION		25u
 
@@ -1138,7 +1139,8 @@ enum untraced {
 	UNTRACED_LATE,		/* the server did not answer in time */
 	UNTRACED_SERVER,	/* there is no server */
 	UNTRACED_OTHER,
-	UNTRACED_SANDBOX,	/* a filter forbids what joining needs: to it, or to some threads */
+	/* A filter forbids what joining needs: to it, or to some threads. Both may count it. */
+	UNTRACED_SANDBOX,
 	UNTRACED_STRICT,	/* from the moment on that a thread entered seccomp's strict mode */
 	/* Counted by the process that executes it. */
 	UNTRACED_USER,		/* it is another user's */

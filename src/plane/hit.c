@@ -103,11 +103,6 @@ static inline void write_stacks(const struct run *r, struct instance_state *inst
 		hit_write_user_stack(r, inst, buffer);
 }
 
-static inline uint64_t ring_time(const struct hit *h, const struct arm *arm)
-{
-	return arm->instance ? h->time : h->time - h->early;
-}
-
 /*
  * (e) and stacks behind the record: options stacktrace and userstacktrace; for functions,
  * func_stack_trace.
@@ -118,8 +113,8 @@ bool hit_commit(const struct run *r, const struct arm *arm, struct instance_stat
 	const struct hit *h = r->h;
 
 	if (!buffer ||
-	    ring_write(r->p, r->slot, buffer, h->writer, h->cpu, ring_time(h, arm), h->record,
-		       h->size))
+	    ring_write(r->p, r->slot, buffer, h->writer, h->cpu, ring_time(r->p, h, inst),
+		       h->record, h->size))
 		return false;
 	if (arm->flags & ARM_FUNCTION) {
 		if (arm->flags & ARM_STACK)
@@ -313,8 +308,8 @@ static uint64_t run_record(const struct plane *p, struct slot *slot, unsigned in
 	if (__builtin_expect(wants_stack(inst), 0))
 		return run_plan(p, slot, level, plan, h);
 	if (!records(inst, h->cpu) || !buffer ||
-	    ring_write(p, slot, buffer, h->writer, h->cpu, ring_time(h, plan_arms(plan)),
-		       h->record, h->size))
+	    ring_write(p, slot, buffer, h->writer, h->cpu, ring_time(p, h, inst), h->record,
+		       h->size))
 		return 0;
 	return plan->committed;
 }

@@ -91,6 +91,13 @@ static inline data_ref live_buffer(struct instance_state *inst)
 	return atomic_load_explicit(&inst->buffers[live], memory_order_acquire);
 }
 
+/* The time of a hit's record in the ring of that instance (see hit.early). */
+static inline uint64_t ring_time(const struct plane *p, const struct hit *h,
+				 const struct instance_state *inst)
+{
+	return inst == plane_instance(p, 0) ? h->time - h->early : h->time;
+}
+
 static inline bool is_paused(const struct plane *p, data_ref trigger)
 {
 	const struct trigger_state *state = plane_given(p, trigger);

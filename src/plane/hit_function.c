@@ -77,8 +77,8 @@ static void write_repeats(const struct run *r, struct instance_state *inst, stru
 	if (repeat_key(rec.ip, rec.parent_ip) != (word & ~(uint64_t)REPEAT_COUNT))
 		hit_miss(r->slot);
 	else if (buffer && records(inst, r->h->cpu))
-		ring_write(r->p, r->slot, buffer, r->h->writer, r->h->cpu, r->h->time, &rec,
-			   sizeof(rec));
+		ring_write(r->p, r->slot, buffer, r->h->writer, r->h->cpu,
+			   ring_time(r->p, r->h, inst), &rec, sizeof(rec));
 }
 
 /*

@@ -133,6 +133,7 @@ struct hit {
 	bool		section;
 	/* For a function: a thread of the process has been woken and does not run yet */
 	bool		woken;
+	uint32_t	stack_early;	/* as early, of stack_record */
 	/* For a function: the stack may be the deepest one. NULL: it is not, or nobody asks */
 	const struct stack_depths *depths;
 	/*

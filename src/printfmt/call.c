@@ -45,6 +45,7 @@ static bool parse_name_pair(struct print_parser *p, struct print_node *n)
 			token_next(p);
 		return parser_expect(p, '}');
 	}
+	p->weight++;
 	p->bytes += 2 * sizeof(struct node_name) + (name ? strlen(name) : 0);
 	if (!name || !names_add(p, n, number, name)) {
 		free(name);

@@ -111,7 +111,8 @@ struct print_local {
 	const char	*name;
 	size_t		len;
 	struct print_node *value;
-	unsigned int	weight;		/* how many nodes are evaluated for it */
+	unsigned int	weight;		/* how many nodes and names are looked at for it */
+	unsigned int	depth;		/* of its nodes */
 };
 
 enum { LOCALS_MAX = 8 };
@@ -121,7 +122,7 @@ struct print_parser {
 	const char	*at;
 	struct event	*event;
 	struct print_node *nodes;
-	unsigned int	depth;
+	unsigned int	depth, deepest;
 	size_t		bytes;		/* how many bytes nodes and names take */
 	/* Nodes in chains to the left, which the depth does not count */
 	unsigned int	links;

@@ -8,7 +8,7 @@
  *     primary   := number | string | REC->name | name ( arguments ) | ( condition ) | block
  *     block     := ( { (type name = condition ;)* condition ; } )
  *
- * A block is what the kernel's min() becomes. Its variables have their nodes wherever they are
+ * A block is what the kernel's min_t() becomes. Its variables have their nodes wherever they are
  * used, so they are evaluated as often: `weight` bounds that.
  */
 #include <ctype.h>
@@ -260,11 +260,14 @@ static struct print_node *parse_sizeof(struct print_parser *p)
 
 static struct print_node *local_use(struct print_parser *p, const struct print_local *local)
 {
+	const unsigned int depth = p->depth + local->depth;
+
 	p->weight += local->weight;
-	if (p->weight > WEIGHT_MAX) {
+	if (p->weight > WEIGHT_MAX || depth > DEPTH_MAX) {
 		p->failed = true;
 		return NULL;
 	}
+	p->deepest = depth > p->deepest ? depth : p->deepest;
 	token_next(p);
 	return local->value;
 }
@@ -301,17 +304,20 @@ static struct print_node *parse_name(struct print_parser *p)
 static void parse_local(struct print_parser *p, struct node_type type)
 {
 	struct print_local local = { .name = p->start, .len = p->len };
-	const unsigned int before = p->weight;
+	const unsigned int before = p->weight, outside = p->deepest;
 
 	token_next(p);
 	if (!parser_expect(p, '='))
 		return;
+	p->deepest = p->depth;
 	local.value = node_new(p, NODE_CAST);
 	if (!local.value)
 		return;
 	local.value->type = type;
 	local.value->a = parse_condition(p);
 	local.weight = p->weight - before;
+	local.depth = p->deepest - p->depth;
+	p->deepest = outside > p->deepest ? outside : p->deepest;
 	if (!parser_expect(p, ';') || p->nr_locals == LOCALS_MAX)
 		p->failed = true;
 	else
@@ -437,15 +443,23 @@ static struct print_node *parse_address(struct print_parser *p)
 	return n;
 }
 
+static bool enter(struct print_parser *p)
+{
+	if (++p->depth > DEPTH_MAX) {
+		p->failed = true;
+		return false;
+	}
+	p->deepest = p->depth > p->deepest ? p->depth : p->deepest;
+	return true;
+}
+
 static struct print_node *parse_unary(struct print_parser *p)
 {
 	struct print_node *n;
 	int op = p->token;
 
-	if (++p->depth > DEPTH_MAX) {
-		p->failed = true;
+	if (!enter(p))
 		return NULL;
-	}
 	switch (op) {
 	case '(':
 		n = parse_cast(p);
@@ -526,10 +540,8 @@ static struct print_node *parse_condition(struct print_parser *p)
 {
 	struct print_node *n, *first;
 
-	if (++p->depth > DEPTH_MAX) {
-		p->failed = true;
+	if (!enter(p))
 		return NULL;
-	}
 	first = parse_binary(p, 0);
 	if (first && p->token == '?') {
 		token_next(p);

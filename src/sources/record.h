@@ -67,7 +67,8 @@ static inline void record_stack(const struct subbuf_record *stack, uint32_t at,
 	h->nr_stack = nr - hidden;
 	h->stack_record = stack->data;
 	h->stack_size = stack->size;
-	h->stack_time = stack->time - stack->early;
+	h->stack_time = stack->time;
+	h->stack_early = h->early ? (uint32_t)stack->early : 0;
 }
 
 #endif

@@ -7,13 +7,20 @@
  *   error	the same, but such a call fails
  *
  * With "child" behind HOW, a child of fork() does it, and its status is this program's. With "exec
- * PROGRAM" the filter forbids only socket(), and the program is executed. HOW may be "map" then: to
- * open a file for reading and writing fails.
+ * PROGRAM" the filter forbids only socket(), and the program is executed; with "later PROGRAM" a
+ * child of fork() calls malloc() a hundred times and executes it. HOW may also be one of these
+ * then:
+ *
+ *   map	to open a file for reading and writing fails
+ *   hit	tgkill() ends the program
+ *   uid	getuid() does
+ *   none	there is no filter
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,11 +52,11 @@ static void filter(unsigned int otherwise)
 	install(code, 5);
 }
 
-static void filter_sockets(unsigned int otherwise)
+static void filter_call(unsigned int call, unsigned int otherwise)
 {
 	const struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, otherwise),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
@@ -96,6 +103,29 @@ static void sandboxed(const char *how)
 	syscall(strcmp(how, "strict") ? SYS_exit_group : SYS_exit, 4);
 }
 
+static int executes(const char *how, bool later, char **argv)
+{
+	pid_t pid = 0;
+	int status;
+
+	if (!strcmp(how, "map"))
+		filter_maps();
+	else if (!strcmp(how, "hit") || !strcmp(how, "uid"))
+		filter_call(strcmp(how, "hit") ? SYS_getuid : SYS_tgkill, SECCOMP_RET_KILL_PROCESS);
+	else if (strcmp(how, "none"))
+		filter_call(SYS_socket, strcmp(how, "kill") ? SECCOMP_RET_ERRNO | EPERM
+							    : SECCOMP_RET_KILL_PROCESS);
+	if (later) {
+		pid = fork();
+		mallocs(pid ? 0 : 100);
+	}
+	if (pid)
+		return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status)
+									     : 1;
+	execv(*argv, argv);
+	return 2;
+}
+
 int main(int argc, char **argv)
 {
 	int status;
@@ -104,15 +134,8 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		return 1;
 	mallocs(1);
-	if (argc > 3) {
-		if (!strcmp(argv[1], "map"))
-			filter_maps();
-		else
-			filter_sockets(strcmp(argv[1], "kill") ? SECCOMP_RET_ERRNO | EPERM
-							       : SECCOMP_RET_KILL_PROCESS);
-		execv(argv[3], argv + 3);
-		return 2;
-	}
+	if (argc > 3)
+		return executes(argv[1], !strcmp(argv[2], "later"), argv + 3);
 	pid = argc > 2 ? fork() : 0;
 	if (!pid)
 		sandboxed(argv[1]);

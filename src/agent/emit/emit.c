@@ -26,7 +26,7 @@
 enum { SYSTEM_MONO = 1 };	/* CLOCK_MONOTONIC */
 enum { MAX_ARMS = 256, STACK_OPTIONS = INSTANCE_STACKTRACE | INSTANCE_USERSTACKTRACE };
 /* Bytes of a handler's alternate stack: for hit(), and for a hit that walks the stack. */
-enum { HIT_ROOM = 1024, WALK_ROOM = HIT_ROOM + 768 };
+enum { HIT_ROOM = 1280, WALK_ROOM = HIT_ROOM + 832 };
 
 static uint32_t cpu_asked(void)
 {

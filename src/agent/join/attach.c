@@ -420,7 +420,8 @@ static void untraced_count(int err)
 	struct losses *l = &((struct data_header *)agent.plane.data)->losses;
 	enum untraced why = untraced_reason(err);
 
-	if (why == UNTRACED_OTHER && (agent.began_filtered || agent_filtered()))
+	/* What filters answer: no other error of a start is one of these. */
+	if ((err == -EPERM || err == -ENOSYS) && (agent.began_filtered || agent_filtered()))
 		why = UNTRACED_SANDBOX;
 	/* Relaxed: a count. */
 	atomic_fetch_add_explicit(&l->untraced[why], 1, memory_order_relaxed);

@@ -157,7 +157,7 @@ __attribute__((cold)) int place_open_file(int *dir, const char *name, int flags,
 }
 
 /* Whether the next program can find the session, after exec, as place_open() would. */
-enum untraced agent_exec_reach(void)
+enum untraced agent_exec_reach(bool is_new)
 {
 	uint32_t real, effective;
 	struct stat st;
@@ -166,10 +166,11 @@ enum untraced agent_exec_reach(void)
 	if (atomic_load_explicit(&agent.state, memory_order_acquire) != AGENT_ON)
 		return UNTRACED_REASONS;
 	/* Relaxed: see agent_restricted(). */
-	if (agent_restricted() || atomic_load_explicit(&agent.joins_not, memory_order_relaxed) ||
-	    atomic_load_explicit(&agent.maps_not, memory_order_relaxed))
-		return UNTRACED_SANDBOX;
-	if (agent_filtered())
+	if (atomic_load_explicit(&agent.begins_not, memory_order_relaxed))
+		return !is_new && atomic_load_explicit(&agent.here->refused, memory_order_relaxed)
+			       ? UNTRACED_REASONS
+			       : UNTRACED_SANDBOX;
+	if (agent_filtered() || agent.asks_not)
 		return UNTRACED_REASONS;
 	real = (uint32_t)agent_syscall(SYS_getuid);
 	effective = (uint32_t)agent_syscall(SYS_geteuid);

@@ -29,6 +29,7 @@
 
 enum { TRIED_ARGS = 5 };
 
+/* Descriptors are -1: a child makes the calls in earnest (try_calls()). */
 struct tried_call {
 	int	nr, args[TRIED_ARGS];
 };
@@ -43,18 +44,18 @@ static const struct tried_call calls[] = {
 	{ .nr = SYS_futex, .args = { 0, FUTEX_WAKE_PRIVATE } },
 	{ .nr = SYS_prctl, .args = { PR_GET_NAME } },
 	{ .nr = SYS_prlimit64 },
-	{ .nr = SYS_fstat },
-	{ .nr = SYS_newfstatat },
-	{ .nr = SYS_sendmsg },
-	{ .nr = SYS_recvfrom },
-	{ .nr = SYS_setsockopt },
+	{ .nr = SYS_fstat, .args = { -1 } },
+	{ .nr = SYS_newfstatat, .args = { -1 } },
+	{ .nr = SYS_sendmsg, .args = { -1 } },
+	{ .nr = SYS_recvfrom, .args = { -1 } },
+	{ .nr = SYS_setsockopt, .args = { -1 } },
 	{ .nr = SYS_nanosleep },
 	{ .nr = SYS_tgkill },
 	{ .nr = SYS_getcpu },
 	{ .nr = SYS_mmap, .args = { 0, 4096, 3, 0x22, -1 } },
 	{ .nr = SYS_mprotect, .args = { 0, 4096, 3 } },
-	{ .nr = SYS_close },
-	{ .nr = SYS_fcntl },
+	{ .nr = SYS_close, .args = { -1 } },
+	{ .nr = SYS_fcntl, .args = { -1 } },
 };
 
 /*
@@ -64,10 +65,18 @@ static const struct tried_call calls[] = {
 static const struct tried_call joining[] = {
 	{ .nr = SYS_socket, .args = { AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC } },
 	{ .nr = SYS_socketpair, .args = { AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC } },
-	{ .nr = SYS_connect },
-	{ .nr = SYS_getsockopt },
+	{ .nr = SYS_connect, .args = { -1 } },
+	{ .nr = SYS_getsockopt, .args = { -1 } },
 	{ .nr = SYS_openat },
 	{ .nr = SYS_membarrier },
+};
+
+/* A program that is executed makes these too (try_calls()). */
+static const struct tried_call beginning[] = {
+	{ .nr = SYS_geteuid },
+	{ .nr = SYS_fstatfs, .args = { -1 } },
+	{ .nr = SYS_madvise },
+	{ .nr = SYS_readlinkat },
 };
 
 /* If one of these fails in a program that is executed, it cannot count itself as untraced. */
@@ -94,6 +103,7 @@ static const struct tried_call looking[] = {
 enum {
 	NR_CALLS = sizeof(calls) / sizeof(calls[0]),
 	NR_JOINING = sizeof(joining) / sizeof(joining[0]),
+	NR_BEGINNING = sizeof(beginning) / sizeof(beginning[0]),
 	NR_LOOKING = sizeof(looking) / sizeof(looking[0]),
 	NR_MAPPING = sizeof(mapping) / sizeof(mapping[0]),
 	MAX_CODE = 4096
@@ -210,9 +220,18 @@ static bool harmless(uint32_t says)
 	       action == SECCOMP_RET_ERRNO;
 }
 
-static bool succeeds(uint32_t says)
+/* What another process decides is not known. */
+static bool may_pass(uint32_t says)
 {
-	return harmless(says) && (says & SECCOMP_RET_ACTION_FULL) != SECCOMP_RET_ERRNO;
+	uint32_t action = says & SECCOMP_RET_ACTION_FULL;
+
+	return harmless(says) || action == SECCOMP_RET_TRACE ||
+	       action == SECCOMP_RET_USER_NOTIF;
+}
+
+static bool may_succeed(uint32_t says)
+{
+	return may_pass(says) && (says & SECCOMP_RET_ACTION_FULL) != SECCOMP_RET_ERRNO;
 }
 
 static __attribute__((cold, noinline)) bool filter_all(const struct sock_fprog *prog,
@@ -236,6 +255,15 @@ static __attribute__((cold)) bool filter_permits(const struct sock_fprog *prog,
 	return filter_all(prog, list, nr, harmless);
 }
 
+/* Whether a program that is executed can join the session, or count itself as untraced. */
+static __attribute__((cold)) bool filter_begins(const struct sock_fprog *prog)
+{
+	return filter_all(prog, calls, NR_CALLS, may_pass) &&
+	       filter_all(prog, joining, NR_JOINING, may_pass) &&
+	       filter_all(prog, beginning, NR_BEGINNING, may_pass) &&
+	       filter_all(prog, mapping, NR_MAPPING, may_succeed);
+}
+
 /* ---- What the program does ---- */
 
 void agent_thread_silence(void)
@@ -253,19 +281,18 @@ __attribute__((cold)) void agent_sandboxed(const void *filter)
 	if (!filter) {
 		/* Strict mode: read, write and exit only, and no time stamp counter. */
 		agent_thread_silence();
-		agent_untraced(UNTRACED_STRICT, 1);
-	} else if (!filter_permits(filter, calls, NR_CALLS)) {
-		/* Relaxed: see agent_restricted(). */
-		atomic_store_explicit(&agent.sandbox, true, memory_order_relaxed);
+		if (!atomic_exchange_explicit(&agent.here->strict, true, memory_order_relaxed))
+			agent_untraced(UNTRACED_STRICT, 1);
+		return;
 	}
-	if (!filter || !filter_permits(filter, joining, NR_JOINING))
-		/* Relaxed: see agent_restricted(). */
+	/* Relaxed, all of them: see agent_restricted(). */
+	if (!filter_permits(filter, calls, NR_CALLS))
+		atomic_store_explicit(&agent.sandbox, true, memory_order_relaxed);
+	if (!filter_permits(filter, joining, NR_JOINING))
 		atomic_store_explicit(&agent.joins_not, true, memory_order_relaxed);
-	if (!filter || !filter_all(filter, mapping, NR_MAPPING, succeeds))
-		/* Relaxed: see agent_restricted(). */
-		atomic_store_explicit(&agent.maps_not, true, memory_order_relaxed);
-	if (!filter || !filter_permits(filter, looking, NR_LOOKING))
-		/* Relaxed: see agent_restricted(). */
+	if (!filter_begins(filter))
+		atomic_store_explicit(&agent.begins_not, true, memory_order_relaxed);
+	if (!filter_permits(filter, looking, NR_LOOKING))
 		atomic_store_explicit(&agent.looks_not, true, memory_order_relaxed);
 }
 
@@ -320,38 +347,23 @@ int32_t agent_own_tid(void)
 /* What a child tries: the calls that each program needs, those behind agent_may_ask(), all. */
 enum tried { TRY_NEEDED, TRY_ASKING, TRY_READING };
 
+/* Without descriptors and addresses: whether they fail is not asked. */
+static __attribute__((cold)) void try_list(const struct tried_call *list, int nr)
+{
+	for (int i = 0; i < nr; i++) {
+		const int *args = list[i].args;
+
+		agent_syscall(list[i].nr, args[0], args[1], args[2], args[3], args[4], 0);
+	}
+}
+
 static _Noreturn __attribute__((cold)) void try_calls(enum tried tried)
 {
-	uint64_t all = 0;
 	char room[512];
-	long fd;
 
-	agent_syscall(SYS_rt_sigprocmask, 0, 0, &all, sizeof(all));
-	agent_syscall(SYS_gettid);
-	agent_syscall(SYS_getpid);
-	agent_syscall(SYS_futex, &all, FUTEX_WAKE_PRIVATE, 0);
-	agent_syscall(SYS_prctl, PR_GET_NAME, room);
-	agent_syscall(SYS_prlimit64, 0, 3, 0, room);
-	agent_syscall(SYS_newfstatat, -1, "", room, 0);
-	fd = agent_syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	agent_syscall(SYS_connect, fd, "", 0);
-	agent_syscall(SYS_fstat, fd, room);
-	agent_syscall(SYS_setsockopt, fd, SOL_SOCKET, 0, room, 0);
-	agent_syscall(SYS_getsockopt, fd, SOL_SOCKET, 0, room, 0);
-	agent_syscall(SYS_sendmsg, -1, room, 0);
-	agent_syscall(SYS_recvfrom, -1, room, 0, 0, 0, 0);
-	agent_syscall(SYS_fcntl, fd, 1);
-	agent_syscall(SYS_close, fd);
-	agent_syscall(SYS_openat, -1, "", 0);
-	agent_syscall(SYS_membarrier, 0, 0, 0);
-	agent_syscall(SYS_mmap, 0, 0, 3, 0x22, -1, 0);
-	agent_syscall(SYS_madvise, 0, 0, 0);
-	agent_syscall(SYS_geteuid);
-	agent_syscall(SYS_fstatfs, fd, room);
-	agent_syscall(SYS_getcpu, room, 0, 0);
-	agent_syscall(SYS_nanosleep, 0, 0);
-	agent_syscall(SYS_tgkill, -1, -1, 0);
-	agent_syscall(SYS_readlinkat, -1, "", room, 0);
+	try_list(calls, NR_CALLS);
+	try_list(joining, NR_JOINING);
+	try_list(beginning, NR_BEGINNING);
 	if (tried == TRY_READING)
 		agent_syscall(SYS_process_vm_readv, agent_syscall(SYS_getpid), 0, 0, 0, 0, 0);
 	if (tried >= TRY_ASKING) {

@@ -331,9 +331,6 @@ static uint32_t process_lost(struct losses *l)
 						     memory_order_relaxed, memory_order_relaxed))
 		return none;
 	atomic_fetch_add_explicit(&l->processes, 1, memory_order_relaxed);
-	if (agent_restricted() &&
-	    !atomic_exchange_explicit(&agent.here->refused, true, memory_order_relaxed))
-		agent_untraced(UNTRACED_SANDBOX, 1);
 	return number;
 }
 
@@ -352,6 +349,9 @@ void agent_thread_missed(void)
 		return;
 	agent_self.lost = lost ? lost : process_lost(l);
 	atomic_fetch_add_explicit(&l->threads, 1, memory_order_relaxed);
+	if (agent_restricted() &&
+	    !atomic_exchange_explicit(&agent.here->refused, true, memory_order_relaxed))
+		agent_untraced(UNTRACED_SANDBOX, 1);
 }
 
 bool thread_lock(void)

@@ -103,7 +103,7 @@ static int branch_open(struct growing *g, struct branch *b, const char *name, do
 	return 0;
 }
 
-/* The innermost call is over. If its begin is missing, nothing is known of it. */
+/* The innermost call is over. Without a name its begin is missing, and nothing is known of it. */
 static void branch_close(struct growing *g, struct branch *b, double ns)
 {
 	b->depth--;
@@ -120,8 +120,10 @@ static void branch_close(struct growing *g, struct branch *b, double ns)
 /* It was left some time before. */
 static void branch_leave(struct growing *g, struct branch *b, double at)
 {
+	const double ns = at - b->begins[b->depth - 1];
+
 	g->tree->left += b->names[b->depth - 1] != NULL;
-	branch_close(g, b, at - b->begins[b->depth - 1]);
+	branch_close(g, b, ns > 0 ? ns : 0);
 }
 
 /* Makes the thread that deep. What is less deep than the first call was around it. */
@@ -183,14 +185,14 @@ static int call_tree_ends(void *arg, const struct calls_line *line)
 		return err ? err : outer_ends(g, b, line->name, line->ns);
 	}
 	err = branch_settle(g, b, line->depth + 1, line->at);
-	if (err)
-		return err;
-	/* Another name: its end is lost, and so is the begin of the one that ends. */
-	if (b->names[b->depth - 1] && strcmp(b->names[b->depth - 1], line->name))
+	if (!err && (!b->names[b->depth - 1] || strcmp(b->names[b->depth - 1], line->name))) {
+		/* The begin of this call is missing, and the end of one with another name. */
 		branch_leave(g, b, line->at);
-	else
+		err = branch_open(g, b, line->name, line->at);
+	}
+	if (!err)
 		branch_close(g, b, line->ns);
-	return 0;
+	return err;
 }
 
 /* What the thread has not returned from lasts to its last line. */

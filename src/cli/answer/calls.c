@@ -125,8 +125,14 @@ static int call_begins(void *arg, const struct calls_line *line)
 static int call_ends(void *arg, const struct calls_line *line)
 {
 	struct thread *t = thread_get(arg, line->pid);
-	const int err = t ? thread_settle(arg, t, line->depth + 1, line->at) : -ENOMEM;
+	int err = t ? thread_settle(arg, t, line->depth + 1, line->at) : -ENOMEM;
 
+	if (!err && t->levels[t->depth].name && strcmp(t->levels[t->depth].name, line->name)) {
+		/* The begin of this call is missing, and the end of one with another name. */
+		err = level_leave(arg, t, line->at, CALL_LEFT);
+		if (!err)
+			err = level_open(t, NULL, line->at);
+	}
 	return err ? err : level_close(arg, t, line->name, line->ns, CALL_RETURNED);
 }
 

@@ -333,14 +333,15 @@ static unsigned long long cpu_overrun(struct access *access, const char *dir, un
 	return nr;
 }
 
-static void say_overrun(const struct answer *a, struct access *access)
+/* Returns whether there was one. */
+static bool say_overrun(const struct answer *a, struct access *access)
 {
 	char *dir = graph_file(a, "per_cpu");
 	unsigned long long nr = 0;
 	unsigned int cpus = 0;
 
 	if (!dir)
-		return;
+		return false;
 	access->ops->list(access, dir, note_cpu, &cpus);
 	for (unsigned int cpu = 0; cpu < cpus; cpu++)
 		nr += cpu_overrun(access, dir, cpu);
@@ -348,13 +349,22 @@ static void say_overrun(const struct answer *a, struct access *access)
 		message_error("%llu records found no room: the tree has the last calls only; a "
 			      "larger --buffer-size, or some FUNCTIONs, have all", nr);
 	free(dir);
+	return nr;
 }
 
-void graph_say_ends(size_t left, size_t open)
+bool graph_has_lost(const char *text)
+{
+	return strstr(text, " [LOST ");
+}
+
+void graph_say_ends(size_t left, size_t open, bool lost)
 {
 	if (left)
-		message_error("%zu %s left by an exception or longjmp(): %s with the next call or "
-			      "return of the thread", left, left == 1 ? "call was" : "calls were",
+		message_error("%zu %s left by an exception or longjmp()%s: %s with the next call "
+			      "or return of the thread", left,
+			      left == 1 ? "call was" : "calls were",
+			      !lost ? "" : left == 1 ? ", or its end is lost" :
+			      ", or their ends are lost",
 			      left == 1 ? "its time ends" : "their times end");
 	if (open)
 		message_error("%zu %s not returned: %s with the last call or return of the thread",
@@ -377,17 +387,18 @@ int graph_print(const struct answer *a, struct access *access)
 	char *text;
 	size_t len;
 	int ret = access_read_all(access, a->file, &text, &len), status = COMMAND_DONE;
+	bool lost;
 
 	if (ret)
 		return message_error("%s: %s", a->file, strerror(-ret));
+	lost = graph_has_lost(text);
 	if (call_tree_read(text, &t))
 		status = message_error("out of memory");
 	else if (!t.root.children)
 		message_error(a->recordings.nr ? "the recording has no calls of function_graph" :
 			      "no function was called that is traced (see `tracefuse list "
 			      "PROGRAM`, and `tracefuse doctor`)");
-	say_overrun(a, access);
-	graph_say_ends(t.left, t.open);
+	graph_say_ends(t.left, t.open, say_overrun(a, access) || lost);
 	say_deep(&t);
 	if (!status)
 		status = graph_print_tree(&p, &t);

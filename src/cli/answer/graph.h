@@ -38,7 +38,12 @@ int graph_may(const struct answer *a, struct access *access);
 /* Prints the tree. An exit status. */
 int graph_print(const struct answer *a, struct access *access);
 
-/* Says how many calls of a recording were left, and how many go on. */
-void graph_say_ends(size_t left, size_t open);
+/* Whether the text of function_graph says that records of it are lost. */
+bool graph_has_lost(const char *text);
+/*
+ * Says how many calls of a recording were left, and how many go on. lost: records are missing, so
+ * some of the calls have only lost their ends.
+ */
+void graph_say_ends(size_t left, size_t open, bool lost);
 
 #endif

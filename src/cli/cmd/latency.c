@@ -267,8 +267,8 @@ static int latency_print(const struct answer *a, struct access *access)
 	free(file);
 	if (begun > ended)
 		message_error("%llu of %llu calls have not returned, and are not among these: an "
-			      "exception or longjmp() has left them, or they go on", begun - ended,
-			      begun);
+			      "exception, longjmp() or the end of their thread has left them, or "
+			      "they go on", begun - ended, begun);
 	return status;
 }
 

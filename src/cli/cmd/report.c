@@ -140,19 +140,20 @@ static void report_say_refused(const struct answer *a, const char *info)
 static void say_processes(const struct answer *a, const char *info)
 {
 	char value[1024];
-	unsigned int more = 0;
+	unsigned int said = 0, more = 0;
 
 	for (unsigned int i = 0; client_info(info, "answer", i, value, sizeof(value)); i++) {
 		const char *why = strchr(value, ';');
 
-		if (why && i < PROCESSES_SAID)
+		if (why && said++ < PROCESSES_SAID)
 			message_error("functions of process %d that are not or only partly in the "
 				      "table:%s", atoi(value), why + 1);
-		more += why && i >= PROCESSES_SAID;
+		else if (why)
+			more++;
 	}
 	if (more)
-		message_error("so are functions of %u other processes: `tracefuse doctor %s`", more,
-			      a->session);
+		message_error("so are functions of %u other %s: `tracefuse doctor %s`", more,
+			      more == 1 ? "process" : "processes", a->session);
 }
 
 /* Why a table is empty. Where returns are left alone, the session's own sentence says it. */
@@ -243,15 +244,17 @@ static int recorded_print(const struct answer *a, struct access *access)
 	struct recorded all = { .table = { .columns = columns, .nr_columns = COLUMNS } };
 	char *text;
 	size_t len;
+	bool lost;
 	int ret = access_read_all(access, a->file, &text, &len);
 
 	if (ret)
 		return message_error("%s: %s", a->file, strerror(-ret));
+	lost = graph_has_lost(text);
 	ret = calls_each(text, add_recorded, &all);
 	free(text);
 	if (!ret && !all.table.nr)
 		message_error("the recording has no calls of function_graph");
-	graph_say_ends(all.left, all.open);
+	graph_say_ends(all.left, all.open, lost);
 	if (!ret)
 		return answer_table_print(a, &all.table, "total");
 	table_free(&all.table);

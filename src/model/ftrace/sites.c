@@ -473,6 +473,7 @@ struct alias_match {
 	site_fn		fn;
 	void		*arg;
 	int		nr;		/* sites, or -errno */
+	uint64_t	last;		/* the address of the symbol before */
 };
 
 static void alias_match(void *arg, const struct symbol_seen *y)
@@ -484,8 +485,11 @@ static void alias_match(void *arg, const struct symbol_seen *y)
 	uint64_t size;
 	int rc;
 
-	if (a->nr < 0 || !layout_is_dso_address(y->addr) ||
-	    !symbols_find(a->ft->model->symbols, y->addr, NULL, &size, NULL))
+	/* A hostile file has one symbol a million times. */
+	if (a->nr < 0 || y->addr == a->last || !layout_is_dso_address(y->addr))
+		return;
+	a->last = y->addr;
+	if (!symbols_find(a->ft->model->symbols, y->addr, NULL, &size, NULL))
 		return;
 	/* The last symbol has no size. */
 	first = ftrace_site_within(a->ft, y->addr, y->addr + (size ? size : 1));

@@ -90,8 +90,9 @@ static void say(const struct run *r, struct instance_state *inst, const char *te
 	s.common.type = PRINT_ID;
 	for (; text[len] && len < SAYING_MAX - 2; len++)
 		s.text[len] = text[len];
-	if (!ring_write(r->p, r->slot, buffer, r->h->writer, r->h->cpu, r->h->time, &s,
-			(uint32_t)offsetof(struct saying, text) + len + 2) &&
+	len += (uint32_t)offsetof(struct saying, text) + 2;
+	if (!ring_write(r->p, r->slot, buffer, r->h->writer, r->h->cpu,
+			ring_time(r->p, r->h, inst), &s, len) &&
 	    (flags_of(inst) & INSTANCE_STACKTRACE))
 		hit_write_stack(r, inst, buffer);
 }

@@ -96,7 +96,8 @@ static void synth_hit(struct hit *h, const struct hit *cause, const void *record
 
 	*h = (struct hit){ .record = record, .size = size, .cpu = cause->cpu, .time = cause->time,
 			   .comm = cause->comm, .stack = stack, .nr_stack = cause->nr_stack,
-			   .writer = cause->writer, .synth_preempt = cause->synth_preempt };
+			   .writer = cause->writer, .early = cause->early,
+			   .synth_preempt = cause->synth_preempt };
 }
 
 static void pending_write(const struct run *cause, const struct hit_pending *e,
@@ -163,7 +164,7 @@ static bool record_now(const struct run *cause, const struct plan *plan, const v
 	buffer = live_buffer(inst);
 	if (records(inst, h->cpu) && buffer)
 		ring_write(cause->p, cause->slot, buffer, h->writer, h->cpu,
-			   pending_time(cause, inst), record, size);
+			   pending_time(cause, inst) - (instance ? 0 : h->early), record, size);
 	return true;
 }
 

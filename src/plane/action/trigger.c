@@ -105,14 +105,16 @@ void hit_write_stack(const struct run *r, struct instance_state *inst, data_ref 
 		return;
 	}
 	if (r->h->stack_record) {
-		ring_write(r->p, r->slot, buffer, r->h->writer, r->h->cpu, r->h->stack_time,
-			   r->h->stack_record, r->h->stack_size);
+		const uint32_t early = inst == plane_instance(r->p, 0) ? r->h->stack_early : 0;
+
+		ring_write(r->p, r->slot, buffer, r->h->writer, r->h->cpu,
+			   r->h->stack_time - early, r->h->stack_record, r->h->stack_size);
 		return;
 	}
 	stack_record_fill(rec, r->h, LAYOUT_STACK_ID, nr);
 	rec->size = (int32_t)nr;
-	ring_write(r->p, r->slot, buffer, r->h->writer, r->h->cpu, r->h->time, rec,
-		   (uint32_t)offsetof(struct stack_record, caller) + nr * 8);
+	ring_write(r->p, r->slot, buffer, r->h->writer, r->h->cpu, ring_time(r->p, r->h, inst),
+		   rec, (uint32_t)offsetof(struct stack_record, caller) + nr * 8);
 }
 
 void hit_write_user_stack(const struct run *r, struct instance_state *inst, data_ref buffer)

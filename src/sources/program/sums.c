@@ -69,9 +69,11 @@ static void print_gates(struct session *s, FILE *out)
 			l.gates[GATES_WITHOUT] == 1 ? "process" : "processes");
 	if (l.gates[GATES_REFUSED])
 		fprintf(out,
-			"note syscalls: %" PRIu64 " instructions that make system calls could not "
-			"be hooked; what they do is not seen (tracefuse-run(1))\n",
-			l.gates[GATES_REFUSED]);
+			"note syscalls: %" PRIu64 " %s could not be hooked; what %s not seen "
+			"(tracefuse-run(1))\n", l.gates[GATES_REFUSED],
+			l.gates[GATES_REFUSED] == 1 ? "instruction that makes system calls" :
+			"instructions that make system calls",
+			l.gates[GATES_REFUSED] == 1 ? "it does is" : "they do is");
 }
 
 /* Which returns of functions are not seen. */

@@ -98,7 +98,20 @@ static void ends_may_be_lost(void **state)
 	      " a-1 | 1.000 us |      leaf();\n"
 	      " a-1 | 8.000 us |    } /* other */\n"
 	      " a-1 | 9.000 us |  } /* main */\n",
-	      "main 1 9000 8000(part 1 1000 0(leaf 1 1000 1000()))", 0);
+	      "main 1 9000 0(other 1 8000 8000()part 1 1000 0(leaf 1 1000 1000()))", 0);
+}
+
+/* As with tracing_thresh, which records no begins. */
+static void begins_may_all_be_missing(void **state)
+{
+	reads(" a-1 | 1.000 us |  } /* f */\n"
+	      " a-1 | 2.000 us |  } /* f */\n"
+	      " a-1 | 3.000 us |  } /* f */\n",
+	      "f 3 6000 6000()", 0);
+	reads(" a-1 | 1.000 us |    } /* g */\n"
+	      " a-1 | 2.000 us |    } /* g */\n"
+	      " a-1 | 5.000 us |  } /* f */\n",
+	      "f 1 5000 2000(g 2 3000 3000())", 0);
 }
 
 /* An exception leaves two calls at once, and main() goes on; then longjmp() does the same. */
@@ -199,6 +212,7 @@ int main(void)
 		cmocka_unit_test(an_outer_call_may_have_no_begin),
 		cmocka_unit_test(what_has_not_returned_lasts_to_the_end),
 		cmocka_unit_test(ends_may_be_lost),
+		cmocka_unit_test(begins_may_all_be_missing),
 		cmocka_unit_test(calls_may_be_left),
 		cmocka_unit_test(idle_tasks_are_told_apart),
 		cmocka_unit_test(sums_have_the_times_of_what_returned),

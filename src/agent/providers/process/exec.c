@@ -111,26 +111,28 @@ static const char *value_of(char *const *env, const char *name, size_t len)
  * The reason for a program that gets the agent. That it cannot reach the session comes before
  * anything else.
  */
-static enum untraced why_untraced(char *const *env, enum untraced look)
+static enum untraced why_untraced(char *const *env, enum untraced look, bool is_new)
 {
 	enum untraced reach;
 
 	if (!value_of(env, "TRACEFUSE_SESSION", 17))
 		return UNTRACED_ENVIRONMENT;
-	reach = agent_exec_reach();
+	reach = agent_exec_reach(is_new);
 	return reach == UNTRACED_REASONS ? look : reach;
 }
 
 /*
  * If the agent would break the program, `env` becomes a copy on this function's stack without it.
- * Counts a program that will not be traced; FAILED() takes the count back.
+ * Counts a program that will not be traced; FAILED() takes the count back. is_new: a new process
+ * executes it.
  */
-#define PREPARE(env, look)									\
+#define PREPARE(env, look, is_new)								\
 	struct environment found_;								\
 	const bool has_ = environment_look(env, &found_);					\
 	const enum untraced look_ = !has_ ? UNTRACED_REASONS :					\
 		!exec_preloads(found_.agent, found_.agent_len) ? UNTRACED_ROOT : (look);	\
-	const enum untraced why_ = has_ ? why_untraced(env, look_) : UNTRACED_ENVIRONMENT;	\
+	const enum untraced why_ = has_ ? why_untraced(env, look_, is_new) :	\
+				      UNTRACED_ENVIRONMENT;					\
 												\
 	agent_untraced(why_, 1);								\
 	if (exec_breaks(look_)) {								\
@@ -153,7 +155,7 @@ static int exec_path(const char *path, char *const *argv, char *const *env, cons
 	struct rlimit limits;
 	int r;
 
-	PREPARE(env, PATH_LOOK(path))
+	PREPARE(env, PATH_LOOK(path), false)
 	call_enter(SYSCALL_execve, (uint64_t[]){ (uintptr_t)path, (uintptr_t)argv, (uintptr_t)env },
 		   frame);
 	limits_exec(&limits);
@@ -169,7 +171,7 @@ static int exec_file(const char *file, char *const *argv, char *const *env, cons
 	struct rlimit limits;
 	int r;
 
-	PREPARE(env, FILE_LOOK(file))
+	PREPARE(env, FILE_LOOK(file), false)
 	call_enter(SYSCALL_execve, (uint64_t[]){ (uintptr_t)file, (uintptr_t)argv, (uintptr_t)env },
 		   frame);
 	limits_exec(&limits);
@@ -220,7 +222,7 @@ INTERPOSE int fexecve(int fd, char *const argv[], char *const env[])
 	char path[32];
 	int r;
 
-	PREPARE(env, fd >= 0 ? PATH_LOOK(path_of(fd, path)) : UNTRACED_REASONS)
+	PREPARE(env, fd >= 0 ? PATH_LOOK(path_of(fd, path)) : UNTRACED_REASONS, false)
 	call_enter(SYSCALL_execveat,
 		   (uint64_t[]){ (uint32_t)fd, (uintptr_t) "", (uintptr_t)argv, (uintptr_t)env,
 				AT_EMPTY_PATH },
@@ -250,7 +252,7 @@ INTERPOSE int execveat(int fd, const char *path, char *const argv[], char *const
 	struct rlimit limits;
 	int r;
 
-	PREPARE(env, at_look(fd, path, found_.sanitizer_first))
+	PREPARE(env, at_look(fd, path, found_.sanitizer_first), false)
 	call_enter(SYSCALL_execveat,
 		   (uint64_t[]){ (uint32_t)fd, (uintptr_t)path, (uintptr_t)argv, (uintptr_t)env,
 				(uint32_t)flags },
@@ -350,7 +352,7 @@ INTERPOSE int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_a
 {
 	int r;
 
-	PREPARE(env, PATH_LOOK(path))
+	PREPARE(env, PATH_LOOK(path), true)
 	r = spawn_followed(REAL(posix_spawn), pid, path, actions, attr, argv, env);
 	if (r)
 		FAILED();
@@ -362,7 +364,7 @@ INTERPOSE int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_
 {
 	int r;
 
-	PREPARE(env, FILE_LOOK(file))
+	PREPARE(env, FILE_LOOK(file), true)
 	r = spawn_followed(REAL(posix_spawnp), pid, file, actions, attr, argv, env);
 	if (r)
 		FAILED();

@@ -65,6 +65,7 @@ struct known_object {
 	const void	*phdrs;
 	uint64_t	unloads;	/* how many objects had been unloaded then */
 	struct text_jump first;		/* its first jump; no address: it has no gates */
+	unsigned int	nr_refused;	/* instructions that were counted as GATES_REFUSED */
 };
 
 static struct {
@@ -338,8 +339,8 @@ static unsigned int gates_number(const struct gate *gates, size_t nr)
 	return number;
 }
 
-/* Plants the gates of an object. Under sites_lock(). first: the first jump, if there is one. */
-static void object_plant(const struct dl_phdr_info *info, bool alone, struct text_jump *first)
+/* Plants the gates of an object that `k` is about. Under sites_lock(). */
+static void object_plant(const struct dl_phdr_info *info, bool alone, struct known_object *k)
 {
 	struct planting w = { .bias = info->dlpi_addr, .alone = alone };
 	Elf64_Phdr phdrs[PHDRS_MOST];
@@ -367,13 +368,16 @@ static void object_plant(const struct dl_phdr_info *info, bool alone, struct tex
 	if (w.jumps && w.near)
 		err = jumps_plant(&w, gates, nr);
 	if (!err) {
-		*first = w.jumps[0];
+		k->first = w.jumps[0];
 		state.has_libc |= object_has(&w, libc_code());
 	} else {
 		w.nr_refused += (unsigned int)w.nr;
 	}
-	if (w.nr_refused)
-		gates_count(GATES_REFUSED, w.nr_refused);
+	/* A file that is loaded again to the same place counts once. */
+	if (w.nr_refused > k->nr_refused) {
+		gates_count(GATES_REFUSED, w.nr_refused - k->nr_refused);
+		k->nr_refused = w.nr_refused;
+	}
 	memory_unmap(w.jumps, jumps);
 	memory_unmap(memory, size);
 	/* The stubs stay; what describes their memory is not needed any more. */
@@ -382,10 +386,11 @@ static void object_plant(const struct dl_phdr_info *info, bool alone, struct tex
 
 /* ---- All objects ---- */
 
-/* An object that has been unmapped may have left its place to another one. */
+/* An object that has been unmapped may have left its place to another one. The program stays. */
 static bool is_known(const struct known_object *k, const struct dl_phdr_info *info)
 {
-	return k->phdrs == info->dlpi_phdr && k->unloads == info->dlpi_subs;
+	return k->phdrs == info->dlpi_phdr &&
+	       (k->unloads == info->dlpi_subs || !*info->dlpi_name);
 }
 
 static bool is_planted(const struct known_object *k, const struct dl_phdr_info *info)
@@ -423,9 +428,10 @@ static int object_look(struct dl_phdr_info *info, size_t size, void *arg)
 	sites_lock();
 	k = object_place(info);
 	if (k) {
-		*k = (struct known_object){ .phdrs = info->dlpi_phdr, .unloads = info->dlpi_subs };
+		*k = (struct known_object){ .phdrs = info->dlpi_phdr, .unloads = info->dlpi_subs,
+					    .nr_refused = k->phdrs ? k->nr_refused : 0 };
 		pages_alone = sites_one_thread();
-		object_plant(info, *alone, &k->first);
+		object_plant(info, *alone, k);
 		pages_alone = false;
 	}
 	sites_unlock();
