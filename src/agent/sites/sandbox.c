@@ -273,6 +273,16 @@ void agent_thread_silence(void)
 	agent_self.thread = NULL;
 }
 
+/* Once for a process, if it is in a session. */
+static __attribute__((cold)) void strict_count(void)
+{
+	/* Pairs with the release in attach_start(). */
+	if (atomic_load_explicit(&agent.state, memory_order_acquire) == AGENT_ON &&
+	    /* Relaxed: a count. */
+	    !atomic_exchange_explicit(&agent.here->strict, true, memory_order_relaxed))
+		agent_untraced(UNTRACED_STRICT, 1);
+}
+
 __attribute__((cold)) void agent_sandboxed(const void *filter)
 {
 	/* Relaxed: see agent_restricted(). */
@@ -281,8 +291,7 @@ __attribute__((cold)) void agent_sandboxed(const void *filter)
 	if (!filter) {
 		/* Strict mode: read, write and exit only, and no time stamp counter. */
 		agent_thread_silence();
-		if (!atomic_exchange_explicit(&agent.here->strict, true, memory_order_relaxed))
-			agent_untraced(UNTRACED_STRICT, 1);
+		strict_count();
 		return;
 	}
 	/* Relaxed, all of them: see agent_restricted(). */
