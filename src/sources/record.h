@@ -68,7 +68,7 @@ static inline void record_stack(const struct subbuf_record *stack, uint32_t at,
 	h->stack_record = stack->data;
 	h->stack_size = stack->size;
 	h->stack_time = stack->time;
-	h->stack_early = h->early ? (uint32_t)stack->early : 0;
+	h->stack_early = whole && stack->early <= UINT32_MAX ? (uint32_t)stack->early : 0;
 }
 
 #endif

@@ -420,8 +420,9 @@ static void untraced_count(int err)
 	struct losses *l = &((struct data_header *)agent.plane.data)->losses;
 	enum untraced why = untraced_reason(err);
 
-	/* What filters answer: no other error of a start is one of these. */
-	if ((err == -EPERM || err == -ENOSYS) && (agent.began_filtered || agent_filtered()))
+	/* What filters answer, the last one those of systemd's address families. */
+	if ((err == -EPERM || err == -ENOSYS || err == -EAFNOSUPPORT) &&
+	    (agent.began_filtered || agent_filtered()))
 		why = UNTRACED_SANDBOX;
 	/* Relaxed: a count. */
 	atomic_fetch_add_explicit(&l->untraced[why], 1, memory_order_relaxed);

@@ -17,6 +17,7 @@
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -29,7 +30,7 @@
 
 enum { TRIED_ARGS = 5 };
 
-/* Descriptors are -1: a child makes the calls in earnest (try_calls()). */
+/* Descriptors are -1, and no address is good: a child makes the calls in earnest (try_calls()). */
 struct tried_call {
 	int	nr, args[TRIED_ARGS];
 };
@@ -40,22 +41,22 @@ static const struct tried_call calls[] = {
 	{ .nr = SYS_rt_sigprocmask, .args = { SIG_SETMASK } },
 	{ .nr = SYS_gettid },
 	{ .nr = SYS_getpid },
-	{ .nr = SYS_futex, .args = { 0, FUTEX_WAIT_PRIVATE } },
-	{ .nr = SYS_futex, .args = { 0, FUTEX_WAKE_PRIVATE } },
+	{ .nr = SYS_futex, .args = { 1, FUTEX_WAIT_PRIVATE } },
+	{ .nr = SYS_futex, .args = { 1, FUTEX_WAKE_PRIVATE } },
 	{ .nr = SYS_prctl, .args = { PR_GET_NAME } },
-	{ .nr = SYS_prlimit64 },
+	{ .nr = SYS_prlimit64, .args = { 0, RLIMIT_STACK } },
 	{ .nr = SYS_fstat, .args = { -1 } },
 	{ .nr = SYS_newfstatat, .args = { -1 } },
 	{ .nr = SYS_sendmsg, .args = { -1 } },
 	{ .nr = SYS_recvfrom, .args = { -1 } },
-	{ .nr = SYS_setsockopt, .args = { -1 } },
+	{ .nr = SYS_setsockopt, .args = { -1, SOL_SOCKET } },
 	{ .nr = SYS_nanosleep },
 	{ .nr = SYS_tgkill },
 	{ .nr = SYS_getcpu },
 	{ .nr = SYS_mmap, .args = { 0, 4096, 3, 0x22, -1 } },
 	{ .nr = SYS_mprotect, .args = { 0, 4096, 3 } },
 	{ .nr = SYS_close, .args = { -1 } },
-	{ .nr = SYS_fcntl, .args = { -1 } },
+	{ .nr = SYS_fcntl, .args = { -1, F_DUPFD_CLOEXEC } },
 };
 
 /*
@@ -66,7 +67,7 @@ static const struct tried_call joining[] = {
 	{ .nr = SYS_socket, .args = { AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC } },
 	{ .nr = SYS_socketpair, .args = { AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC } },
 	{ .nr = SYS_connect, .args = { -1 } },
-	{ .nr = SYS_getsockopt, .args = { -1 } },
+	{ .nr = SYS_getsockopt, .args = { -1, SOL_SOCKET } },
 	{ .nr = SYS_openat },
 	{ .nr = SYS_membarrier },
 };

@@ -13,6 +13,7 @@
 struct branch {
 	long		pid;
 	struct call_tree_node *root;		/* where its outermost calls are */
+	/* NULL: its begin is missing, and nothing is known to be below it */
 	struct call_tree_node **open;
 	const char	**names;	/* NULL: its begin is missing */
 	double		*begins;	/* as calls_line.at */
@@ -61,6 +62,32 @@ static struct call_tree_node *node_get(struct call_tree *t, struct call_tree_nod
 	return node_make(t, parent, name);
 }
 
+/* Adds the calls below `from`, which is not used any more, to those below `to`. */
+static int nodes_join(struct call_tree *t, struct call_tree_node *to,
+		      const struct call_tree_node *from, unsigned int depth)
+{
+	int err = 0;
+
+	if (!to)
+		return -ENOMEM;
+	if (!to->children) {
+		to->children = from->children;
+		return 0;
+	}
+	for (const struct call_tree_node *c = from->children; !err && c; c = c->next) {
+		struct call_tree_node *n = depth < CALL_TREE_DEPTH ? node_get(t, to, c->name) : to;
+
+		if (!n)
+			return -ENOMEM;
+		if (n != to) {
+			n->calls += c->calls;
+			n->total += c->total;
+		}
+		err = nodes_join(t, n, c, depth + 1);
+	}
+	return err;
+}
+
 /* ---- threads ---- */
 
 static struct branch *branch_get(struct growing *g, long pid)
@@ -80,50 +107,80 @@ static struct branch *branch_get(struct growing *g, long pid)
 	return b;
 }
 
-static struct call_tree_node *branch_top(const struct branch *b)
+/* The node of the open call that deep. What has no begin gets one that no tree has yet. */
+static struct call_tree_node *branch_node(struct growing *g, struct branch *b, size_t depth)
 {
-	return b->depth ? b->open[b->depth - 1] : b->root;
+	if (!depth)
+		return b->root;
+	if (!b->open[depth - 1])
+		b->open[depth - 1] = node_make(g->tree, NULL, "");
+	return b->open[depth - 1];
+}
+
+/* The node for a call of that name, which is that deep. */
+static struct call_tree_node *branch_child(struct growing *g, struct branch *b, size_t depth,
+					   const char *name)
+{
+	struct call_tree_node *top = branch_node(g, b, depth);
+
+	return top && depth < CALL_TREE_DEPTH ? node_get(g->tree, top, name) : top;
 }
 
 static int branch_open(struct growing *g, struct branch *b, const char *name, double at)
 {
-	struct call_tree_node *top, *n;
+	struct call_tree_node *n = NULL;
 
 	if (array_room(&b->open, b->depth, sizeof(*b->open)) ||
 	    array_room(&b->names, b->depth, sizeof(*b->names)) ||
 	    array_room(&b->begins, b->depth, sizeof(*b->begins)))
 		return -ENOMEM;
-	top = branch_top(b);
-	n = name && b->depth < CALL_TREE_DEPTH ? node_get(g->tree, top, name) : top;
-	if (!n)
-		return -ENOMEM;
+	if (name) {
+		n = branch_child(g, b, b->depth, name);
+		if (!n)
+			return -ENOMEM;
+	}
 	b->names[b->depth] = name;
 	b->begins[b->depth] = at;
 	b->open[b->depth++] = n;
 	return 0;
 }
 
-/* The innermost call is over. Without a name its begin is missing, and nothing is known of it. */
-static void branch_close(struct growing *g, struct branch *b, double ns)
+/* The innermost call is over, and nothing is known of it: what it called goes to its caller. */
+static int branch_forget(struct growing *g, struct branch *b)
 {
+	struct call_tree_node *n = b->open[--b->depth];
+
+	if (!n)
+		return 0;
+	if (b->depth && !b->open[b->depth - 1]) {
+		b->open[b->depth - 1] = n;
+		return 0;
+	}
+	return nodes_join(g->tree, branch_node(g, b, b->depth), n, (unsigned int)b->depth);
+}
+
+/* The innermost call is over. */
+static int branch_close(struct growing *g, struct branch *b, double ns)
+{
+	if (!b->names[b->depth - 1])
+		return branch_forget(g, b);
 	b->depth--;
-	if (!b->names[b->depth])
-		return;
 	if (b->depth >= CALL_TREE_DEPTH) {
 		g->tree->deep++;
-		return;
+		return 0;
 	}
 	b->open[b->depth]->calls++;
 	b->open[b->depth]->total += ns;
+	return 0;
 }
 
 /* It was left some time before. */
-static void branch_leave(struct growing *g, struct branch *b, double at)
+static int branch_leave(struct growing *g, struct branch *b, double at)
 {
 	const double ns = at - b->begins[b->depth - 1];
 
 	g->tree->left += b->names[b->depth - 1] != NULL;
-	branch_close(g, b, ns > 0 ? ns : 0);
+	return branch_close(g, b, ns > 0 ? ns : 0);
 }
 
 /* Makes the thread that deep. What is less deep than the first call was around it. */
@@ -133,13 +190,13 @@ static int branch_settle(struct growing *g, struct branch *b, size_t depth, doub
 
 	b->last = at;
 	if (!b->is_known || depth < b->base) {
-		while (b->depth)
-			branch_leave(g, b, at);
+		while (!err && b->depth)
+			err = branch_leave(g, b, at);
 		b->base = depth;
 		b->is_known = true;
 	}
-	while (b->depth > depth - b->base)
-		branch_leave(g, b, at);
+	while (!err && b->depth > depth - b->base)
+		err = branch_leave(g, b, at);
 	while (!err && b->depth < depth - b->base)
 		err = branch_open(g, b, NULL, at);
 	return err;
@@ -172,6 +229,19 @@ static int outer_ends(struct growing *g, struct branch *b, const char *name, dou
 	return 0;
 }
 
+/* The name of the innermost call, whose begin is missing. */
+static int branch_name(struct growing *g, struct branch *b, const char *name)
+{
+	const size_t depth = b->depth - 1;
+	struct call_tree_node *below = b->open[depth];
+
+	b->open[depth] = branch_child(g, b, depth, name);
+	b->names[depth] = name;
+	if (!b->open[depth])
+		return -ENOMEM;
+	return below ? nodes_join(g->tree, b->open[depth], below, (unsigned int)b->depth) : 0;
+}
+
 static int call_tree_ends(void *arg, const struct calls_line *line)
 {
 	struct growing *g = arg;
@@ -185,46 +255,30 @@ static int call_tree_ends(void *arg, const struct calls_line *line)
 		return err ? err : outer_ends(g, b, line->name, line->ns);
 	}
 	err = branch_settle(g, b, line->depth + 1, line->at);
-	if (!err && (!b->names[b->depth - 1] || strcmp(b->names[b->depth - 1], line->name))) {
-		/* The begin of this call is missing, and the end of one with another name. */
-		branch_leave(g, b, line->at);
-		err = branch_open(g, b, line->name, line->at);
+	if (!err && b->names[b->depth - 1] && strcmp(b->names[b->depth - 1], line->name)) {
+		/* Its end is missing, and the begin of this call. */
+		err = branch_leave(g, b, calls_begin(line));
+		if (!err)
+			err = branch_open(g, b, NULL, line->at);
 	}
-	if (!err)
-		branch_close(g, b, line->ns);
-	return err;
+	if (!err && !b->names[b->depth - 1])
+		err = branch_name(g, b, line->name);
+	return err ? err : branch_close(g, b, line->ns);
 }
 
 /* What the thread has not returned from lasts to its last line. */
-static void branch_end(struct growing *g, struct branch *b)
-{
-	while (b->depth) {
-		g->tree->open += b->names[b->depth - 1] != NULL;
-		branch_close(g, b, b->last - b->begins[b->depth - 1]);
-	}
-}
-
-/* ---- the whole tree ---- */
-
-/* Adds the calls below `from` to those below `to`. */
-static int nodes_join(struct call_tree *t, struct call_tree_node *to,
-		      const struct call_tree_node *from, unsigned int depth)
+static int branch_end(struct growing *g, struct branch *b)
 {
 	int err = 0;
 
-	for (const struct call_tree_node *c = from->children; !err && c; c = c->next) {
-		struct call_tree_node *n = depth < CALL_TREE_DEPTH ? node_get(t, to, c->name) : to;
-
-		if (!n)
-			return -ENOMEM;
-		if (n != to) {
-			n->calls += c->calls;
-			n->total += c->total;
-		}
-		err = nodes_join(t, n, c, depth + 1);
+	while (!err && b->depth) {
+		g->tree->open += b->names[b->depth - 1] != NULL;
+		err = branch_close(g, b, b->last - b->begins[b->depth - 1]);
 	}
 	return err;
 }
+
+/* ---- the whole tree ---- */
 
 /* The times of what nodes call, from the leaves on. */
 static void nodes_sum(struct call_tree_node *n)
@@ -249,7 +303,7 @@ int call_tree_read(char *text, struct call_tree *out)
 	err = calls_read(text, &reader);
 	for (size_t i = 0; i < g.nr; i++) {
 		if (!err)
-			branch_end(&g, &g.branches[i]);
+			err = branch_end(&g, &g.branches[i]);
 		if (!err)
 			err = nodes_join(out, &out->root, g.branches[i].root, 0);
 		free(g.branches[i].open);

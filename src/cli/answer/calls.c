@@ -129,7 +129,7 @@ static int call_ends(void *arg, const struct calls_line *line)
 
 	if (!err && t->levels[t->depth].name && strcmp(t->levels[t->depth].name, line->name)) {
 		/* The begin of this call is missing, and the end of one with another name. */
-		err = level_leave(arg, t, line->at, CALL_LEFT);
+		err = level_leave(arg, t, calls_begin(line), CALL_LEFT);
 		if (!err)
 			err = level_open(t, NULL, line->at);
 	}

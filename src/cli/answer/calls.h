@@ -24,6 +24,12 @@ struct calls_line {
 	double		ns;		/* of an end */
 };
 
+/* When the call began that ends there. */
+static inline double calls_begin(const struct calls_line *line)
+{
+	return line->at > line->ns ? line->at - line->ns : line->at;
+}
+
 /*
  * What happens in the text, call by call. The begin of an outer call may be missing, and the end
  * of any. The names are in the text. What these return, other than 0, ends the reading.

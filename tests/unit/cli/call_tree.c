@@ -112,6 +112,27 @@ static void begins_may_all_be_missing(void **state)
 	      " a-1 | 2.000 us |    } /* g */\n"
 	      " a-1 | 5.000 us |  } /* f */\n",
 	      "f 1 5000 2000(g 2 3000 3000())", 0);
+	reads(" a-1 | 1.000 us |    } /* g */\n"
+	      " a-1 | 2.000 us |  } /* f */\n"
+	      " a-1 | 1.000 us |    } /* g */\n"
+	      " a-1 | 3.000 us |  } /* f */\n"
+	      " a-1 | 1.000 us |      } /* h */\n",
+	      "f 2 5000 3000(g 2 2000 2000())h 1 1000 1000()", 0);
+	reads(" a-1 |          |  main() {\n"
+	      " a-1 | 3.000 us |      g();\n"
+	      " a-1 | 5.000 us |    } /* f */\n"
+	      " a-1 | 6.000 us |  } /* main */\n",
+	      "main 1 6000 1000(f 1 5000 2000(g 1 3000 3000()))", 0);
+}
+
+/* a() ends where b() begins, or before. */
+static void times_do_not_overlap(void **state)
+{
+	reads(" 7.000000 | 0) a-1 |          |  main() {\n"
+	      " 7.000000 | 0) a-1 |          |    a() {\n"
+	      " 7.000009 | 0) a-1 | 8.000 us |    } /* b */\n"
+	      " 7.000009 | 0) a-1 | 9.000 us |  } /* main */\n",
+	      "main 1 9000 0(a 1 1000 1000()b 1 8000 8000())", 0);
 }
 
 /* An exception leaves two calls at once, and main() goes on; then longjmp() does the same. */
@@ -213,6 +234,7 @@ int main(void)
 		cmocka_unit_test(what_has_not_returned_lasts_to_the_end),
 		cmocka_unit_test(ends_may_be_lost),
 		cmocka_unit_test(begins_may_all_be_missing),
+		cmocka_unit_test(times_do_not_overlap),
 		cmocka_unit_test(calls_may_be_left),
 		cmocka_unit_test(idle_tasks_are_told_apart),
 		cmocka_unit_test(sums_have_the_times_of_what_returned),
