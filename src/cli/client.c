@@ -201,61 +201,62 @@ bool client_probe_refused(const char *info, unsigned int nr, char out[CLIENT_REF
 	return true;
 }
 
+static const char again[] = "if such a program is started again, it joins";
+
+static const struct client_untraced untraced_words[] = {
+	[UNTRACED_DESCRIPTORS] = { "descriptors",
+				   "the server has no file descriptor left for them "
+				   "(ulimit -n)",
+				   again, false, NULL },
+	[UNTRACED_FULL] = { "full", "the session has no room for them", again, false,
+			    NULL },
+	[UNTRACED_LATE] = { "late", "the server did not answer in time", again, false,
+			    NULL },
+	[UNTRACED_SERVER] = { "server", "there was no server", again, false, NULL },
+	[UNTRACED_USER] = { "user",
+			    "they belong to another user, and a session is for its own "
+			    "user's programs alone",
+			    "su -s /bin/sh -c 'tracefuse run ...' USER: a session of that "
+			    "user", false, NULL },
+	[UNTRACED_ROOT] = { "root",
+			    "they cannot reach the session or tracefuse's library, in "
+			    "another root or mount name space",
+			    "use tracefuse run in there", false, NULL },
+	[UNTRACED_RIGHTS] = { "rights",
+			      "their file is setuid, setgid or has capabilities, which "
+			      "prevents the preload",
+			      "use tracefuse run as the user that they become", false,
+			      NULL },
+	[UNTRACED_ENVIRONMENT] = { "environment",
+				   "their environment was without LD_PRELOAD or "
+				   "TRACEFUSE_SESSION",
+				   "start tracefuse run after what clears it", true, NULL },
+	[UNTRACED_STATIC] = { "static", "they are linked statically",
+			      "link them with libc.so", true, NULL },
+	[UNTRACED_LIBC] = { "libc",
+			    "they have another C library, or are for another kind of "
+			    "machine",
+			    "link them with glibc", true, NULL },
+	[UNTRACED_SANITIZER] = { "sanitizer",
+				 "their sanitizer's library has to be loaded first",
+				 "LD_PRELOAD=libasan.so... tracefuse run", true, NULL },
+	[UNTRACED_SANDBOX] = { "sandbox",
+			       "a filter of system calls (seccomp) forbids what a first "
+			       "hit needs",
+			       "threads that have had a hit before are traced", true,
+			       "join the session, or not with all threads" },
+	[UNTRACED_STRICT] = { "strict",
+			      "a thread has entered seccomp's strict mode, which has no "
+			      "time stamp counter",
+			      "SECCOMP_MODE_FILTER leaves it", true,
+			      "be traced to the end" },
+	[UNTRACED_OTHER] = { "other", "the system refused a call that joining needs", again,
+			     false, NULL },
+};
+
 const struct client_untraced *client_untraced_at(unsigned int reason)
 {
-	static const char again[] = "if such a program is started again, it joins";
-	static const struct client_untraced words[] = {
-		[UNTRACED_DESCRIPTORS] = { "descriptors",
-					   "the server has no file descriptor left for them "
-					   "(ulimit -n)",
-					   again, false, NULL },
-		[UNTRACED_FULL] = { "full", "the session has no room for them", again, false,
-				    NULL },
-		[UNTRACED_LATE] = { "late", "the server did not answer in time", again, false,
-				    NULL },
-		[UNTRACED_SERVER] = { "server", "there was no server", again, false, NULL },
-		[UNTRACED_USER] = { "user",
-				    "they belong to another user, and a session is for its own "
-				    "user's programs alone",
-				    "su -s /bin/sh -c 'tracefuse run ...' USER: a session of that "
-				    "user", false, NULL },
-		[UNTRACED_ROOT] = { "root",
-				    "they cannot reach the session or tracefuse's library, in "
-				    "another root or mount name space",
-				    "use tracefuse run in there", false, NULL },
-		[UNTRACED_RIGHTS] = { "rights",
-				      "their file is setuid, setgid or has capabilities, which "
-				      "prevents the preload",
-				      "use tracefuse run as the user that they become", false,
-				      NULL },
-		[UNTRACED_ENVIRONMENT] = { "environment",
-					   "their environment was without LD_PRELOAD or "
-					   "TRACEFUSE_SESSION",
-					   "start tracefuse run after what clears it", true, NULL },
-		[UNTRACED_STATIC] = { "static", "they are linked statically",
-				      "link them with libc.so", true, NULL },
-		[UNTRACED_LIBC] = { "libc",
-				    "they have another C library, or are for another kind of "
-				    "machine",
-				    "link them with glibc", true, NULL },
-		[UNTRACED_SANITIZER] = { "sanitizer",
-					 "their sanitizer's library has to be loaded first",
-					 "LD_PRELOAD=libasan.so... tracefuse run", true, NULL },
-		[UNTRACED_SANDBOX] = { "sandbox",
-				       "a filter of system calls (seccomp) forbids what a first "
-				       "hit needs",
-				       "threads that have had a hit before are traced", true,
-				       "join the session, or not with all threads" },
-		[UNTRACED_STRICT] = { "strict",
-				      "a thread has entered seccomp's strict mode, which has no "
-				      "time stamp counter",
-				      "SECCOMP_MODE_FILTER leaves it", true,
-				      "be traced to the end" },
-		[UNTRACED_OTHER] = { "other", "the system refused a call that joining needs", again,
-				     false, NULL },
-	};
-
-	return &words[reason < UNTRACED_REASONS ? reason : UNTRACED_OTHER];
+	return &untraced_words[reason < UNTRACED_REASONS ? reason : UNTRACED_OTHER];
 }
 
 const struct client_untraced *client_untraced(const char *reason)

@@ -478,6 +478,7 @@ int event_need_fields(struct event *e);
  */
 const struct field *event_fields(struct event *e, unsigned int *nr);
 const struct field *event_find_field(struct event *e, const char *name);
+bool field_is_text(const struct field *f);
 
 /* Which files the event's directory has besides format, hist and hist_debug. */
 bool event_has_enable(const struct event *e);	/* enable, filter */

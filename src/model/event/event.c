@@ -40,6 +40,20 @@ static const struct field *event_look_up_field(const struct field *fields, unsig
 	return NULL;
 }
 
+bool field_is_text(const struct field *f)
+{
+	switch (f->kind) {
+	case FIELD_STATIC_STRING:
+	case FIELD_DYN_STRING:
+	case FIELD_RDYN_STRING:
+	case FIELD_PTR_STRING:
+	case FIELD_COMM:
+		return true;
+	default:
+		return false;
+	}
+}
+
 const struct field *event_find_field(struct event *e, const char *name)
 {
 	unsigned int nr;

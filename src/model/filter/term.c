@@ -36,20 +36,6 @@ static const uint8_t term_cmp[TERM_OPS] = {
 	[TERM_LT] = CMP_LT, [TERM_GE] = CMP_GE, [TERM_GT] = CMP_GT, [TERM_AND] = CMP_AND,
 };
 
-static bool term_is_string(const struct field *f)
-{
-	switch (f->kind) {
-	case FIELD_STATIC_STRING:
-	case FIELD_DYN_STRING:
-	case FIELD_RDYN_STRING:
-	case FIELD_PTR_STRING:
-	case FIELD_COMM:
-		return true;
-	default:
-		return false;
-	}
-}
-
 /* Copies `size` bytes into the pool. Returns their offset, or -ENOMEM. */
 static ssize_t pool_add(struct filter_parser *p, const void *bytes, size_t size)
 {
@@ -320,7 +306,7 @@ static int parse_string(struct filter_parser *p, const char **s, const struct te
 
 	if (t->op != TERM_NE && t->op != TERM_EQ && t->op != TERM_GLOB)
 		return filter_fail(p, FILTER_ILLEGAL_FIELD_OP, *s);
-	if (!term_is_string(t->field))
+	if (!field_is_text(t->field))
 		return filter_fail(p, FILTER_EXPECT_DIGIT, *s);
 	*s = strchrnul(start, quote);
 	if (!**s)
@@ -347,7 +333,7 @@ static int term_parse_number(struct filter_parser *p, const char **s, const stru
 	uint64_t value;
 	int err;
 
-	if (term_is_string(t->field))
+	if (field_is_text(t->field))
 		return filter_fail(p, FILTER_EXPECT_STRING, *s);
 	if (t->op == TERM_GLOB)
 		return filter_fail(p, FILTER_ILLEGAL_FIELD_OP, *s);

@@ -94,18 +94,7 @@ static int compare_number(const struct hist_field *f, uint64_t a, uint64_t b)
 /* To the kernel, a number that it makes of a text or of a pointer to text is a text, too. */
 static bool compares_as_text(const struct hist_field *f)
 {
-	if (!f->field || f->flags & (HIST_CPU | HIST_EXP))
-		return false;
-	switch (f->field->kind) {
-	case FIELD_STATIC_STRING:
-	case FIELD_DYN_STRING:
-	case FIELD_RDYN_STRING:
-	case FIELD_PTR_STRING:
-	case FIELD_COMM:
-		return true;
-	default:
-		return false;
-	}
+	return f->field && !(f->flags & (HIST_CPU | HIST_EXP)) && field_is_text(f->field);
 }
 
 int hist_entries_compare_key(const struct hist_field *f, const struct hist_entry *a,

@@ -251,8 +251,8 @@ struct hist_command_text {
  */
 void hist_error(const struct hist_command_text *cmd, const char *error, const char *at);
 /*
- * A field that is an array is no value. The kernel answers ENOMEM, and goes on as after any other
- * error: so this is told from memory that is exhausted, until the command ends.
+ * A field that is an array is no value. The kernel answers ENOMEM, but logs the error. Until the
+ * command ends, this number keeps it apart from exhausted memory, which logs none.
  */
 enum { HIST_NO_VALUE = -EMSGSIZE };
 
