@@ -8,8 +8,8 @@
  *
  * With "child" behind HOW, a child of fork() does it, and its status is this program's. With "exec
  * PROGRAM" the filter forbids only socket(), and the program is executed; with "later PROGRAM" a
- * child of fork() calls malloc() a hundred times and executes it. HOW may also be one of these
- * then:
+ * child of fork() calls malloc() a hundred times and executes it; with "thread PROGRAM" a thread
+ * does so, and two children of vfork() execute it. HOW may also be one of these then:
  *
  *   map	to open a file for reading and writing fails
  *   hit	tgkill() ends the program
@@ -20,7 +20,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <stdbool.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,7 +103,34 @@ static void sandboxed(const char *how)
 	syscall(strcmp(how, "strict") ? SYS_exit_group : SYS_exit, 4);
 }
 
-static int executes(const char *how, bool later, char **argv)
+static void *in_thread(void *unused)
+{
+	mallocs(100);
+	return unused;
+}
+
+/* A thread misses hits; then two children of vfork() execute the program. */
+static int vforks(char **argv)
+{
+	pthread_t thread;
+	int status = 1;
+	pid_t pid;
+
+	if (pthread_create(&thread, NULL, in_thread, NULL) || pthread_join(thread, NULL))
+		return 1;
+	for (int i = 0; i < 2; i++) {
+		pid = vfork();
+		if (!pid) {
+			execv(*argv, argv);
+			_exit(2);
+		}
+		if (waitpid(pid, &status, 0) != pid || status)
+			return 1;
+	}
+	return 0;
+}
+
+static int executes(const char *how, const char *who, char **argv)
 {
 	pid_t pid = 0;
 	int status;
@@ -115,7 +142,9 @@ static int executes(const char *how, bool later, char **argv)
 	else if (strcmp(how, "none"))
 		filter_call(SYS_socket, strcmp(how, "kill") ? SECCOMP_RET_ERRNO | EPERM
 							    : SECCOMP_RET_KILL_PROCESS);
-	if (later) {
+	if (!strcmp(who, "thread"))
+		return vforks(argv);
+	if (!strcmp(who, "later")) {
 		pid = fork();
 		mallocs(pid ? 0 : 100);
 	}
@@ -135,7 +164,7 @@ int main(int argc, char **argv)
 		return 1;
 	mallocs(1);
 	if (argc > 3)
-		return executes(argv[1], !strcmp(argv[2], "later"), argv + 3);
+		return executes(argv[1], argv[2], argv + 3);
 	pid = argc > 2 ? fork() : 0;
 	if (!pid)
 		sandboxed(argv[1]);

@@ -156,6 +156,14 @@ __attribute__((cold)) int place_open_file(int *dir, const char *name, int flags,
 	return -EACCES;
 }
 
+/* Whether this is a child of vfork(), with its parent's memory. */
+static bool is_lent(void)
+{
+	const struct agent_thread *t = agent_thread_known();
+
+	return t && t->no_rseq;
+}
+
 /* Whether the next program can find the session, after exec, as place_open() would. */
 enum untraced agent_exec_reach(bool is_new)
 {
@@ -167,9 +175,11 @@ enum untraced agent_exec_reach(bool is_new)
 		return UNTRACED_REASONS;
 	/* Relaxed: see agent_restricted(). */
 	if (atomic_load_explicit(&agent.begins_not, memory_order_relaxed))
-		return !is_new && atomic_load_explicit(&agent.here->refused, memory_order_relaxed)
-			       ? UNTRACED_REASONS
-			       : UNTRACED_SANDBOX;
+		return is_new || is_lent() ||
+				       !atomic_load_explicit(&agent.here->refused,
+							     memory_order_relaxed)
+			       ? UNTRACED_SANDBOX
+			       : UNTRACED_REASONS;
 	if (agent_filtered() || agent.asks_not)
 		return UNTRACED_REASONS;
 	real = (uint32_t)agent_syscall(SYS_getuid);
