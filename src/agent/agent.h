@@ -536,6 +536,8 @@ AGENT_API void agent_faults_block(void);
 AGENT_API void agent_sandboxed(const void *filter);
 /* Whether that forbids calls of a first hit: then the agent makes no system call by itself. */
 AGENT_API bool agent_restricted(void);
+/* Whether it forbids what the agent does when a program starts: it would end the program. */
+AGENT_API bool agent_start_forbidden(void);
 /* Whether files may be examined before they are executed. */
 AGENT_API bool agent_may_look(void);
 /* The ids as the program sees them. In a sandbox that forbids the calls: what is known, or 0. */

@@ -14,6 +14,7 @@
  *   map	to open a file for reading and writing fails
  *   hit	tgkill() ends the program
  *   uid	getuid() does
+ *   NUMBER	that system call does
  *   none	there is no filter
  */
 #include <errno.h>
@@ -139,6 +140,8 @@ static int executes(const char *how, const char *who, char **argv)
 		filter_maps();
 	else if (!strcmp(how, "hit") || !strcmp(how, "uid"))
 		filter_call(strcmp(how, "hit") ? SYS_getuid : SYS_tgkill, SECCOMP_RET_KILL_PROCESS);
+	else if (atoi(how))
+		filter_call((unsigned int)atoi(how), SECCOMP_RET_KILL_PROCESS);
 	else if (strcmp(how, "none"))
 		filter_call(SYS_socket, strcmp(how, "kill") ? SECCOMP_RET_ERRNO | EPERM
 							    : SECCOMP_RET_KILL_PROCESS);

@@ -173,9 +173,9 @@ enum untraced agent_exec_reach(bool is_new)
 	/* Pairs with the release in attach_start(). */
 	if (atomic_load_explicit(&agent.state, memory_order_acquire) != AGENT_ON)
 		return UNTRACED_REASONS;
-	/* Relaxed: see agent_restricted(). */
-	if (atomic_load_explicit(&agent.begins_not, memory_order_relaxed))
+	if (agent_start_forbidden())
 		return is_new || is_lent() ||
+				       /* Relaxed: see agent_restricted(). */
 				       !atomic_load_explicit(&agent.here->refused,
 							     memory_order_relaxed)
 			       ? UNTRACED_SANDBOX

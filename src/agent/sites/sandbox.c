@@ -77,7 +77,17 @@ static const struct tried_call beginning[] = {
 	{ .nr = SYS_geteuid },
 	{ .nr = SYS_fstatfs, .args = { -1 } },
 	{ .nr = SYS_madvise },
+	{ .nr = SYS_mincore },
 	{ .nr = SYS_readlinkat },
+	{ .nr = SYS_rt_sigaction },
+};
+
+/* To try them, it makes these (sandbox_permits()). */
+static const struct tried_call trying[] = {
+	{ .nr = SYS_prctl, .args = { PR_GET_SECCOMP } },
+	{ .nr = SYS_clone },
+	{ .nr = SYS_wait4 },
+	{ .nr = SYS_exit_group },
 };
 
 /* If one of these fails in a program that is executed, it cannot count itself as untraced. */
@@ -105,6 +115,7 @@ enum {
 	NR_CALLS = sizeof(calls) / sizeof(calls[0]),
 	NR_JOINING = sizeof(joining) / sizeof(joining[0]),
 	NR_BEGINNING = sizeof(beginning) / sizeof(beginning[0]),
+	NR_TRYING = sizeof(trying) / sizeof(trying[0]),
 	NR_LOOKING = sizeof(looking) / sizeof(looking[0]),
 	NR_MAPPING = sizeof(mapping) / sizeof(mapping[0]),
 	MAX_CODE = 4096
@@ -212,13 +223,16 @@ static __attribute__((cold, noinline)) uint32_t filter_run(const struct sock_fpr
 	return SECCOMP_RET_KILL_PROCESS;
 }
 
-/* An error is a result; a signal is not, nor is a tracer or another process that decides. */
+/*
+ * An error is a result; a signal is not, nor is a tracer or another process that decides, nor an
+ * error of 0, with which nothing has happened.
+ */
 static bool harmless(uint32_t says)
 {
 	uint32_t action = says & SECCOMP_RET_ACTION_FULL;
 
 	return action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG ||
-	       action == SECCOMP_RET_ERRNO;
+	       (action == SECCOMP_RET_ERRNO && says & SECCOMP_RET_DATA);
 }
 
 /* What another process decides is not known. */
@@ -262,6 +276,7 @@ static __attribute__((cold)) bool filter_begins(const struct sock_fprog *prog)
 	return filter_all(prog, calls, NR_CALLS, may_pass) &&
 	       filter_all(prog, joining, NR_JOINING, may_pass) &&
 	       filter_all(prog, beginning, NR_BEGINNING, may_pass) &&
+	       filter_all(prog, trying, NR_TRYING, may_pass) &&
 	       filter_all(prog, mapping, NR_MAPPING, may_succeed);
 }
 
@@ -316,6 +331,12 @@ bool agent_filtered(void)
 {
 	/* Relaxed: as above. */
 	return atomic_load_explicit(&agent.filtered, memory_order_relaxed);
+}
+
+bool agent_start_forbidden(void)
+{
+	/* Relaxed: as above. */
+	return atomic_load_explicit(&agent.begins_not, memory_order_relaxed);
 }
 
 bool agent_may_ask(void)
@@ -387,8 +408,10 @@ static _Noreturn __attribute__((cold)) void try_calls(enum tried tried)
 		agent_syscall(SYS_sched_getscheduler, 0);
 		agent_syscall(SYS_sched_getattr, 0, room, 48, 0);
 	}
-	for (;;)
-		agent_syscall(SYS_exit_group, 0);
+	agent_syscall(SYS_exit_group, 0);
+	/* A filter may refuse that with an error. */
+	agent_syscall(SYS_exit, 0);
+	__builtin_trap();
 }
 
 static __attribute__((cold)) bool survives(enum tried tried)
@@ -415,5 +438,9 @@ bool sandbox_permits(void)
 	if (survives(TRY_ASKING))
 		return true;
 	agent.asks_not = true;
-	return survives(TRY_NEEDED);
+	if (survives(TRY_NEEDED))
+		return true;
+	/* Relaxed: the program has not begun. */
+	atomic_store_explicit(&agent.sandbox, true, memory_order_relaxed);
+	return false;
 }

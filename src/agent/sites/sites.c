@@ -554,15 +554,17 @@ bool sites_wait_for_fork(void)
 /* In a child of fork(): begins a task of its own, which does nothing until there is a command. */
 static void forked(void)
 {
-	uint64_t old = signals_block();
+	uint64_t old;
 
 	sites.forking = false;		/* the lock is wiped (state.h) */
 	agent_self.fork_locks = false;
 	/* Relaxed: fork() has copied all that came before it. */
-	if ((any_known() || sites.plants) &&
-	    atomic_load_explicit(&agent.state, memory_order_relaxed) == AGENT_ON &&
-	    !agent_restricted() && !agent_filtered())
-		task_begin();
+	if ((!any_known() && !sites.plants) ||
+	    atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_ON ||
+	    agent_restricted() || agent_filtered())
+		return;
+	old = signals_block();
+	task_begin();
 	signals_restore(old);
 }
 

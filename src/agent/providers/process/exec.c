@@ -135,7 +135,7 @@ static enum untraced why_untraced(char *const *env, enum untraced look, bool is_
 				      UNTRACED_ENVIRONMENT;					\
 												\
 	agent_untraced(why_, 1);								\
-	if (exec_breaks(look_)) {								\
+	if (exec_breaks(look_) || (has_ && agent_start_forbidden())) {				\
 		const size_t room_ = sizeof(PRELOAD) + strlen(found_.list);			\
 		char **copy_ = __builtin_alloca((found_.nr + 1) * sizeof(char *));		\
 												\
