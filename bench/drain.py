@@ -26,7 +26,7 @@ SECONDS, ROUNDS = (0.1, 1) if QUICK else (2, 2)
 TRIES = 1 if QUICK else 6
 # k/s
 RATES = [10, 20] if QUICK else [1000, 2000, 4000, 7000, 10000, 12000, 14000, 17000, 20000, 25000,
-                              30000, 35000, 37500, 40000]
+                              30000, 32500, 35000, 37500, 40000]
 FULL, SMALL = (40000, 20000) if QUICK else (5000000, 1000000)
 PAIRS = 'tracefuse_bench:ring'
 EVENT_BYTES = 20        # of a record of reader_events with its header

@@ -252,7 +252,7 @@ void model_probes_stale(struct event *e)
 
 	model_event_asked(e);
 	if (m->nr_stale_events == MODEL_STALE_EVENTS)
-		m->probes_stale = true;
+		m->events_stale = true;
 	else
 		m->stale_events[m->nr_stale_events++] = e->id;
 }

@@ -328,7 +328,8 @@ struct model {
 	 * have other probes to plant
 	 */
 	bool			probes_stale;
-	/* The same of these events alone: model_probes_stale() */
+	/* The same of events alone, of all or of these: model_probes_stale() */
+	bool			events_stale;
 	uint16_t		stale_events[MODEL_STALE_EVENTS];
 	unsigned int		nr_stale_events;
 	uint64_t		nr_places_made;		/* probe_place.order */

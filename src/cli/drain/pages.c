@@ -32,6 +32,11 @@ enum {
 	TIME_BYTES	= 8,
 	CPU_PATH	= 400,
 	ROUNDS_AT_END	= 64,
+	/*
+	 * A round costs a change of tasks, so few large rounds are better than many small ones, as
+	 * long as so much of a buffer is free.
+	 */
+	BEHIND_PART	= 16,
 };
 
 #define MISSED_EVENTS	(1ull << 31)
@@ -298,6 +303,7 @@ int64_t streams_round(struct streams *s)
 {
 	int64_t sum = 0;
 
+	s->behind = false;
 	for (unsigned int i = 0; i < s->nr && !s->stopped; i++) {
 		int64_t n = s->instances[i].pages ? instance_round(s, &s->instances[i]) : 0;
 
@@ -307,6 +313,8 @@ int64_t streams_round(struct streams *s)
 		}
 		if (n < 0)
 			return n;
+		s->behind |= n && (uint64_t)n * s->instances[i].subbuf_size >=
+				  s->instances[i].bytes / BEHIND_PART;
 		sum += n;
 	}
 	return sum;

@@ -21,7 +21,6 @@
 #include "session/session.h"
 
 enum {
-	BUSY_PAGES	= 256,		/* after as many there are more */
 	SOME_PAGES	= 32,
 	PAUSE_MS	= 5,
 	LONG_PAUSE_MS	= 10,		/* after less than SOME_PAGES */
@@ -171,7 +170,7 @@ static int pause_ms(const struct process *p, int64_t pages)
 {
 	if (p->streams.stopped)
 		return -1;
-	if (pages >= BUSY_PAGES)
+	if (p->streams.behind)
 		return 0;
 	return pages >= SOME_PAGES ? PAUSE_MS : LONG_PAUSE_MS;
 }

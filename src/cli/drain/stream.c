@@ -100,11 +100,34 @@ static int open_instance(void *to, const char *name, bool is_dir)
 	return ret == -ENOENT && *name ? 0 : ret;	/* it was removed again */
 }
 
+/* 0 KB, if the instance was removed meanwhile. */
+static int read_size(struct streams *s, struct stream_instance *i)
+{
+	unsigned long long kb = 0;
+	char path[600], *text;
+	size_t len;
+	int ret;
+
+	instance_path(i->name, "buffer_total_size_kb", path, sizeof(path));
+	ret = access_read_all(s->access, path, &text, &len);
+	if (!ret) {
+		sscanf(text, "%llu", &kb);
+		free(text);
+	}
+	i->bytes = kb << 10;
+	return ret == -ENOENT || ret == -ENODEV ? 0 : ret;
+}
+
 int streams_find(struct streams *s)
 {
 	int ret = open_instance(s, "", true);
 
-	return ret ? ret : s->access->ops->list(s->access, "instances", open_instance, s);
+	if (!ret)
+		ret = s->access->ops->list(s->access, "instances", open_instance, s);
+	for (unsigned int i = 0; !ret && i < s->nr; i++)
+		if (s->instances[i].pages)
+			ret = read_size(s, &s->instances[i]);
+	return ret;
 }
 
 void streams_close(struct access_file **f)

@@ -33,6 +33,7 @@
 enum {
 	FILES_IDLE	= 16,
 	READINGS	= 4,		/* files whose code is read at the same time */
+	LINE		= 64,		/* of the processor's cache */
 };
 
 /* Commands number what they define from 1 on. */
@@ -421,14 +422,33 @@ static void forget_points(struct programs *p)
 			n->point = NULL;
 }
 
+/* As in model/event/set.c: what the walk reads of the next one, and the one behind it. */
+__attribute__((always_inline))
+static inline void fetch_ahead(const struct dynamic_event *d, const struct list_head *all)
+{
+	const struct dynamic_event *next = list_entry(d->node.next, struct dynamic_event, node);
+	const char *behind;
+
+	if (&next->node == all)
+		return;
+	__builtin_prefetch(&next->event->plan);
+	if (next->kind == &uprobe_kind)
+		__builtin_prefetch(place_of(next)->path);
+	behind = (const char *)next->node.next - offsetof(struct probe_place, probe.dyn.node);
+	for (size_t i = 0; i < sizeof(struct probe_place); i += LINE)
+		__builtin_prefetch(behind + i);
+}
+
 static void look_at_all(struct programs *p)
 {
+	const struct list_head *all = &p->model->dynamic_events;
 	struct dynamic_event *d;
 
-	forget_points(p);
-	list_each(d, &p->model->dynamic_events, node)
+	list_each(d, all, node) {
+		fetch_ahead(d, all);
 		if (d->kind == &kprobe_kind || d->kind == &uprobe_kind)
 			look_at_place(p, place_of(d));
+	}
 	look_at_notes(p, NULL);
 }
 
@@ -446,6 +466,9 @@ static void probes_collect(struct programs *p)
 
 	if (m->probes_stale || p->probes->failed) {
 		p->probes->failed = false;
+		forget_points(p);
+		look_at_all(p);
+	} else if (m->events_stale) {
 		look_at_all(p);
 	} else {
 		for (unsigned int i = 0; i < m->nr_stale_events; i++)
@@ -453,6 +476,7 @@ static void probes_collect(struct programs *p)
 				look_at_event(p, m->by_id[m->stale_events[i]]);
 	}
 	m->probes_stale = false;
+	m->events_stale = false;
 	m->nr_stale_events = 0;
 }
 
