@@ -250,6 +250,7 @@ static int call_tree_ends(void *arg, const struct calls_line *line)
 
 	if (!b)
 		return -ENOMEM;
+	g->tree->backward += line->backward;
 	if (!b->is_known || line->depth < b->base) {
 		err = branch_settle(g, b, line->depth, line->at);
 		return err ? err : outer_ends(g, b, line->name, line->ns);

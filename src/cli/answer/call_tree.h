@@ -34,6 +34,7 @@ struct call_tree {
 	size_t		open;		/* calls that have not returned */
 	size_t		left;		/* calls that were left: by an exception, or longjmp() */
 	size_t		deep;		/* calls below CALL_TREE_DEPTH */
+	size_t		backward;	/* as in struct calls_sum */
 };
 
 /* Reads the text, which it changes and which has to stay. 0, -ENOMEM. Free it in any case. */

@@ -2,6 +2,7 @@
 /* calls.c - see calls.h */
 #include <errno.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,8 +14,10 @@ enum call_end { CALL_RETURNED, CALL_LEFT, CALL_OPEN };
 struct call {
 	const char	*name;
 	double		ns, self;
+	uint32_t	thread;		/* its index */
 	bool		nested;		/* it was called while the same function ran */
-	enum call_end	end;
+	uint8_t		end;		/* enum call_end */
+	bool		backward;
 };
 
 /* A call that goes on. */
@@ -22,6 +25,7 @@ struct level {
 	const char	*name;		/* NULL: its begin is not in the recording */
 	double		begin;		/* as calls_line.at */
 	double		below;		/* the time of the calls that have returned there */
+	size_t		first;		/* what has returned there: calls.v from here on */
 };
 
 /* A thread, and where it is: levels[0] stands for what is around its calls. */
@@ -57,11 +61,11 @@ static struct thread *thread_get(struct calls *c, long pid)
 	return t;
 }
 
-static int level_open(struct thread *t, const char *name, double at)
+static int level_open(const struct calls *c, struct thread *t, const char *name, double at)
 {
 	if (array_room(&t->levels, t->depth + 1, sizeof(*t->levels)))
 		return -ENOMEM;
-	t->levels[++t->depth] = (struct level){ .name = name, .begin = at };
+	t->levels[++t->depth] = (struct level){ .name = name, .begin = at, .first = c->nr };
 	return 0;
 }
 
@@ -74,16 +78,27 @@ static bool is_running(const struct thread *t, const char *name)
 	return false;
 }
 
+/* Its begin is missing, so nobody knew that it ran when these were called. */
+static void was_running(struct calls *c, uint32_t thread, const char *name, size_t first)
+{
+	for (size_t i = first; i < c->nr; i++)
+		if (c->v[i].thread == thread && !strcmp(c->v[i].name, name))
+			c->v[i].nested = true;
+}
+
 /* The innermost call is over. */
 static int level_close(struct calls *c, struct thread *t, const char *name, double ns,
 		       enum call_end end)
 {
-	const double below = t->levels[t->depth--].below;
+	const uint32_t thread = (uint32_t)(t - c->threads);
+	const struct level *l = &t->levels[t->depth--];
 
 	if (array_room(&c->v, c->nr, sizeof(*c->v)))
 		return -ENOMEM;
-	c->v[c->nr++] = (struct call){ name, ns, below < ns ? ns - below : 0,
-				       is_running(t, name), end };
+	if (!l->name)
+		was_running(c, thread, name, l->first);
+	c->v[c->nr++] = (struct call){ name, ns, l->below < ns ? ns - l->below : 0, thread,
+				       is_running(t, name), (uint8_t)end, false };
 	t->levels[t->depth].below += ns;
 	return 0;
 }
@@ -110,7 +125,7 @@ static int thread_settle(struct calls *c, struct thread *t, size_t depth, double
 	while (!err && t->depth > depth)
 		err = level_leave(c, t, at, CALL_LEFT);
 	while (!err && t->depth < depth)
-		err = level_open(t, NULL, at);
+		err = level_open(c, t, NULL, at);
 	return err;
 }
 
@@ -119,11 +134,12 @@ static int call_begins(void *arg, const struct calls_line *line)
 	struct thread *t = thread_get(arg, line->pid);
 	const int err = t ? thread_settle(arg, t, line->depth, line->at) : -ENOMEM;
 
-	return err ? err : level_open(t, line->name, line->at);
+	return err ? err : level_open(arg, t, line->name, line->at);
 }
 
 static int call_ends(void *arg, const struct calls_line *line)
 {
+	struct calls *c = arg;
 	struct thread *t = thread_get(arg, line->pid);
 	int err = t ? thread_settle(arg, t, line->depth + 1, line->at) : -ENOMEM;
 
@@ -131,9 +147,13 @@ static int call_ends(void *arg, const struct calls_line *line)
 		/* The begin of this call is missing, and the end of one with another name. */
 		err = level_leave(arg, t, calls_begin(line), CALL_LEFT);
 		if (!err)
-			err = level_open(t, NULL, line->at);
+			err = level_open(arg, t, NULL, line->at);
 	}
-	return err ? err : level_close(arg, t, line->name, line->ns, CALL_RETURNED);
+	if (!err)
+		err = level_close(arg, t, line->name, line->ns, CALL_RETURNED);
+	if (!err)
+		c->v[c->nr - 1].backward = line->backward;
+	return err;
 }
 
 /* ---- the text ---- */
@@ -202,6 +222,9 @@ static int read_call(const struct calls_reader *r, char *text)
 	if (!pid)
 		return 0;
 	line.ns = strtod(time + 1, NULL) * 1000;
+	/* The difference of two times is printed as it is, without a sign. */
+	line.backward = line.ns >= 0x1p63;
+	line.ns = line.backward ? 0 : line.ns;
 	line.pid = strtol(pid + 1, NULL, 10);
 	if (!line.pid)
 		line.pid = -1 - strtol(text, NULL, 10);
@@ -241,6 +264,7 @@ static struct calls_sum calls_sum_of(const struct call *v, size_t nr)
 		s.self += v[i].self;
 		s.left += v[i].end == CALL_LEFT;
 		s.open += v[i].end == CALL_OPEN;
+		s.backward += v[i].backward;
 	}
 	return s;
 }

@@ -13,6 +13,7 @@
 #ifndef TRACEFUSE_CLI_ANSWER_CALLS_H
 #define TRACEFUSE_CLI_ANSWER_CALLS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct calls_line {
@@ -22,6 +23,7 @@ struct calls_line {
 	const char	*name;
 	double		at;		/* ns; 0: the text has no times */
 	double		ns;		/* of an end */
+	bool		backward;	/* that is before its begin, by its clock: then ns is 0 */
 };
 
 /* When the call began that ends there. */
@@ -48,6 +50,7 @@ struct calls_sum {
 	const char	*name;		/* in the text */
 	size_t		calls;
 	size_t		left, open;	/* how many of them were left, or go on */
+	size_t		backward;	/* ended before they began: their time counts as 0 */
 	/* total: without calls while the same function ran; sum: with them */
 	double		total, sum, self, p50, p99, longest;
 };

@@ -372,6 +372,15 @@ void graph_say_ends(size_t left, size_t open, bool lost)
 			      open == 1 ? "its time ends" : "their times end");
 }
 
+void graph_say_backward(size_t nr)
+{
+	if (nr)
+		message_error("%zu %s before %s by the times of the recording: %s as 0", nr,
+			      nr == 1 ? "call ends" : "calls end",
+			      nr == 1 ? "it begins" : "they begin",
+			      nr == 1 ? "its time counts" : "their times count");
+}
+
 static void say_deep(const struct call_tree *t)
 {
 	if (t->deep)
@@ -399,6 +408,7 @@ int graph_print(const struct answer *a, struct access *access)
 			      "no function was called that is traced (see `tracefuse list "
 			      "PROGRAM`, and `tracefuse doctor`)");
 	graph_say_ends(t.left, t.open, say_overrun(a, access) || lost);
+	graph_say_backward(t.backward);
 	say_deep(&t);
 	if (!status)
 		status = graph_print_tree(&p, &t);

@@ -45,5 +45,7 @@ bool graph_has_lost(const char *text);
  * some of the calls have only lost their ends.
  */
 void graph_say_ends(size_t left, size_t open, bool lost);
+/* Says how many of them ended before they began: clocks that differ, or a damaged file. */
+void graph_say_backward(size_t nr);
 
 #endif

@@ -216,7 +216,7 @@ static int report_print(const struct answer *a, struct access *access)
 
 struct recorded {
 	struct table	table;
-	size_t		left, open;
+	size_t		left, open, backward;
 };
 
 static int add_recorded(void *arg, const struct calls_sum *s)
@@ -228,6 +228,7 @@ static int add_recorded(void *arg, const struct calls_sum *s)
 		return -ENOMEM;
 	all->left += s->left;
 	all->open += s->open;
+	all->backward += s->backward;
 	r->cell[COLUMN_CALLS].number = (double)s->calls;
 	r->cell[COLUMN_TOTAL].number = s->total;
 	r->cell[COLUMN_SELF].number = s->self;
@@ -255,6 +256,7 @@ static int recorded_print(const struct answer *a, struct access *access)
 	if (!ret && !all.table.nr)
 		message_error("the recording has no calls of function_graph");
 	graph_say_ends(all.left, all.open, lost);
+	graph_say_backward(all.backward);
 	if (!ret)
 		return answer_table_print(a, &all.table, "total");
 	table_free(&all.table);
