@@ -32,18 +32,22 @@
 
 enum { WAIT_MS = 3, IDLE_MS = 200, KEPT_MS = 500, FIXED_DESCRIPTORS = 6 };
 
+/* A descriptor, or -errno. */
 static int open_signals(void)
 {
 	sigset_t set;
+	int err, fd;
 
 	output_signals_ignore();
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
-	if (pthread_sigmask(SIG_BLOCK, &set, NULL))
-		return -1;
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	err = pthread_sigmask(SIG_BLOCK, &set, NULL);
+	if (err)
+		return -err;
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? -errno : fd;
 }
 
 /* The path goes through the directory's descriptor: sun_path has room for 107 bytes. */
@@ -109,7 +113,8 @@ int server_create(const struct server_params *params, struct server **out)
 	srv->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	srv->listen_fd = open_control(session_dir(srv->session));
 	if (srv->signal_fd < 0 || srv->stop_fd < 0 || srv->listen_fd < 0) {
-		ret = srv->listen_fd < 0 ? srv->listen_fd : -EMFILE;
+		ret = srv->listen_fd < 0 ? srv->listen_fd :
+		      srv->signal_fd < 0 ? srv->signal_fd : -EMFILE;
 		server_destroy(srv);
 		return ret;
 	}

@@ -29,6 +29,9 @@
 #include "access/wire.h"
 #include "session/attach/stat.h"
 
+/* How often to look whether the program has ended, where no signal tells it. */
+enum { UNTOLD_MS = 20 };
+
 /* Signal mask and disposition before this process changed them, and the signalfd. */
 struct signals {
 	sigset_t	mask;
@@ -47,17 +50,19 @@ static void signals_of_interest(sigset_t *set)
 		sigdelset(set, own[i]);
 }
 
+/* In a sandbox that refuses to block signals they stay as they are, and there is no descriptor. */
 static int signals_take(struct signals *s)
 {
 	struct sigaction dfl = { .sa_handler = SIG_DFL };
+	bool blocked;
 	sigset_t set;
 
 	signals_of_interest(&set);
-	sigprocmask(SIG_BLOCK, &set, &s->mask);
+	blocked = !sigprocmask(SIG_BLOCK, &set, &s->mask);
 	/* If SIGCHLD is ignored, a child leaves no status. */
 	sigaction(SIGCHLD, &dfl, &s->child);
-	s->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return s->fd < 0 ? -errno : 0;
+	s->fd = blocked ? signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK) : -1;
+	return s->fd < 0 && blocked ? -errno : 0;
 }
 
 static void signals_give_back(const struct signals *s)
@@ -163,7 +168,7 @@ void run_child_signals(const struct run *r)
 {
 	struct signalfd_siginfo info;
 
-	while (r->signal_fd && read(r->signal_fd, &info, sizeof(info)) == sizeof(info))
+	while (r->signal_fd > 0 && read(r->signal_fd, &info, sizeof(info)) == sizeof(info))
 		run_child_pass_on(r, &info);
 }
 
@@ -186,6 +191,8 @@ static int run_child_ms(const struct run *r)
 {
 	const int often = run_child_often(r);
 
+	if (r->signal_fd < 0)
+		return UNTOLD_MS;
 	return often >= 0 ? often : run_watch_ms(r);
 }
 
