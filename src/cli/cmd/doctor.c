@@ -512,8 +512,8 @@ static void complain_of_busy(struct patient *p, int pid, const char *why)
 	snprintf(text, sizeof(text), "Process %d blocks SIGSEGV in a thread, or handles it itself.",
 		 pid);
 	complain(p, text,
-		 "If it is started anew, it has these functions: tracefuse run --function, or "
-		 "--setup");
+		 "These functions can be traced if tracefuse starts the program: tracefuse run "
+		 "--function, or --setup");
 }
 
 /* The value is "PID sites N skipped N on N error ERRNO[ late][; N REASON[ (NAMES)]]...". */
