@@ -29,49 +29,44 @@ static unsigned int class_of(uint64_t len)
 
 void extents_free(struct extents *e)
 {
-	free(e->v ? e->v - e->front : NULL);
+	free(e->v);
 	memset(e, 0, sizeof(*e));
 }
 
-/* Room for one more, in front of them or behind them. */
+/* Room for one more. */
 static int extents_room(struct extents *e)
 {
 	const size_t room = e->room ? 2 * e->room : FIRST_EXTENTS;
 	struct extent *more;
 
-	if (e->front || e->nr < e->room)
+	if (e->nr < e->room)
 		return 0;
 	more = reallocarray(e->v, room, sizeof(*more));
 	if (!more)
 		return -ENOMEM;
 	e->v = more;
+	e->gap = e->nr;
 	e->room = room;
 	return 0;
 }
 
-/* Half of the room in front goes behind them, so that many can be inserted there. */
-static void extents_centre(struct extents *e)
+/* Moves the gap to where i extents are in front of it. */
+static void extents_gap(struct extents *e, size_t i)
 {
-	const size_t front = e->front / 2;
+	const size_t width = e->room - e->nr;
 
-	memmove(e->v - e->front + front, e->v, e->nr * sizeof(e->v[0]));
-	e->v -= e->front - front;
-	e->front = front;
+	if (i < e->gap)
+		memmove(&e->v[i + width], &e->v[i], (e->gap - i) * sizeof(e->v[0]));
+	else
+		memmove(&e->v[e->gap], &e->v[e->gap + width], (i - e->gap) * sizeof(e->v[0]));
+	e->gap = i;
 }
 
-/* Opens a gap at i. There is room; the shorter part moves, if it can. */
+/* There is room. */
 static void extents_insert(struct extents *e, size_t i, struct extent new)
 {
-	if (e->front && i >= e->nr / 2 && e->front + e->nr == e->room)
-		extents_centre(e);
-	if (e->front && i < e->nr / 2) {
-		memmove(e->v - 1, e->v, i * sizeof(e->v[0]));
-		e->v--;
-		e->front--;
-	} else {
-		memmove(&e->v[i + 1], &e->v[i], (e->nr - i) * sizeof(e->v[0]));
-	}
-	e->v[i] = new;
+	extents_gap(e, i);
+	e->v[e->gap++] = new;
 	e->nr++;
 }
 
@@ -83,7 +78,7 @@ static size_t extents_find(const struct extents *e, uint64_t off)
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
 
-		if (e->v[mid].off + e->v[mid].len <= off)
+		if (extents_at(e, mid)->off + extents_at(e, mid)->len <= off)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -93,36 +88,32 @@ static size_t extents_find(const struct extents *e, uint64_t off)
 
 static void extents_delete(struct extents *e, size_t i)
 {
+	extents_gap(e, i);
 	e->nr--;
-	if (i <= e->nr / 2) {
-		memmove(e->v + 1, e->v, i * sizeof(e->v[0]));
-		e->v++;
-		e->front++;
-	} else {
-		memmove(&e->v[i], &e->v[i + 1], (e->nr - i) * sizeof(e->v[0]));
-	}
 }
 
 /* *at: its index, or that of the extent that it is a part of now. */
 static int extents_add_at(struct extents *e, uint64_t off, uint64_t len, size_t *at)
 {
-	size_t i = extents_find(e, off);
+	const size_t i = extents_find(e, off);
+	struct extent *before = i ? extents_at(e, i - 1) : NULL;
+	struct extent *behind = i < e->nr ? extents_at(e, i) : NULL;
 
-	if (i < e->nr && e->v[i].off < off + len)
+	if (behind && behind->off < off + len)
 		return -EEXIST;
 	*at = i;
-	if (i && e->v[i - 1].off + e->v[i - 1].len == off) {
+	if (before && before->off + before->len == off) {
 		*at = i - 1;
-		e->v[i - 1].len += len;
-		if (i < e->nr && e->v[i].off == off + len) {
-			e->v[i - 1].len += e->v[i].len;
+		before->len += len;
+		if (behind && behind->off == off + len) {
+			before->len += behind->len;
 			extents_delete(e, i);
 		}
 		return 0;
 	}
-	if (i < e->nr && e->v[i].off == off + len) {
-		e->v[i].off = off;
-		e->v[i].len += len;
+	if (behind && behind->off == off + len) {
+		behind->off = off;
+		behind->len += len;
 		return 0;
 	}
 	if (extents_room(e))
@@ -141,18 +132,18 @@ static int extents_add(struct extents *e, uint64_t off, uint64_t len)
 /* Cuts [off, off + len) out of extent i, which contains it. */
 static int extents_cut(struct extents *e, size_t i, uint64_t off, uint64_t len)
 {
-	struct extent old = e->v[i];
+	struct extent old = *extents_at(e, i);
 	uint64_t before = off - old.off, after = old.off + old.len - off - len;
 
 	if (before && after) {
 		if (extents_room(e))
 			return -ENOMEM;
 		extents_insert(e, i + 1, (struct extent){ off + len, after });
-		e->v[i].len = before;
+		extents_at(e, i)->len = before;
 	} else if (before) {
-		e->v[i].len = before;
+		extents_at(e, i)->len = before;
 	} else if (after) {
-		e->v[i] = (struct extent){ off + len, after };
+		*extents_at(e, i) = (struct extent){ off + len, after };
 	} else {
 		extents_delete(e, i);
 	}
@@ -202,7 +193,7 @@ uint64_t heap_alloc(struct heap *h, size_t size)
 		return 0;
 	}
 	for (size_t i = extents_find(&h->free, h->from[class]); i < h->free.nr; i++) {
-		struct extent e = h->free.v[i];
+		struct extent e = *extents_at(&h->free, i);
 		uint64_t off = round_up(e.off, align);
 
 		/* In order: the first one that is large enough for the class. */
@@ -231,7 +222,7 @@ bool heap_prepare(struct heap *h, const uint64_t *sizes, size_t nr, uint64_t *bu
 	size_t k = 0;
 
 	for (size_t i = 0; k < nr && i < h->free.nr; i++) {
-		const struct extent e = h->free.v[i];
+		const struct extent e = *extents_at(&h->free, i);
 		uint64_t at = round_up(e.off, HEAP_PAGE);
 
 		for (; k < nr; k++) {
@@ -256,9 +247,9 @@ bool heap_prepare(struct heap *h, const uint64_t *sizes, size_t nr, uint64_t *bu
 static void heap_disown(struct heap *h, uint64_t off, uint64_t len)
 {
 	size_t i = extents_find(&h->restored, off);
+	const struct extent *e = i < h->restored.nr ? extents_at(&h->restored, i) : NULL;
 
-	if (i == h->restored.nr || h->restored.v[i].off > off ||
-	    h->restored.v[i].off + h->restored.v[i].len < off + len)
+	if (!e || e->off > off || e->off + e->len < off + len)
 		return;
 	/*
 	 * If the books have no room, the piece stays restored: it is lost until the session ends.
@@ -273,7 +264,7 @@ static void heap_disown(struct heap *h, uint64_t off, uint64_t len)
  */
 static void lower_high(struct heap *h)
 {
-	const struct extent *last = &h->free.v[h->free.nr - 1];
+	const struct extent *last = extents_at(&h->free, h->free.nr - 1);
 
 	if (last->off + last->len != h->end || last->off >= h->high)
 		return;
@@ -305,7 +296,7 @@ void heap_free_extent(struct heap *h, uint64_t off, uint64_t len)
 	 */
 	if (extents_add_at(&h->free, off, len, &at))
 		return;
-	heap_found(h, &h->free.v[at]);
+	heap_found(h, extents_at(&h->free, at));
 	h->used -= len;
 	region_release(h->region, off, len);
 	lower_high(h);
@@ -337,15 +328,15 @@ int heap_restore_done(struct heap *h, struct extents *out)
 	int err = 0;
 
 	for (size_t i = 0; !err && h->inherited && i <= h->restored.nr; i++) {
-		uint64_t end = i < h->restored.nr ? h->restored.v[i].off : h->inherited;
+		uint64_t end = i < h->restored.nr ? extents_at(&h->restored, i)->off : h->inherited;
 
 		if (end > at)
 			err = extents_add(out, at, end - at);
 		if (i < h->restored.nr)
-			at = h->restored.v[i].off + h->restored.v[i].len;
+			at = extents_at(&h->restored, i)->off + extents_at(&h->restored, i)->len;
 	}
 	for (size_t i = 0; i < out->nr; i++) {
-		const struct extent *e = &out->v[i];
+		const struct extent *e = extents_at(out, i);
 
 		h->used += e->len;
 		/*

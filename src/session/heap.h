@@ -17,12 +17,21 @@ struct extent {
 	uint64_t	off, len;
 };
 
-/* There may be room in front of them, because most pieces are taken from the first ones. */
+/*
+ * Sorted; no two touch each other. They have a gap where the last one came or went, so thousands of
+ * pieces that are freed or taken in order move nothing.
+ */
 struct extents {
-	struct extent	*v;		/* sorted; no two touch each other */
+	struct extent	*v;
 	size_t		nr;
-	size_t		front, room;	/* in front of v; in all */
+	size_t		gap;		/* how many are in front of the gap */
+	size_t		room;		/* of v, with the gap */
 };
+
+static inline struct extent *extents_at(const struct extents *e, size_t i)
+{
+	return &e->v[i < e->gap ? i : i + e->room - e->nr];
+}
 
 /* Sizes of pieces: each multiple of 64 bytes up to a page, then each power of two. */
 enum { HEAP_SMALL = 64, HEAP_CLASSES = HEAP_SMALL + 52 };

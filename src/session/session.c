@@ -603,7 +603,7 @@ static void heap_drop_old(struct session *s, struct heap *heap)
 
 	heap_restore_done(heap, &old);
 	for (size_t i = 0; i < old.nr; i++)
-		limbo_add(s, heap, old.v[i].off, old.v[i].len);
+		limbo_add(s, heap, extents_at(&old, i)->off, extents_at(&old, i)->len);
 	extents_free(&old);
 }
 

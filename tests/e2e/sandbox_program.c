@@ -141,9 +141,10 @@ static int executes(const char *how, const char *who, char **argv)
 		filter_maps();
 	else if (!strcmp(how, "hit") || !strcmp(how, "uid"))
 		filter_call(strcmp(how, "hit") ? SYS_getuid : SYS_tgkill, SECCOMP_RET_KILL_PROCESS);
+	else if (atoi(how) > 0)
+		filter_call((unsigned int)atoi(how), SECCOMP_RET_KILL_PROCESS);
 	else if (atoi(how))
-		filter_call((unsigned int)abs(atoi(how)), atoi(how) > 0 ? SECCOMP_RET_KILL_PROCESS
-									: SECCOMP_RET_ERRNO | EPERM);
+		filter_call((unsigned int)-atoi(how), SECCOMP_RET_ERRNO | EPERM);
 	else if (strcmp(how, "none"))
 		filter_call(SYS_socket, strcmp(how, "kill") ? SECCOMP_RET_ERRNO | EPERM
 							    : SECCOMP_RET_KILL_PROCESS);

@@ -131,7 +131,7 @@ struct run {
 
 	/* The program. */
 	pid_t		pid;
-	int		signal_fd;	/* while it runs: signals for it; 0: none; negative: none come */
+	int		signal_fd;	/* while it runs: signals for it; 0: none; -1: none come */
 	int		status;		/* as from waitpid() */
 	bool		failed;		/* it could not be executed, which was printed */
 };
