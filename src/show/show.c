@@ -206,6 +206,15 @@ int show_buffer_open(struct instance *inst, int snapshot, int cpu, struct show *
 	return 0;
 }
 
+int show_calls_open(struct instance *inst, int cpu, struct show **out)
+{
+	const int err = show_buffer_open(inst, 0, cpu, out);
+
+	if (!err)
+		(*out)->all_calls = true;
+	return err;
+}
+
 /* Makes the text of the header or of the next record. False: there is nothing more. */
 static bool produce(struct show *s)
 {

@@ -26,6 +26,12 @@ struct show;
 int show_buffer(struct instance *inst, int snapshot, int cpu, FILE *out);
 /* The same in pieces. What it shows is fixed here. */
 int show_buffer_open(struct instance *inst, int snapshot, int cpu, struct show **out);
+/*
+ * The same for `trace`, but a call and its return are two lines of function_graph in any case. The
+ * kernel makes one line of a call and the next return of its task and function on the CPU, which is
+ * another call's if the task has changed the CPU meanwhile.
+ */
+int show_calls_open(struct instance *inst, int cpu, struct show **out);
 /* Prints the next piece. 1: there may be more; 0: that was all; -errno */
 int show_buffer_piece(struct show *s, FILE *out);
 

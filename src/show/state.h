@@ -67,6 +67,7 @@ struct show {
 	bool		latency;	/* option latency-format when it was opened */
 	bool		in_ns;
 	bool		annotate;	/* the buffer has overruns */
+	bool		all_calls;	/* show_calls_open() */
 	uint64_t	started[LAYOUT_MAX_CPUS / 64];
 	int64_t		index;		/* number of the record that is printed */
 	const struct tracer *tracer;	/* current when it was opened */

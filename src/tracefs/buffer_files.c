@@ -82,6 +82,13 @@ static int begin_trace(struct tree_file *f, FILE *out)
 	return begin_buffer(f, 0, out);
 }
 
+static int begin_calls(struct tree_file *f, FILE *out)
+{
+	const int err = show_calls_open(f->at.inst, f->at.cpu, &f->show);
+
+	return err ? err : print_piece(f, out);
+}
+
 static int print_rest(struct tree_file *f, FILE *out)
 {
 	int rc;
@@ -89,6 +96,13 @@ static int print_rest(struct tree_file *f, FILE *out)
 	while ((rc = print_piece(f, out)) == 1)
 		;
 	return rc;
+}
+
+static int print_calls(struct tree_file *f, FILE *out)
+{
+	int rc = begin_calls(f, out);
+
+	return rc == 1 ? print_rest(f, out) : rc;
 }
 
 static void end_buffer(struct tree_file *f)
@@ -619,6 +633,10 @@ const struct file_kind buffer_kinds[] = {
 	 .release = release_free_buffer },
 	SNAPSHOT,
 	TRACE,
+	/* Read by `report`: see show_calls_open(). */
+	{ .name = "trace_calls", .mode = 0440, .open = open_trace, .begin = begin_calls,
+	  .print = print_calls, .rest = print_rest, .end = end_buffer,
+	  .release = release_trace, .follows = true, .stays = true, .hidden = true },
 	{ .name = "trace_marker", .mode = 0220, .write_by = write_marker },
 	{ .name = "trace_marker_raw", .mode = 0220, .write_by = write_marker_raw },
 	TRACE_PIPE,

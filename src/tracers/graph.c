@@ -414,7 +414,7 @@ static bool take_leaf(struct show *s, const struct show_record *entry, uint64_t 
 	const struct show_event *e;
 	struct show_record next;
 
-	if (!show_peek_cpu(s, entry->cpu, &next))
+	if (s->all_calls || !show_peek_cpu(s, entry->cpu, &next))
 		return false;
 	e = show_event_of(s, &next);
 	if (!e || e->kind != SHOW_GRAPH_EXIT || record_pid(&next) != record_pid(entry))

@@ -5,7 +5,8 @@
  *     report_program functions     1 tree, 3 branch, 12 leaf, 6 descend (which calls itself)
  *     report_program recursion     5 ping and 4 pong, which call each other
  *     report_program left          1 jumps, 3 middle, 3 leaves, which longjmp() leaves
- *     report_program wait FILE     the same again and again, until the file is there
+ *     report_program moves         5 moves, 3 of which choose the thread's CPU by onto()
+ *     report_program wait FILE     functions again and again, until the file is there
  *     report_program syscalls      7 getppid, 3 close of which 2 fail; 4 getppid in a thread
  *     report_program heap          see make_heap()
  *     report_program wrapped       1100 blocks by wrapper(), 600 for lose_some() of which 3 stay
@@ -18,6 +19,7 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -38,6 +40,8 @@ __attribute__((noinline)) void descend(int n);
 __attribute__((noinline)) void ping(int n);
 __attribute__((noinline)) void pong(int n);
 __attribute__((noinline)) void tree(void);
+__attribute__((noinline)) void onto(int cpu);
+__attribute__((noinline)) void moves(int to);
 __attribute__((noinline)) void jumps(void);
 __attribute__((noinline)) void middle(void);
 __attribute__((noinline)) void leaves(void);
@@ -99,6 +103,29 @@ void tree(void)
 	for (int i = 0; i < 3; i++)
 		branch();
 	descend(5);
+	seen++;
+}
+
+/* The first or the last CPU of those that it may use. */
+void onto(int which)
+{
+	static cpu_set_t all;
+	cpu_set_t one;
+	int cpu = which ? CPU_SETSIZE - 1 : 0;
+
+	if (!CPU_COUNT(&all))
+		sched_getaffinity(0, sizeof(all), &all);
+	while (!CPU_ISSET(cpu, &all))
+		cpu += which ? -1 : 1;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+}
+
+void moves(int to)
+{
+	if (to >= 0)
+		onto(to);
 	seen++;
 }
 
@@ -344,6 +371,13 @@ int main(int argc, char **argv)
 		}
 	} else if (argc > 1 && !strcmp(argv[1], "recursion")) {
 		ping(4);
+	} else if (argc > 1 && !strcmp(argv[1], "moves")) {
+		/* A call ends on another CPU; on the first one a later call's end follows. */
+		static const int to[] = { 0, 1, -1, 0, -1 };
+
+		onto(0);
+		for (size_t i = 0; i < sizeof(to) / sizeof(*to); i++)
+			moves(to[i]);
 	} else if (argc > 1 && !strcmp(argv[1], "left")) {
 		jumps();
 	} else if (argc > 1 && !strcmp(argv[1], "functions")) {

@@ -388,6 +388,18 @@ static void say_deep(const struct call_tree *t)
 			      CALL_TREE_DEPTH);
 }
 
+int graph_read(const struct answer *a, struct access *access, char **text, size_t *len)
+{
+	char *file;
+	int ret = asprintf(&file, "%s_calls", a->file);
+
+	if (ret < 0)
+		return -ENOMEM;
+	ret = access_read_all(access, file, text, len);
+	free(file);
+	return ret;
+}
+
 int graph_print(const struct answer *a, struct access *access)
 {
 	struct graph_printing p = { .answer = a, .asked = a->own,
@@ -395,7 +407,7 @@ int graph_print(const struct answer *a, struct access *access)
 	struct call_tree t;
 	char *text;
 	size_t len;
-	int ret = access_read_all(access, a->file, &text, &len), status = COMMAND_DONE;
+	int ret = graph_read(a, access, &text, &len), status = COMMAND_DONE;
 	bool lost;
 
 	if (ret)

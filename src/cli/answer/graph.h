@@ -38,6 +38,11 @@ int graph_may(const struct answer *a, struct access *access);
 /* Prints the tree. An exit status. */
 int graph_print(const struct answer *a, struct access *access);
 
+/*
+ * Reads the calls of a->file, which is a `trace`: each begin and each end has a line of its own
+ * (show_calls_open()). The caller frees *text. 0, -errno
+ */
+int graph_read(const struct answer *a, struct access *access, char **text, size_t *len);
 /* Whether the text of function_graph says that records of it are lost. */
 bool graph_has_lost(const char *text);
 /*

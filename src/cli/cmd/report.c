@@ -246,7 +246,7 @@ static int recorded_print(const struct answer *a, struct access *access)
 	char *text;
 	size_t len;
 	bool lost;
-	int ret = access_read_all(access, a->file, &text, &len);
+	int ret = graph_read(a, access, &text, &len);
 
 	if (ret)
 		return message_error("%s: %s", a->file, strerror(-ret));
