@@ -15,7 +15,7 @@ static bool is_absent(const struct instance *inst, const struct event *e)
 
 static int print_enabled(struct tree_file *f, FILE *out)
 {
-	fprintf(out, "%d\n", f->tree->model->ftrace->profile != FTRACE_PROFILE_OFF);
+	fprintf(out, "%d\n", ftrace_profile_mode_of(f->at.inst) != FTRACE_PROFILE_OFF);
 	return 0;
 }
 
@@ -28,7 +28,7 @@ static ssize_t write_enabled(struct tree_file *f, const char *buf, size_t size)
 	if (!err && v > FTRACE_PROFILE_DETAILS)
 		v = FTRACE_PROFILE_ON;
 	if (!err)
-		err = ftrace_profile_set(f->tree->model->ftrace, (unsigned int)v);
+		err = ftrace_profile_set(f->at.inst, (unsigned int)v);
 	return err ? err : (ssize_t)size;
 }
 
@@ -49,12 +49,12 @@ static int print_stats(struct tree_file *f, FILE *out)
 	return ftrace_profile_print_all(f->tree->model->ftrace, out);
 }
 
-const struct file_kind profile_kinds[] = { { .name = "function_profile_enabled",
-					   .mode = 0640,
-					   .absent = is_absent,
-					   .print = print_enabled,
-					   .write = write_enabled },
-					  { 0 } };
+#define ENABLED	.name = "function_profile_enabled", .mode = 0640, .absent = is_absent,	\
+		.print = print_enabled, .write = write_enabled
+
+const struct file_kind profile_kinds[] = { { ENABLED }, { 0 } };
+/* The kernel has it for the top only. Here the profile can be of another instance's functions. */
+const struct file_kind profile_instance_kinds[] = { { ENABLED, .hidden = true }, { 0 } };
 
 #define STAT(file, fn)								\
 	{ .name = file, .mode = 0640, .print = fn, .begin = begin_stat, .whole = true }

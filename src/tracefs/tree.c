@@ -92,6 +92,7 @@ const struct root_kinds tree_root_kinds[] = {
 	{ instance_kinds, false }, { tracer_kinds, false },
 	{ top_tracer_kinds, true }, { ftrace_kinds, false },
 	{ buffer_kinds, false },	  { drain_kinds, false },
+	{ profile_instance_kinds, false },
 	{ NULL, false },
 };
 

@@ -203,7 +203,8 @@ extern const struct file_kind option_kind;
 extern const struct file_kind tracer_kinds[], top_tracer_kinds[];	/* tracer_files.c */
 extern const struct file_kind dynamic_kinds[];				/* dynamic_files.c */
 /* trace_stat.c: for the top; for trace_stat/ */
-extern const struct file_kind profile_kinds[], stat_kind, stat_all_kind;
+extern const struct file_kind profile_kinds[], profile_instance_kinds[];
+extern const struct file_kind stat_kind, stat_all_kind;
 extern const struct file_kind stack_kinds[];				/* stack_files.c */
 extern const struct file_kind drain_kinds[];				/* drain_files.c */
 /* ftrace_files.c: for an instance; for the top */

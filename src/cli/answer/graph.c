@@ -14,7 +14,7 @@
 #include "cli/draw/table.h"
 
 /* In a session that others use, an instance of its own records. */
-static const char instance[] = "instances/report-graph/";
+static const char instance[] = "instances/report-calls/";
 
 static const char usual_size[] = "64M";
 static const double usual_min = 0.5;
@@ -78,8 +78,7 @@ char *graph_file(const struct answer *a, const char *name)
 	return asprintf(&file, "%s%s", a->session ? instance : "", name) < 0 ? NULL : file;
 }
 
-/* `echo VALUE > FILE`; undo: what is written to the file at the end, in a session. 0, -ENOMEM */
-static int graph_echo(struct answer *a, const char *value, const char *name, const char *undo)
+int graph_echo(struct answer *a, const char *value, const char *name, const char *undo)
 {
 	char *file = graph_file(a, name), *text = NULL, *back = NULL;
 	int err = -ENOMEM;
@@ -107,24 +106,30 @@ static int graph_buffer(struct answer *a)
 	return graph_echo(a, kb, "buffer_size_kb", NULL);
 }
 
+int graph_instance(struct answer *a)
+{
+	const int n = (int)strlen(instance) - 1;
+	char *make, *remove;
+	int err;
+
+	if (!a->session)
+		return 0;
+	if (asprintf(&make, "mkdir %.*s\n", n, instance) < 0)
+		return -ENOMEM;
+	if (asprintf(&remove, "rmdir %.*s\n", n, instance) < 0) {
+		free(make);
+		return -ENOMEM;
+	}
+	err = answer_text(a, make, remove);
+	free(make);
+	free(remove);
+	return err;
+}
+
 int graph_begin(struct answer *a)
 {
-	char *make, *remove;
-	int err = 0;
+	const int err = graph_instance(a);
 
-	if (a->session) {
-		const int n = (int)strlen(instance) - 1;
-
-		if (asprintf(&make, "mkdir %.*s\n", n, instance) < 0)
-			return -ENOMEM;
-		if (asprintf(&remove, "rmdir %.*s\n", n, instance) < 0) {
-			free(make);
-			return -ENOMEM;
-		}
-		err = answer_text(a, make, remove);
-		free(make);
-		free(remove);
-	}
 	return err ? err : graph_buffer(a);
 }
 

@@ -33,6 +33,7 @@ static const struct table_column columns[COLUMNS] = {
 };
 
 static const char profile_file[] = "trace_stat/functions";
+static const char profile_switch[] = "function_profile_enabled";
 
 enum { PROCESSES_SAID = 4 };		/* the reasons of many would hide the table */
 
@@ -285,6 +286,8 @@ static int add_pattern(struct answer *a, bool graph, const char *pattern)
 static int report_lines(struct answer *a, const struct graph_asked *g)
 {
 	const bool graph = g->on || a->recordings.nr;
+	/* In a session, functions that are named are chosen in an instance of its own. */
+	const bool own = graph || (a->session && a->words.nr);
 	int err = 0;
 
 	a->own = g;
@@ -294,11 +297,15 @@ static int report_lines(struct answer *a, const struct graph_asked *g)
 		err = graph_begin(a);
 	} else if (graph) {
 		a->print = recorded_print;
+	} else if (own) {
+		err = graph_instance(a);
 	}
 	for (unsigned int i = 0; !err && i < a->words.nr; i++)
-		err = add_pattern(a, graph, a->words.v[i]);
+		err = add_pattern(a, own, a->words.v[i]);
 	if (!err && graph)
 		err = graph_lines(a);
+	else if (!err && own)
+		err = graph_echo(a, "2", profile_switch, "0");
 	else if (!err)
 		err = answer_text(a, "echo 2 > function_profile_enabled\n",
 				  "echo 0 > function_profile_enabled\n");
@@ -311,7 +318,7 @@ static int report_may(const struct answer *a, struct access *access)
 {
 	char *text;
 	size_t len;
-	int ret = access_read_all(access, "function_profile_enabled", &text, &len);
+	int ret = access_read_all(access, profile_switch, &text, &len);
 	bool on;
 
 	if (ret == -ENOENT)
@@ -321,9 +328,11 @@ static int report_may(const struct answer *a, struct access *access)
 		return message_error("function_profile_enabled: %s", strerror(-ret));
 	on = *text != '0';
 	free(text);
-	return on ? message_error("%s: the function profile of session %s is on already: "
-				  "`tracefuse cat -s %s %s`", a->command->name, a->session,
-				  a->session, profile_file) : COMMAND_DONE;
+	if (on)
+		return message_error("%s: the function profile of session %s is on already: "
+				     "`tracefuse cat -s %s %s`", a->command->name, a->session,
+				     a->session, profile_file);
+	return a->words.nr ? graph_may(a, access) : COMMAND_DONE;
 }
 
 static const struct option top_options[] = {

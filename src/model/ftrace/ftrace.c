@@ -79,8 +79,7 @@ void ftrace_instance_destroy(struct instance *inst)
 	if (!fi)
 		return;
 	ftrace_ops_disable(&fi->function);
-	if (m->ftrace && m->ftrace->profiled.inst == inst)
-		ftrace_ops_disable(&m->ftrace->profiled);
+	ftrace_profile_leave(inst);
 	if (m->ftrace && m->top == inst)
 		ftrace_stack_end(m->ftrace);
 	ftrace_triggers_end(inst);

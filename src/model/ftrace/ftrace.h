@@ -220,7 +220,7 @@ struct ftrace {
 	struct ftrace_profile *profile_data;
 	config_ref	graph_config;	/* The struct graph_config that programs see; 0: none yet */
 	struct ftrace_stack stack;
-	struct ftrace_ops profiled;	/* With the hashes of the top; inst NULL: it was never on */
+	struct ftrace_ops profiled;	/* With the hashes of an instance; inst NULL: of none */
 	/* Programs can be traced: the files exist even without a site */
 	bool		offered;
 	uint64_t	graphs_saved[2], profile_saved;	/* R4 */

@@ -200,30 +200,31 @@ static int profile_keep(struct ftrace *ft)
 	if (p->mode == FTRACE_PROFILE_DETAILS)
 		snprintf(text + n, sizeof(text) - (size_t)n, " %" PRIu32,
 			 p->part[SPREAD].shape.max_elts);
-	return saved_replace(ft->model, ft->model->top, saved_path, text, refs, parts_of(p->mode),
-			     &ft->profile_saved);
+	return saved_replace(ft->model, ft->profiled.inst ? ft->profiled.inst : ft->model->top,
+			     saved_path, text, refs, parts_of(p->mode), &ft->profile_saved);
 }
 
-/* The ops that traces the functions in the filters of the top instance. */
-static struct ftrace_ops *ops_of(struct ftrace *ft)
+/* The ops that traces the functions in the filters of the instance. It is off. */
+static struct ftrace_ops *ops_of(struct ftrace *ft, struct instance *inst)
 {
-	struct ftrace_instance *fi = ftrace_of_instance(ft->model->top);
+	struct ftrace_instance *fi = ftrace_of_instance(inst);
 
-	if (!ft->profiled.inst && fi) {
-		ft->profiled = (struct ftrace_ops){
-			.inst = ft->model->top,
-			.kind = FTRACE_OPS_PROFILE,
-			.callback = "ftrace_graph_func",
-			.hashes = &fi->hashes,
-		};
-		list_init(&ft->profiled.node);
-	}
-	return ft->profiled.inst ? &ft->profiled : NULL;
+	if (!fi)
+		return NULL;
+	ft->profiled = (struct ftrace_ops){
+		.inst = inst,
+		.kind = FTRACE_OPS_PROFILE,
+		.callback = "ftrace_graph_func",
+		.hashes = &fi->hashes,
+	};
+	list_init(&ft->profiled.node);
+	return &ft->profiled;
 }
 
-static int switch_on(struct ftrace *ft, unsigned int mode, const struct profile_last *last)
+static int switch_on(struct ftrace *ft, struct instance *inst, unsigned int mode,
+		     const struct profile_last *last)
 {
-	struct ftrace_ops *ops = ops_of(ft);
+	struct ftrace_ops *ops = ops_of(ft, inst);
 	struct ftrace_profile *old = ft->profile_data, *new;
 	int err = ops ? 0 : -ENOMEM;
 
@@ -251,17 +252,41 @@ static int switch_off(struct ftrace *ft)
 	return ftrace_graph_publish(ft->model);
 }
 
-int ftrace_profile_set(struct ftrace *ft, unsigned int mode)
+unsigned int ftrace_profile_mode_of(const struct instance *inst)
 {
+	const struct ftrace *ft = inst->model->ftrace;
+
+	return ft->profiled.inst == inst ? ft->profile : FTRACE_PROFILE_OFF;
+}
+
+int ftrace_profile_set(struct instance *inst, unsigned int mode)
+{
+	struct ftrace *ft = inst->model->ftrace;
 	int err = 0;
 
-	if (ft->profile == mode)
+	if (ftrace_profile_mode_of(inst) == mode)
 		return 0;
 	if (ft->profile)
 		err = switch_off(ft);
 	if (!err && mode)
-		err = switch_on(ft, mode, NULL);
+		err = switch_on(ft, inst, mode, NULL);
 	return err ? err : profile_keep(ft);
+}
+
+void ftrace_profile_leave(struct instance *inst)
+{
+	struct ftrace *ft = inst->model->ftrace;
+
+	if (!ft || ft->profiled.inst != inst)
+		return;
+	ftrace_ops_disable(&ft->profiled);
+	if (inst->model->closing || inst == inst->model->top)
+		return;
+	ft->profiled.inst = NULL;
+	ft->profile = FTRACE_PROFILE_OFF;
+	/* Nobody could be told of an error. Without memory the settings stay as they are. */
+	ftrace_graph_publish(ft->model);
+	profile_keep(ft);
 }
 
 static bool elts_valid(uint32_t elts)
@@ -269,8 +294,9 @@ static bool elts_valid(uint32_t elts)
 	return elts >= MIN_ELTS && elts <= MAP_MAX_ELTS && !(elts & (elts - 1));
 }
 
-int ftrace_profile_restore(struct ftrace *ft, const struct restored *o, const char *text)
+int ftrace_profile_restore(struct instance *inst, const struct restored *o, const char *text)
 {
+	struct ftrace *ft = inst->model->ftrace;
 	struct profile_last last = { 0 };
 	int on, err;
 	const int n = sscanf(text, "%d %" SCNu32 " %" SCNu32, &on, &last.elts[COUNTS],
@@ -284,7 +310,7 @@ int ftrace_profile_restore(struct ftrace *ft, const struct restored *o, const ch
 			return -EPROTO;
 		last.map[i] = restored_ref(o, i);
 	}
-	err = switch_on(ft, mode, &last);
+	err = switch_on(ft, inst, mode, &last);
 	if (!err && !on)
 		err = switch_off(ft);
 	return err ? err : profile_keep(ft);

@@ -22,10 +22,17 @@
 #include <stdio.h>
 #include "model/ftrace/ftrace.h"
 
-/* Writes function_profile_enabled: enum ftrace_profile_mode. 0, -ENOMEM */
-int ftrace_profile_set(struct ftrace *ft, unsigned int mode);
+/*
+ * Writes function_profile_enabled: enum ftrace_profile_mode. The profile is of the functions in the
+ * filters of one instance: in the kernel, of the top. 0, -ENOMEM
+ */
+int ftrace_profile_set(struct instance *inst, unsigned int mode);
+/* The mode, if the profile is of that instance's functions; else FTRACE_PROFILE_OFF */
+unsigned int ftrace_profile_mode_of(const struct instance *inst);
+/* The instance ends. */
+void ftrace_profile_leave(struct instance *inst);
 /* R4: restores what was saved. */
-int ftrace_profile_restore(struct ftrace *ft, const struct restored *o, const char *text);
+int ftrace_profile_restore(struct instance *inst, const struct restored *o, const char *text);
 void ftrace_profile_destroy(struct ftrace *ft);
 
 /*

@@ -274,7 +274,7 @@ static int restore_one(struct ftrace *ft, struct ftrace_instance *fi,
 	if (!strcmp(path, group_path))
 		return ftrace_groups_restore(ft, o, text);
 	if (!strcmp(path, profile_path))
-		return ftrace_profile_restore(ft, o, text);
+		return ftrace_profile_restore(fi->inst, o, text);
 	if (!strcmp(path, stack_path))
 		return ftrace_stack_restore(ft, o, text);
 	if (!strcmp(path, stack_filter_path))

@@ -70,7 +70,7 @@ static void each_cpu_has_its_own_the_longest_first(void **state)
 	struct fixture *f = *state;
 
 	assert_string_equal(profile_text(f, 0), HEAD);
-	assert_int_equal(ftrace_profile_set(f->model->ftrace, true), 0);
+	assert_int_equal(ftrace_profile_set(f->model->top, true), 0);
 	assert_true(functions_word(0x1000) & SITE_HOOKED);
 	call(f, 0x1000, 0, 1234);
 	call(f, 0x1010, 0, 2000);
@@ -105,14 +105,14 @@ static void times_have_seven_digits(void **state)
 	char line[512];
 
 	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
-		assert_int_equal(ftrace_profile_set(f->model->ftrace, true), 0);
+		assert_int_equal(ftrace_profile_set(f->model->top, true), 0);
 		call(f, 0x1000, 0, times[i].ns);
 		snprintf(line, sizeof(line),
 			 HEAD "  alpha                                    1    %s    %s    0.000 "
 			      "us    \n",
 			 times[i].text, times[i].text);
 		assert_string_equal(profile_text(f, 0), line);
-		assert_int_equal(ftrace_profile_set(f->model->ftrace, false), 0);
+		assert_int_equal(ftrace_profile_set(f->model->top, false), 0);
 	}
 }
 
@@ -121,7 +121,7 @@ a_call_without_its_return_is_counted_and_a_return_without_its_call_not_shown(voi
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(ftrace_profile_set(f->model->ftrace, true), 0);
+	assert_int_equal(ftrace_profile_set(f->model->top, true), 0);
 	fold(f, 0x1000, 0, 1, 0, 0);
 	fold(f, 0x1010, 0, 0, 500, 250000);
 	assert_string_equal(profile_text(f, 0),
@@ -132,18 +132,17 @@ a_call_without_its_return_is_counted_and_a_return_without_its_call_not_shown(voi
 static void off_leaves_the_numbers_on_begins_anew(void **state)
 {
 	struct fixture *f = *state;
-	struct ftrace *ft = f->model->ftrace;
 	char before[4096];
 
-	assert_int_equal(ftrace_profile_set(ft, true), 0);
+	assert_int_equal(ftrace_profile_set(f->model->top, true), 0);
 	call(f, 0x1000, 0, 1000);
 	snprintf(before, sizeof(before), "%s", profile_text(f, 0));
-	assert_int_equal(ftrace_profile_set(ft, true), 0);
+	assert_int_equal(ftrace_profile_set(f->model->top, true), 0);
 	assert_string_equal(profile_text(f, 0), before);
-	assert_int_equal(ftrace_profile_set(ft, false), 0);
+	assert_int_equal(ftrace_profile_set(f->model->top, false), 0);
 	assert_int_equal(functions_word(0x1000), 0);
 	assert_string_equal(profile_text(f, 0), before);
-	assert_int_equal(ftrace_profile_set(ft, true), 0);
+	assert_int_equal(ftrace_profile_set(f->model->top, true), 0);
 	assert_string_equal(profile_text(f, 0), HEAD);
 }
 
@@ -151,7 +150,7 @@ static void what_is_below_the_threshold_is_not_shown(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(ftrace_profile_set(f->model->ftrace, true), 0);
+	assert_int_equal(ftrace_profile_set(f->model->top, true), 0);
 	call(f, 0x1000, 0, 10000);
 	call(f, 0x1010, 0, 9999);
 	atomic_store(&f->model->tracing_thresh, 10000);
@@ -166,7 +165,7 @@ static void what_finds_no_room_is_counted(void **state)
 	const uint64_t most = 1 << 14;
 
 	assert_int_equal(ftrace_profile_dropped(f->model->ftrace), 0);
-	assert_int_equal(ftrace_profile_set(f->model->ftrace, true), 0);
+	assert_int_equal(ftrace_profile_set(f->model->top, true), 0);
 	for (uint64_t i = 0; i < most + 10; i++) {
 		const struct profile_record r = { .func = 0x100000 + i, .calls = 1 };
 		const struct hit h = { .record = &r,
@@ -182,8 +181,8 @@ static void what_finds_no_room_is_counted(void **state)
 		session_slot_put(f->session, slot);
 	}
 	assert_int_equal(ftrace_profile_dropped(f->model->ftrace), 10);
-	assert_int_equal(ftrace_profile_set(f->model->ftrace, false), 0);
-	assert_int_equal(ftrace_profile_set(f->model->ftrace, true), 0);
+	assert_int_equal(ftrace_profile_set(f->model->top, false), 0);
+	assert_int_equal(ftrace_profile_set(f->model->top, true), 0);
 	assert_int_equal(ftrace_profile_dropped(f->model->ftrace), 0);
 }
 
@@ -214,7 +213,7 @@ static void with_details_there_are_self_times_percentiles_and_the_longest(void *
 	struct fixture *f = *state;
 
 	assert_string_equal(all_text(f), HEAD_ALL);
-	assert_int_equal(ftrace_profile_set(f->model->ftrace, FTRACE_PROFILE_DETAILS), 0);
+	assert_int_equal(ftrace_profile_set(f->model->top, FTRACE_PROFILE_DETAILS), 0);
 	assert_int_equal(told(f)->flags, GRAPH_PROFILE | GRAPH_DETAILS);
 	for (int i = 0; i < 98; i++)
 		detailed_call(f, 0x1000, (uint32_t)i % 2, 1000, false);
@@ -228,7 +227,7 @@ static void with_details_there_are_self_times_percentiles_and_the_longest(void *
 		"           5311          90000  alpha\n"
 		"           1              7              3              7              7"
 		"              7              7  beta\n");
-	assert_int_equal(ftrace_profile_set(f->model->ftrace, FTRACE_PROFILE_ON), 0);
+	assert_int_equal(ftrace_profile_set(f->model->top, FTRACE_PROFILE_ON), 0);
 	call(f, 0x1000, 0, 1000);
 	assert_string_equal(
 		all_text(f), HEAD_ALL
@@ -241,7 +240,7 @@ static void only_functions_of_the_filter(void **state)
 	struct fixture *f = *state;
 
 	assert_int_equal(edit(f->top, FTRACE_FILE_FILTER, true, "beta\n"), 0);
-	assert_int_equal(ftrace_profile_set(f->model->ftrace, true), 0);
+	assert_int_equal(ftrace_profile_set(f->model->top, true), 0);
 	assert_int_equal(functions_word(0x1000), 0);
 	assert_true(functions_word(0x1010) & SITE_HOOKED);
 }
@@ -261,7 +260,7 @@ static void programs_are_told_of_depth_options_and_functions(void **state)
 	assert_int_equal(option_set(f->top, OPTION_SLEEP_TIME, false), 0);
 	assert_int_equal(option_set(f->top, OPTION_GRAPH_TIME, false), 0);
 	assert_int_equal(told(f)->flags, GRAPH_CHOSEN | GRAPH_CPU_TIME | GRAPH_SELF_TIME);
-	assert_int_equal(ftrace_profile_set(f->model->ftrace, true), 0);
+	assert_int_equal(ftrace_profile_set(f->model->top, true), 0);
 	assert_true(told(f)->flags & GRAPH_PROFILE);
 	assert_int_equal(edit(f->top, FTRACE_FILE_GRAPH, true, ""), 0);
 	assert_false(told(f)->flags & GRAPH_CHOSEN);

@@ -208,13 +208,13 @@ static void pids_and_the_profile_come_back(void **state)
 	struct server_fixture *w = *state;
 
 	assert_int_equal(pids_write(w->model->top, PIDS_FUNCTION, "7 4194304\n", 10), 10);
-	assert_int_equal(ftrace_profile_set(ftrace_of(w->model), true), 0);
+	assert_int_equal(ftrace_profile_set(w->model->top, true), 0);
 	new_server(w);
 	assert_int_equal(ftrace_of(w->model)->profile, FTRACE_PROFILE_ON);
-	assert_int_equal(ftrace_profile_set(ftrace_of(w->model), FTRACE_PROFILE_DETAILS), 0);
+	assert_int_equal(ftrace_profile_set(w->model->top, FTRACE_PROFILE_DETAILS), 0);
 	new_server(w);
 	assert_int_equal(ftrace_of(w->model)->profile, FTRACE_PROFILE_DETAILS);
-	assert_int_equal(ftrace_profile_set(ftrace_of(w->model), FTRACE_PROFILE_OFF), 0);
+	assert_int_equal(ftrace_profile_set(w->model->top, FTRACE_PROFILE_OFF), 0);
 	new_server(w);
 	assert_int_equal(ftrace_of(w->model)->profile, FTRACE_PROFILE_OFF);
 	assert_prints(pids_print(w->model->top, PIDS_FUNCTION, out), "7\nno pid\n");
@@ -288,9 +288,9 @@ static void what_does_not_come_back_has_no_part_in_its_groups(void **state)
 	/* No tracer is chosen in the next server. */
 	assert_int_equal(ftrace_ops_enable(&ftrace_of_instance(w->model->top)->function), 0);
 	both = word(0x1010);
-	assert_int_equal(ftrace_profile_set(ftrace_of(w->model), true), 0);
+	assert_int_equal(ftrace_profile_set(w->model->top, true), 0);
 	stale = word(0x1010);
-	assert_int_equal(ftrace_profile_set(ftrace_of(w->model), false), 0);
+	assert_int_equal(ftrace_profile_set(w->model->top, false), 0);
 	assert_int_equal(word(0x1010), both);
 	assert_int_equal(stale & SITE_HOOKED, SITE_HOOKED);
 	new_server(w);
