@@ -299,14 +299,38 @@ int answer_text(struct answer *a, const char *lines, const char *undo)
 	return -ENOMEM;
 }
 
+int answer_apart(struct answer *a)
+{
+	char *make = NULL, *remove = NULL;
+	const int pid = (int)getpid();
+	int err = -ENOMEM;
+
+	if (!a->session)
+		return 0;
+	if (asprintf(&a->apart, "instances/%s-%d/", a->command->name, pid) < 0)
+		a->apart = NULL;
+	else if (asprintf(&make, "mkdir instances/%s-%d\n", a->command->name, pid) >= 0 &&
+		 asprintf(&remove, "rmdir instances/%s-%d\n", a->command->name, pid) >= 0)
+		err = answer_text(a, make, remove);
+	free(make);
+	free(remove);
+	return err;
+}
+
+char *answer_event_file(const struct answer *a, const char *system, const char *event,
+			const char *file)
+{
+	char *path;
+
+	return asprintf(&path, "%sevents/%s/%s/%s", a->apart ? a->apart : "", system, event,
+			file) < 0 ? NULL : path;
+}
+
 int answer_trigger(struct answer *a, const struct answer_event *e, const char *text)
 {
-	char *file;
-	int err = asprintf(&file, "events/%s/%s/trigger", e->system, e->name) < 0 ? -ENOMEM : 0;
+	char *file = answer_event_file(a, e->system, e->name, "trigger");
+	int err = file ? answer_line(a, file, text) : -ENOMEM;
 
-	if (err)
-		return err;
-	err = answer_line(a, file, text);
 	free(file);
 	return err;
 }
@@ -334,6 +358,7 @@ void answer_free(struct answer *a)
 	free(a->more.v);
 	free(a->run_options.v);
 	free(a->file);
+	free(a->apart);
 }
 
 /* ---- a table ---- */

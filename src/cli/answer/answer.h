@@ -38,6 +38,7 @@ struct answer {
 	struct words	lines;		/* of setup */
 	struct words	undo;		/* of each line; for a session, the last one first */
 	char		*file;		/* "events/SYSTEM/EVENT/hist" */
+	char		*apart;		/* "instances/NAME/": answer_apart(); NULL: none */
 	struct words	more;		/* other files that the answer needs; constant texts */
 	struct words	run_options;	/* for `tracefuse run`, besides */
 	/* Prints the answer from the files. An exit status. NULL: the histogram is drawn */
@@ -115,6 +116,14 @@ int answer_line(struct answer *a, const char *file, const char *text);
 int answer_line_undone(struct answer *a, const char *file, const char *text, const char *undo);
 /* Adds lines, and those that undo them: both end with a newline. 0, -ENOMEM */
 int answer_text(struct answer *a, const char *lines, const char *undo);
+/*
+ * In a session: the triggers are in an instance of the command's own. A histogram with time stamps
+ * sets the clock of its instance, and a clock that is set empties the buffer. 0, -ENOMEM
+ */
+int answer_apart(struct answer *a);
+/* Where the file of an event is: in that instance. The caller frees it. NULL: no memory */
+char *answer_event_file(const struct answer *a, const char *system, const char *event,
+			const char *file);
 /* The same for the event's trigger. */
 int answer_trigger(struct answer *a, const struct answer_event *e, const char *text);
 

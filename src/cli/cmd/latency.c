@@ -153,10 +153,10 @@ static int add_event(struct latency_asked *l)
 
 static int enable(struct latency_asked *l, const struct answer_event *e)
 {
-	char *file;
+	char *file = answer_event_file(&l->answer, e->system, e->name, "enable");
 	int err;
 
-	if (asprintf(&file, "events/%s/%s/enable", e->system, e->name) < 0)
+	if (!file)
 		return -1;
 	err = answer_line_undone(&l->answer, file, "1", "0");
 	free(file);
@@ -194,8 +194,10 @@ static int add_over(struct latency_asked *l, const struct answer_event *event)
 	char *filter = NULL, *file = NULL;
 	int err;
 
-	if (asprintf(&filter, "ns > %llu", (unsigned long long)l->flight.over) < 0 ||
-	    asprintf(&file, "events/synthetic/%s/filter", l->name) < 0)
+	file = answer_event_file(&l->answer, "synthetic", l->name, "filter");
+	if (asprintf(&filter, "ns > %llu", (unsigned long long)l->flight.over) < 0)
+		filter = NULL;
+	if (!filter || !file)
 		err = -1;
 	else
 		err = answer_line_undone(&l->answer, file, filter, "0");
@@ -222,6 +224,8 @@ static int latency_lines(struct latency_asked *l)
 	if (!err)
 		err = add_event(l);
 	if (!err)
+		err = answer_apart(&l->answer);
+	if (!err)
 		err = add_start(l);
 	if (!err)
 		err = add_end(l);
@@ -230,8 +234,10 @@ static int latency_lines(struct latency_asked *l)
 				     "hist:keys=ns.exp=2:sort=ns:pct=50,90,99,99.9");
 	if (!err && l->flight.over)
 		err = add_over(l, &event);
-	if (!err)
-		err = asprintf(&l->answer.file, "events/synthetic/%s/hist", l->name) < 0;
+	if (!err) {
+		l->answer.file = answer_event_file(&l->answer, "synthetic", l->name, "hist");
+		err = !l->answer.file;
+	}
 	return err ? message_error("out of memory") : COMMAND_DONE;
 }
 
@@ -259,8 +265,10 @@ static int latency_print(const struct answer *a, struct access *access)
 	unsigned long long begun, ended;
 	char *file;
 
-	if (status || asprintf(&file, "events/%s/%s/hist", l->start.event.system,
-			       l->start.event.name) < 0)
+	if (status)
+		return status;
+	file = answer_event_file(a, l->start.event.system, l->start.event.name, "hist");
+	if (!file)
 		return status;
 	begun = latency_hits(access, file);
 	ended = latency_hits(access, a->file);

@@ -24,7 +24,6 @@ static const struct table_column columns[COLUMNS] = {
 	{ "syscall", TABLE_TEXT },
 };
 
-static const char hist_file[] = "events/synthetic/syscall_return/hist";
 
 static const struct option long_options[] = {
 	ANSWER_TABLE_OPTIONS,
@@ -56,7 +55,7 @@ static int add_call(struct table *t, const struct tally_row *r)
 static int syscalls_print(const struct answer *a, struct access *access)
 {
 	struct table t = { .columns = columns, .nr_columns = COLUMNS };
-	json_t *hists = tally_open(access, hist_file);
+	json_t *hists = tally_open(access, a->file);
 	struct tally calls;
 	int err;
 
@@ -117,28 +116,30 @@ static void print_for(const struct answer *a, FILE *out)
 	fputs("; do\n", out);
 }
 
-static void print_enter(const char *not, FILE *out)
+static void print_enter(const char *in, const char *not, FILE *out)
 {
 	fprintf(out, "echo '%shist:keys=common_pid:syscall_begin=common_timestamp' "
-		">> events/syscalls/sys_enter_$c/trigger\n", not);
+		">> %sevents/syscalls/sys_enter_$c/trigger\n", not, in);
 }
 
-static void print_exit(const char *not, FILE *out)
+static void print_exit(const char *in, const char *not, FILE *out)
 {
 	fprintf(out, "echo '%shist:keys=common_pid:syscall_ns=common_timestamp-$syscall_begin:"
 		"onmatch(syscalls.sys_enter_'$c').syscall_return(__syscall_nr,ret,$syscall_ns)' "
-		">> events/syscalls/sys_exit_$c/trigger\n", not);
+		">> %sevents/syscalls/sys_exit_$c/trigger\n", not, in);
 }
 
 /* What was defined last is undone first. */
 static void print_loop(const struct answer *a, bool undo, FILE *out)
 {
+	const char *in = a->apart ? a->apart : "";
+
 	print_for(a, out);
 	if (undo)
-		print_exit("!", out);
-	print_enter(undo ? "!" : "", out);
+		print_exit(in, "!", out);
+	print_enter(in, undo ? "!" : "", out);
 	if (!undo)
-		print_exit("", out);
+		print_exit(in, "", out);
 	fputs("done\n", out);
 }
 
@@ -179,10 +180,12 @@ static int syscalls_lines(struct answer *a)
 				     "!syscall_return");
 
 	if (!err)
+		err = answer_apart(a);
+	if (!err)
 		err = add_loop(a);
 	for (size_t i = 0; !err && i < sizeof(triggers) / sizeof(*triggers); i++)
 		err = answer_trigger(a, &event, triggers[i]);
-	a->file = strdup(hist_file);
+	a->file = answer_event_file(a, event.system, event.name, "hist");
 	return err || !a->file ? message_error("out of memory") : COMMAND_DONE;
 }
 
