@@ -27,6 +27,7 @@
 #ifndef TRACEFUSE_AGENT_AGENT_H
 #define TRACEFUSE_AGENT_AGENT_H
 
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -534,6 +535,12 @@ AGENT_API void agent_faults_block(void);
  * analysed, or NULL for the strict mode, which is counted. Makes no system call.
  */
 AGENT_API void agent_sandboxed(const void *filter);
+/* seccomp() with these arguments was successful: it may return a descriptor. */
+static inline bool agent_seccomp_done(long result, uint64_t operation, uint64_t flags)
+{
+	return operation <= SECCOMP_SET_MODE_FILTER &&
+	       (!result || (result > 0 && flags & SECCOMP_FILTER_FLAG_NEW_LISTENER));
+}
 /* Whether that forbids calls of a first hit: then the agent makes no system call by itself. */
 AGENT_API bool agent_restricted(void);
 /* Whether it forbids what the agent does when a program starts: it would end the program. */

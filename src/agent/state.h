@@ -455,6 +455,10 @@ void section_own(int on, const void *ip, const void *parent, const void *frame);
  * Whether the sandbox that the process began in permits the calls of attaching and of first hits.
  */
 bool sandbox_permits(void);
+/* How often a call is made again that a signal has interrupted. */
+enum { INTERRUPTED_MOST = 1000 };
+/* Waits for a child that makes no signal at its end. False: there is none, or no way to wait. */
+bool agent_child_wait(long pid, int *status);
 
 /* ---- guard.c ---- */
 

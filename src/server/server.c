@@ -84,7 +84,7 @@ static void restore_live(struct server *srv)
 int server_create(const struct server_params *params, struct server **out)
 {
 	struct server *srv = calloc(1, sizeof(*srv));
-	int ret;
+	int ret, stop_err;
 
 	if (!srv)
 		return -ENOMEM;
@@ -111,10 +111,11 @@ int server_create(const struct server_params *params, struct server **out)
 		programs_on_snapshot(srv->programs, snapshot_begin, srv);
 	}
 	srv->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	stop_err = -errno;
 	srv->listen_fd = open_control(session_dir(srv->session));
 	if (srv->signal_fd < 0 || srv->stop_fd < 0 || srv->listen_fd < 0) {
 		ret = srv->listen_fd < 0 ? srv->listen_fd :
-		      srv->signal_fd < 0 ? srv->signal_fd : -EMFILE;
+		      srv->signal_fd < 0 ? srv->signal_fd : stop_err;
 		server_destroy(srv);
 		return ret;
 	}

@@ -35,6 +35,40 @@ static void begin_drain(struct tree_file *f, struct instance *inst)
 	f->drains = true;
 }
 
+enum { BEHIND_PART = 16 };
+
+/* How many elements from this one on are of the same CPU. */
+static uint32_t run_of(const struct drain_page *p, uint32_t nr)
+{
+	uint32_t n = 1;
+
+	while (n < nr && p[n].cpu == p[0].cpu)
+		n++;
+	return n;
+}
+
+/* A CPU had that part of its ring, or all that it may have in one answer. */
+static bool is_behind(const struct instance *inst, const struct drain_answer *answer, uint32_t most)
+{
+	const struct drain_page *p = (const struct drain_page *)(answer + 1);
+	uint32_t n;
+
+	for (uint32_t i = 0; i < answer->nr; i += n) {
+		const uint64_t ring = inst->buffer_bytes[p[i].cpu] / inst->subbuf_size;
+		uint64_t share = most / inst->model->nr_cpus, pages;
+
+		n = run_of(p + i, answer->nr - i);
+		pages = p[i].end == DRAIN_REFUSED ? 0 : n;
+		if (p[i].end == DRAIN_MERGE) {
+			pages = p[i].at;
+			share = DRAIN_MERGED_MOST;
+		}
+		if (pages && (pages + 1 >= share || pages >= ring / BEHIND_PART))
+			return true;
+	}
+	return false;
+}
+
 /*
  * Each read takes the pages that the one before has returned. A reader that could not write them
  * closes the file instead.
@@ -52,6 +86,8 @@ static ssize_t drain_read_pages(struct tree_file *f, char *buf, size_t size, off
 	answer->subbuf_size = inst->subbuf_size;
 	answer->nr = ring_drain_next(f->drain, instance_buffer(inst, 0),
 				     (struct drain_page *)(answer + 1), (uint32_t)size);
+	answer->behind = is_behind(inst, answer, (uint32_t)size);
+	answer->pad = 0;
 	if (answer->nr)
 		begin_drain(f, inst);
 	return (ssize_t)(sizeof(*answer) + answer->nr * sizeof(struct drain_page));

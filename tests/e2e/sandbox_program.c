@@ -9,13 +9,15 @@
  * With "child" behind HOW, a child of fork() does it, and its status is this program's. With "exec
  * PROGRAM" the filter forbids only socket(), and the program is executed; with "later PROGRAM" a
  * child of fork() calls malloc() a hundred times and executes it; with "thread PROGRAM" a thread
- * does so, and two children of vfork() execute it. HOW may also be one of these then:
+ * does so, and two children of vfork() execute it; with "shell COMMAND" system() does. HOW may also be one of these then:
  *
  *   map	to open a file for reading and writing fails
  *   hit	tgkill() ends the program
  *   uid	getuid() does
  *   NUMBER	that system call does
  *   -NUMBER	that system call fails
+ *   iNUMBER	that system call returns EINTR
+ *   lNUMBER	that system call ends the program, and somebody may listen to the filter
  *   none	there is no filter
  */
 #include <errno.h>
@@ -81,6 +83,23 @@ static void filter_maps(void)
 	install(code, 7);
 }
 
+/* As filter_call(), by a call that returns a descriptor. */
+static void filter_listened(unsigned int nr)
+{
+	const struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog prog = { sizeof(code) / sizeof(*code), (struct sock_filter *)code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
+		    &prog) < 0)
+		_exit(2);
+}
+
 static void mallocs(int nr)
 {
 	while (nr--) {
@@ -141,6 +160,10 @@ static int executes(const char *how, const char *who, char **argv)
 		filter_maps();
 	else if (!strcmp(how, "hit") || !strcmp(how, "uid"))
 		filter_call(strcmp(how, "hit") ? SYS_getuid : SYS_tgkill, SECCOMP_RET_KILL_PROCESS);
+	else if (*how == 'i')
+		filter_call((unsigned int)atoi(how + 1), SECCOMP_RET_ERRNO | EINTR);
+	else if (*how == 'l')
+		filter_listened((unsigned int)atoi(how + 1));
 	else if (atoi(how) > 0)
 		filter_call((unsigned int)atoi(how), SECCOMP_RET_KILL_PROCESS);
 	else if (atoi(how))
@@ -150,6 +173,8 @@ static int executes(const char *how, const char *who, char **argv)
 							    : SECCOMP_RET_KILL_PROCESS);
 	if (!strcmp(who, "thread"))
 		return vforks(argv);
+	if (!strcmp(who, "shell"))
+		return system(*argv);
 	if (!strcmp(who, "later")) {
 		pid = fork();
 		mallocs(pid ? 0 : 100);

@@ -106,17 +106,24 @@ static void conn_set(int fd, const struct stat *st)
 	agent.conn.ino = st->st_ino;
 }
 
+/* By a signal; a filter may answer each call so. */
+static bool is_interrupted(long n, int *times)
+{
+	return n == -EINTR && ++*times < INTERRUPTED_MOST;
+}
+
 int request_pass(enum attach_kind kind, int fd, int flags)
 {
 	struct attach_request q = { .version = SESSION_VERSION, .kind = kind };
 	struct iovec iov = { &q, sizeof(q) };
 	union message_control control;
 	const struct msghdr msg = message_of(&iov, &control, fd);
+	int times = 0;
 	long n;
 
 	do
 		n = agent_syscall(SYS_sendmsg, agent.conn.fd, &msg, MSG_NOSIGNAL | flags);
-	while (n == -EINTR);
+	while (is_interrupted(n, &times));
 	return n < 0 ? (int)n : 0;
 }
 
@@ -196,6 +203,7 @@ int request_send(struct attach_request *q, const void *more, size_t extra)
 {
 	struct iovec iov[2] = { { q, sizeof(*q) }, { (void *)(uintptr_t)more, extra } };
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = extra ? 2 : 1 };
+	int times = 0;
 	long n;
 
 	q->number = ++agent.conn.asked;
@@ -205,7 +213,7 @@ int request_send(struct attach_request *q, const void *more, size_t extra)
 		agent.conn.patience.rounds = AGENT_ROUNDS;
 	do
 		n = agent_syscall(SYS_sendmsg, agent.conn.fd, &msg, MSG_NOSIGNAL);
-	while (n == -EINTR);
+	while (is_interrupted(n, &times));
 	if (n < 0)
 		return n == -EAGAIN ? -ETIMEDOUT : -ECONNREFUSED;
 	return (size_t)n == sizeof(*q) + extra ? 0 : -EPROTO;
@@ -214,11 +222,13 @@ int request_send(struct attach_request *q, const void *more, size_t extra)
 /* One reply, to any request. */
 static long receive_one(void *reply, size_t size)
 {
+	int times = 0;
 	long n;
 
 	do
 		n = agent_syscall(SYS_recvfrom, agent.conn.fd, reply, size, 0, 0, 0);
-	while (n == -EINTR || (n == -EAGAIN && patience_goes_on(&agent.conn.patience)));
+	while (is_interrupted(n, &times) ||
+	       (n == -EAGAIN && patience_goes_on(&agent.conn.patience)));
 	if (n == -EAGAIN)
 		return -ETIMEDOUT;
 	if (n < (long)sizeof(struct attach_reply))

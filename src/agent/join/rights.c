@@ -99,7 +99,7 @@ static __attribute__((noinline)) long syscall_alone(long nr, const long *args)
 	const long r = REAL(syscall)(nr, args[0], args[1], args[2], args[3], args[4], args[5]);
 	const int saved = errno;
 
-	if (!r && nr == SYS_seccomp)
+	if (nr == SYS_seccomp && agent_seccomp_done(r, (uint64_t)args[0], (uint64_t)args[1]))
 		agent_sandboxed(args[0] == SECCOMP_SET_MODE_STRICT ? NULL : (const void *)args[2]);
 	if (ended)
 		agent_task_again();

@@ -78,6 +78,7 @@ static const struct tried_call beginning[] = {
 	{ .nr = SYS_fstatfs, .args = { -1 } },
 	{ .nr = SYS_madvise },
 	{ .nr = SYS_mincore },
+	{ .nr = SYS_mremap },
 	{ .nr = SYS_readlinkat },
 	{ .nr = SYS_rt_sigaction },
 };
@@ -225,14 +226,14 @@ static __attribute__((cold, noinline)) uint32_t filter_run(const struct sock_fpr
 
 /*
  * An error is a result; a signal is not, nor is a tracer or another process that decides, nor an
- * error of 0, with which nothing has happened.
+ * error of 0, with which nothing has happened, nor EINTR, with which a call is made again.
  */
 static bool harmless(uint32_t says)
 {
-	uint32_t action = says & SECCOMP_RET_ACTION_FULL;
+	uint32_t action = says & SECCOMP_RET_ACTION_FULL, error = says & SECCOMP_RET_DATA;
 
 	return action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG ||
-	       (action == SECCOMP_RET_ERRNO && says & SECCOMP_RET_DATA);
+	       (action == SECCOMP_RET_ERRNO && error && error != EINTR);
 }
 
 /* What another process decides is not known. */
@@ -414,19 +415,28 @@ static _Noreturn __attribute__((cold)) void try_calls(enum tried tried)
 	__builtin_trap();
 }
 
+/* A filter may answer each call with EINTR. */
+__attribute__((cold)) bool agent_child_wait(long pid, int *status)
+{
+	for (int i = 0; pid > 0 && i < INTERRUPTED_MOST; i++) {
+		const long n = agent_syscall(SYS_wait4, pid, status, __WALL, 0);
+
+		if (n != -EINTR)
+			return n == pid;
+	}
+	return false;
+}
+
 static __attribute__((cold)) bool survives(enum tried tried)
 {
 	int status = 0;
-	long pid, n;
+	long pid;
 
 	/* Without a signal at its end: the program does not know of the child. */
 	pid = agent_syscall(SYS_clone, 0, 0, 0, 0, 0);
 	if (!pid)
 		try_calls(tried);
-	do
-		n = pid < 0 ? pid : agent_syscall(SYS_wait4, pid, &status, __WALL, 0);
-	while (n == -EINTR);
-	return n == pid && pid > 0 && WIFEXITED(status);
+	return agent_child_wait(pid, &status) && WIFEXITED(status);
 }
 
 bool sandbox_permits(void)

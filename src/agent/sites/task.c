@@ -406,15 +406,12 @@ static void try_calls(bool patch)
 __attribute__((cold)) bool task_permitted(bool patch)
 {
 	int status = 0;
-	long pid, n;
+	long pid;
 
 	if (!agent_syscall(SYS_prctl, PR_GET_SECCOMP))
 		return true;
 	pid = agent_syscall(SYS_clone, 0, 0, 0, 0, 0);
 	if (!pid)
 		try_calls(patch);
-	do
-		n = pid < 0 ? pid : agent_syscall(SYS_wait4, pid, &status, __WALL, 0);
-	while (n == -EINTR);
-	return n == pid && pid > 0 && !status;
+	return agent_child_wait(pid, &status) && !status;
 }

@@ -437,8 +437,13 @@ _Atomic bool agent_thread_stays;
 
 static void thread_leave(struct agent_thread *t)
 {
-	const uint64_t old = signals_block();
+	uint64_t old;
 
+	if (agent_restricted()) {
+		agent_thread_silence();
+		return;
+	}
+	old = signals_block();
 	graph_thread_ends(t);
 	agent_self.thread = NULL;
 	slot_leave(t);

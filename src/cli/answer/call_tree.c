@@ -215,6 +215,7 @@ static int call_tree_begins(void *arg, const struct calls_line *line)
 static int outer_ends(struct growing *g, struct branch *b, const char *name, double ns)
 {
 	struct call_tree_node *root = node_make(g->tree, NULL, ""), *n;
+	int err = 0;
 
 	n = root ? node_make(g->tree, root, name) : NULL;
 	if (!n)
@@ -224,9 +225,16 @@ static int outer_ends(struct growing *g, struct branch *b, const char *name, dou
 	if (b->outer < CALL_TREE_DEPTH) {
 		n->children = b->root->children;
 		b->outer++;
+		b->root = root;
+		return 0;
+	}
+	/* The calls just below are part of this one, or the tree would become deeper. */
+	for (const struct call_tree_node *c = b->root->children; !err && c; c = c->next) {
+		g->tree->deep += c->calls;
+		err = nodes_join(g->tree, n, c, 1);
 	}
 	b->root = root;
-	return 0;
+	return err;
 }
 
 /* The name of the innermost call, whose begin is missing. */

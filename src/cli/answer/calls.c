@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* calls.c - see calls.h */
+#include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -206,6 +207,31 @@ static char *read_time(char *text, double *at)
 	return end + 1;
 }
 
+/* Whether the text up to its next bar is a duration, or blank. */
+static bool is_duration(const char *text)
+{
+	const size_t len = strcspn(text, "|");
+
+	return text[len] == '|' && strspn(text, " 0123456789.us+!#*@$") == len;
+}
+
+/* The bar behind "-PID": the name of a thread may have bars, too. */
+static char *bar_of_pid(char *text)
+{
+	for (char *bar = strchr(text, '|'); bar; bar = strchr(bar + 1, '|')) {
+		const char *at = bar;
+
+		while (at > text && at[-1] == ' ')
+			at--;
+		while (at > text && isdigit((unsigned char)at[-1]))
+			at--;
+		if (at > text && at[-1] == '-' && isdigit((unsigned char)*at) &&
+		    is_duration(bar + 1))
+			return bar;
+	}
+	return NULL;
+}
+
 /* "TIME | CPU) comm-pid | duration us | function"; there may be no time. */
 static int read_call(const struct calls_reader *r, char *text)
 {
@@ -213,14 +239,12 @@ static int read_call(const struct calls_reader *r, char *text)
 	char *behind = read_time(text, &line.at), *time, *function, *pid;
 
 	text = behind ? behind : text;
-	time = strchr(text, '|');
+	time = *text == '#' ? NULL : bar_of_pid(text);
 	function = time ? strchr(time + 1, '|') : NULL;
-	if (!function || *text == '#')
+	if (!function)
 		return 0;
 	*time = '\0';
 	pid = strrchr(text, '-');
-	if (!pid)
-		return 0;
 	line.ns = strtod(time + 1, NULL) * 1000;
 	/* The difference of two times is printed as it is, without a sign. */
 	line.backward = line.ns >= 0x1p63;

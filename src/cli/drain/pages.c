@@ -27,16 +27,10 @@
 enum {
 	PAGE_PARTS	= 5,
 	PAGES_AT_ONCE	= 1024 / PAGE_PARTS,	/* of one call: IOV_MAX is 1024 */
-	MERGED_AT_ONCE	= 64,
 	ANSWER_BYTES	= 96 << 10,	/* malloc() asks the system for more */
 	TIME_BYTES	= 8,
 	CPU_PATH	= 400,
 	ROUNDS_AT_END	= 64,
-	/*
-	 * A round costs a change of tasks, so few large rounds are better than many small ones, as
-	 * long as so much of a buffer is free.
-	 */
-	BEHIND_PART	= 16,
 };
 
 #define MISSED_EVENTS	(1ull << 31)
@@ -262,8 +256,8 @@ static int64_t write_answer(struct streams *s, struct stream_instance *inst,
 			continue;
 		if (pages[i].end == DRAIN_MERGE) {
 			ret = copy_merged(s, inst, cpu,
-					  pages[i].at < MERGED_AT_ONCE ? pages[i].at
-								       : MERGED_AT_ONCE,
+					  pages[i].at < DRAIN_MERGED_MOST ? pages[i].at
+									  : DRAIN_MERGED_MOST,
 					  UINT64_MAX);
 			sum += ret > 0 ? ret : 0;
 			continue;
@@ -293,6 +287,7 @@ static int64_t instance_round(struct streams *s, struct stream_instance *inst)
 	if ((size_t)n < sizeof(*answer) ||
 	    answer->nr > ((size_t)n - sizeof(*answer)) / sizeof(struct drain_page))
 		return -EPROTO;
+	s->behind |= answer->behind != 0;
 	settle(s, inst, (const struct drain_page *)(answer + 1), answer->nr);
 	ret = page_size(s, inst, answer->subbuf_size);
 	return ret ? ret : write_answer(s, inst, (const struct drain_page *)(answer + 1),
@@ -309,12 +304,11 @@ int64_t streams_round(struct streams *s)
 
 		if (n == -ENODEV || n == -ENOENT) {
 			streams_close(&s->instances[i].pages);
+			s->instances[i].removed = true;
 			n = 0;
 		}
 		if (n < 0)
 			return n;
-		s->behind |= n && (uint64_t)n * s->instances[i].subbuf_size >=
-				  s->instances[i].bytes / BEHIND_PART;
 		sum += n;
 	}
 	return sum;

@@ -59,14 +59,33 @@ void streams_overwrite_again(struct streams *s)
 	}
 }
 
+/* The pages of an instance that was removed are in no recording. */
+static void stream_empty(struct streams *s, struct stream_instance *i)
+{
+	for (uint32_t cpu = 0; cpu < s->nr_cpus; cpu++) {
+		struct stream_cpu *c = &i->cpus[cpu];
+
+		if (c->fd >= 0 && ftruncate(c->fd, 0))
+			continue;	/* it is written over */
+		c->size = c->written = 0;
+	}
+	i->subbuf_size = 0;
+	i->overwrote = i->removed = false;
+}
+
 /* The place of an instance of that name: one that the server has lost, or a new one. */
 static struct stream_instance *place_for(struct streams *s, const char *name)
 {
 	struct stream_instance *i;
 
-	for (unsigned int n = 0; n < s->nr; n++)
-		if (!strcmp(s->instances[n].name, name))
-			return &s->instances[n];
+	for (unsigned int n = 0; n < s->nr; n++) {
+		i = &s->instances[n];
+		if (strcmp(i->name, name))
+			continue;
+		if (i->removed)
+			stream_empty(s, i);
+		return i;
+	}
 	if (array_room(&s->instances, s->nr, sizeof(*s->instances)))
 		return NULL;
 	i = &s->instances[s->nr];
@@ -97,37 +116,15 @@ static int open_instance(void *to, const char *name, bool is_dir)
 	instance_path(name, "trace_pages", path, sizeof(path));
 	if (!ret)
 		ret = s->access->ops->open(s->access, path, O_RDONLY, &i->pages);
-	return ret == -ENOENT && *name ? 0 : ret;	/* it was removed again */
-}
-
-/* 0 KB, if the instance was removed meanwhile. */
-static int read_size(struct streams *s, struct stream_instance *i)
-{
-	unsigned long long kb = 0;
-	char path[600], *text;
-	size_t len;
-	int ret;
-
-	instance_path(i->name, "buffer_total_size_kb", path, sizeof(path));
-	ret = access_read_all(s->access, path, &text, &len);
-	if (!ret) {
-		sscanf(text, "%llu", &kb);
-		free(text);
-	}
-	i->bytes = kb << 10;
-	return ret == -ENOENT || ret == -ENODEV ? 0 : ret;
+	/* It was removed again. -EACCES: and made once more while access_create() looked. */
+	return *name && (ret == -ENOENT || ret == -ENODEV || ret == -EACCES) ? 0 : ret;
 }
 
 int streams_find(struct streams *s)
 {
 	int ret = open_instance(s, "", true);
 
-	if (!ret)
-		ret = s->access->ops->list(s->access, "instances", open_instance, s);
-	for (unsigned int i = 0; !ret && i < s->nr; i++)
-		if (s->instances[i].pages)
-			ret = read_size(s, &s->instances[i]);
-	return ret;
+	return ret ? ret : s->access->ops->list(s->access, "instances", open_instance, s);
 }
 
 void streams_close(struct access_file **f)

@@ -23,8 +23,8 @@ struct stream_cpu {
 struct stream_instance {
 	char		*name;		/* "": the top */
 	struct access_file *pages;	/* NULL: it is gone */
+	bool		removed;	/* it was removed: one of its name is another one */
 	bool		overwrote;	/* its option overwrite was on before */
-	uint64_t	bytes;		/* of its buffer, all CPUs */
 	uint32_t	subbuf_size;	/* of its pages; 0: not known yet */
 	char		*page;		/* one page, for pages that are merged */
 	char		*zeros;		/* as many */
@@ -41,14 +41,14 @@ struct streams {
 	struct stream_instance *instances;
 	unsigned int	nr;
 	void		*answer;	/* what trace_pages says */
-	bool		behind;		/* the last round has found much: the next one is due */
+	bool		behind;		/* as the last round's answers say: drain_answer */
 	bool		stopped;	/* an error was printed: nothing more is drained */
 	uint64_t	unwritten;	/* records that were taken and could not be written */
 };
 
 /* ---- stream.c ---- */
 
-/* Opens instances that are new, and learns how large all are. 0 or -errno */
+/* Opens instances that are new. 0 or -errno */
 int streams_find(struct streams *s);
 /* Closes a file of the session, if it is open. */
 void streams_close(struct access_file **f);

@@ -50,7 +50,7 @@ static void signals_of_interest(sigset_t *set)
 		sigdelset(set, own[i]);
 }
 
-/* In a sandbox that refuses to block signals they stay as they are, and there is no descriptor. */
+/* In a sandbox that refuses this, signals stay as they are, and there is no descriptor. */
 static int signals_take(struct signals *s)
 {
 	struct sigaction dfl = { .sa_handler = SIG_DFL };
@@ -62,7 +62,12 @@ static int signals_take(struct signals *s)
 	/* If SIGCHLD is ignored, a child leaves no status. */
 	sigaction(SIGCHLD, &dfl, &s->child);
 	s->fd = blocked ? signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK) : -1;
-	return s->fd < 0 && blocked ? -errno : 0;
+	if (s->fd >= 0 || !blocked)
+		return 0;
+	if (errno != EPERM && errno != EACCES && errno != ENOSYS)
+		return -errno;
+	sigprocmask(SIG_SETMASK, &s->mask, NULL);
+	return 0;
 }
 
 static void signals_give_back(const struct signals *s)

@@ -34,6 +34,8 @@ enum {
 	 * what it wrote.
 	 */
 	DRAIN_REFUSED	= 1,
+	/* The reader reads no more pages of trace_pipe_raw for one answer. */
+	DRAIN_MERGED_MOST = 64,
 };
 
 struct drain_page {
@@ -47,6 +49,12 @@ struct drain_page {
 struct drain_answer {
 	uint32_t	subbuf_size;
 	uint32_t	nr;
+	/*
+	 * 1: the next read is due at once. Else a reader may wait: a read costs changes of tasks,
+	 * so few large ones are better than many small ones.
+	 */
+	uint32_t	behind;
+	uint32_t	pad;
 };
 
 /* 0, -ENOMEM */

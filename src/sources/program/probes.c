@@ -112,18 +112,26 @@ static bool in_file(void *arg, uint64_t offset, uint64_t *at)
 	return probed_at_offset(arg, offset, false, at);
 }
 
+/* The same path, which led to the same file when they were defined. */
+static bool is_same_file(const struct probe_place *x, const struct probe_place *y)
+{
+	return x->device == y->device && x->inode == y->inode && !strcmp(x->path, y->path);
+}
+
 /*
  * Most probes are in the same file as the one before: then it is not looked for again. NULL: it may
  * be another one.
  */
-static struct probed_file *file_of_last(const struct program_probes *pr, const char *path)
+static struct probed_file *file_of_last(const struct program_probes *pr,
+					const struct probe_place *place)
 {
 	const struct wanted_point *last;
 
 	if (list_empty(&pr->points))
 		return NULL;
 	last = list_entry(pr->points.prev, struct wanted_point, node);
-	if (!last->place || !last->place->path || !last->file || strcmp(last->place->path, path))
+	if (!last->place || !last->place->path || !last->file ||
+	    !is_same_file(last->place, place))
 		return NULL;
 	last->file->needed = true;
 	return last->file;
@@ -134,7 +142,8 @@ static struct probed_path *awaited_path(struct program_probes *pr, const struct 
 	struct probed_path *path;
 
 	list_each(path, &pr->paths, node)
-		if (path->path && !strcmp(path->path, place->path))
+		if (path->path && path->awaited.inode == place->inode &&
+		    !strcmp(path->path, place->path))
 			return path;
 	path = probed_path_create(&pr->files, place->path, place->inode);
 	if (path)
@@ -156,7 +165,7 @@ static const char *find_in_file(struct wanted_point *w)
 
 static const char *find_in_path(struct program_probes *pr, struct wanted_point *w)
 {
-	w->file = file_of_last(pr, w->place->path);
+	w->file = file_of_last(pr, w->place);
 	if (w->file)
 		return find_in_file(w);
 	w->path = awaited_path(pr, w->place);
@@ -618,6 +627,11 @@ static void forget_places(struct program_probes *pr)
 		if (!w->file || !w->file->read)
 			continue;
 		w->planned = probed_keep(w->file, w->at);
+		/* What has kept its bytes from it may be gone. */
+		if (w->planned && w->planned->plan.why != CODE_GOOD) {
+			probed_leave(w->file, w->planned);
+			w->planned = NULL;
+		}
 		all &= w->planned != NULL;
 	}
 	list_each(f, &pr->files, node)

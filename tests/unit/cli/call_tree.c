@@ -101,6 +101,29 @@ static void ends_may_be_lost(void **state)
 	      "main 1 9000 0(other 1 8000 8000()part 1 1000 0(leaf 1 1000 1000()))", 0);
 }
 
+/* What is deeper than the tree may be is part of its caller, and nothing else is lost. */
+static void many_begins_may_be_lost(void **state)
+{
+	enum { DEPTH = 300 };
+	char *text = NULL;
+	struct call_tree t;
+	size_t size, calls = 0;
+	FILE *out = open_memstream(&text, &size);
+	const struct call_tree_node *n;
+
+	fprintf(out, " a-1 | 1.000 us | %*sleaf();\n", 2 * DEPTH + 1, "");
+	for (int i = DEPTH - 1; i >= 0; i--)
+		fprintf(out, " a-1 | %d.000 us | %*s} /* f */\n", DEPTH - i + 1, 2 * i + 1, "");
+	fclose(out);
+	assert_int_equal(call_tree_read(text, &t), 0);
+	for (n = t.root.children; n; n = n->children)
+		calls += n->calls;
+	assert_int_equal(calls + t.deep, DEPTH + 1);
+	assert_int_equal((int)t.root.children->total, (DEPTH + 1) * 1000);
+	call_tree_free(&t);
+	free(text);
+}
+
 /* As with tracing_thresh, which records no begins. */
 static void begins_may_all_be_missing(void **state)
 {
@@ -218,7 +241,7 @@ static void depths_have_an_end(void **state)
 		fprintf(out, " a-1 | 1.000 us | %*s} /* g */\n", 1 + 2 * i, "");
 	fclose(out);
 	assert_int_equal(call_tree_read(text, &t), 0);
-	assert_int_equal(t.deep, DEEP - CALL_TREE_DEPTH);
+	assert_int_equal(t.deep, 2 * (DEEP - CALL_TREE_DEPTH));
 	assert_int_equal(t.open, 0);
 	assert_int_equal(t.left, 0);
 	call_tree_free(&t);
@@ -233,6 +256,7 @@ int main(void)
 		cmocka_unit_test(an_outer_call_may_have_no_begin),
 		cmocka_unit_test(what_has_not_returned_lasts_to_the_end),
 		cmocka_unit_test(ends_may_be_lost),
+		cmocka_unit_test(many_begins_may_be_lost),
 		cmocka_unit_test(begins_may_all_be_missing),
 		cmocka_unit_test(times_do_not_overlap),
 		cmocka_unit_test(calls_may_be_left),

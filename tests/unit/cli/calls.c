@@ -67,12 +67,21 @@ static void a_call_that_ends_before_it_begins_takes_no_time(void **state)
 	      "leaf 1 0 0 back 1;main 1 2000 2000;");
 }
 
+static void a_thread_may_have_bars_in_its_name(void **state)
+{
+	reads(" 7.000001 |   0)   x-3|y-1     |               |  main() {\n"
+	      " 7.000002 |   1)    a|b-2     |   12.000 us   |  operator|();\n"
+	      " 7.000003 |   0)   x-3|y-1     |   2.000 us    |  } /* main */\n",
+	      "main 1 2000 2000;operator| 1 12000 12000;");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_function_in_itself_counts_once),
 		cmocka_unit_test(also_where_its_begins_are_lost),
 		cmocka_unit_test(a_call_that_ends_before_it_begins_takes_no_time),
+		cmocka_unit_test(a_thread_may_have_bars_in_its_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

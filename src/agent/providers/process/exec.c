@@ -12,6 +12,8 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "agent/providers/process/exec.h"
@@ -26,6 +28,8 @@ REAL_FUNCTION(execveat);
 REAL_FUNCTION(fexecve);
 REAL_FUNCTION(posix_spawn);
 REAL_FUNCTION(posix_spawnp);
+REAL_FUNCTION(system);
+REAL_FUNCTION(popen);
 
 /* ---- The environment ---- */
 
@@ -99,6 +103,24 @@ static void copy_without(char *const *env, const struct environment *e, char **t
 	*to = NULL;
 }
 
+/*
+ * system() and popen() take the program's own environment past these functions. If a filter would
+ * end a program that begins with the agent, they must not find it there. The list becomes shorter
+ * where it is.
+ */
+void exec_environment_leave(void)
+{
+	struct environment e;
+	char *head, *text;
+
+	if (!agent_start_forbidden() || !environment_look(environ, &e))
+		return;
+	head = (char *)(uintptr_t)e.list - (sizeof(PRELOAD) - 1);
+	text = __builtin_alloca(strlen(head) + 1);
+	list_without(e.list, text);
+	memcpy(head, text, strlen(text) + 1);
+}
+
 static const char *value_of(char *const *env, const char *name, size_t len)
 {
 	for (; env && *env; env++)
@@ -131,8 +153,9 @@ static enum untraced why_untraced(char *const *env, enum untraced look, bool is_
 	const bool has_ = environment_look(env, &found_);					\
 	const enum untraced look_ = !has_ ? UNTRACED_REASONS :					\
 		!exec_preloads(found_.agent, found_.agent_len) ? UNTRACED_ROOT : (look);	\
-	const enum untraced why_ = has_ ? why_untraced(env, look_, is_new) :	\
-				      UNTRACED_ENVIRONMENT;					\
+	const enum untraced why_ = has_ ? why_untraced(env, look_, is_new) :			\
+				   agent_start_forbidden() ? agent_exec_reach(is_new) :		\
+				   UNTRACED_ENVIRONMENT;					\
 												\
 	agent_untraced(why_, 1);								\
 	if (exec_breaks(look_) || (has_ && agent_start_forbidden())) {				\
@@ -369,4 +392,25 @@ INTERPOSE int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_
 	if (r)
 		FAILED();
 	return r;
+}
+
+/* ---- a shell of libc's ---- */
+
+/* The shell is begun past all of the above: exec_environment_leave(). */
+static void shell_count(const char *command)
+{
+	if (command && agent_start_forbidden())
+		agent_untraced(UNTRACED_SANDBOX, 1);
+}
+
+INTERPOSE int system(const char *command)
+{
+	shell_count(command);
+	return REAL(system)(command);
+}
+
+INTERPOSE FILE *popen(const char *command, const char *type)
+{
+	shell_count(command);
+	return REAL(popen)(command, type);
 }

@@ -12,6 +12,9 @@
 #include <stddef.h>
 #include "layout/layout.h"
 
+/* The program has entered a sandbox. */
+void exec_environment_leave(void);
+
 /*
  * Why the program cannot be traced; UNTRACED_REASONS: it can, or that is not known. For a script it
  * is about its interpreter. sanitizer_first: a sanitizer's library is loaded first, as it has to

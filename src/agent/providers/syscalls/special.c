@@ -83,8 +83,9 @@ static long syscall_record(long nr, const uint64_t *args, const void *call_site,
 		thread_named(frame);
 	if (nr == SYS_prctl && !result)
 		thread_restricted((long)args[0], args[1], args[2]);
-	if (nr == SYS_seccomp && !result && args[0] <= SECCOMP_SET_MODE_FILTER)
-		agent_sandboxed(args[0] == SECCOMP_SET_MODE_STRICT ? NULL : (const void *)args[2]);
+	if (nr == SYS_seccomp && agent_seccomp_done(result, args[0], args[1]))
+		thread_restricted(PR_SET_SECCOMP, args[0] == SECCOMP_SET_MODE_STRICT
+				  ? SECCOMP_MODE_STRICT : SECCOMP_MODE_FILTER, args[2]);
 	if (ended)
 		agent_task_again();
 	if (limits_takes(nr))

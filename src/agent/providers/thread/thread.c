@@ -34,6 +34,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "agent/providers/hooks.h"
+#include "agent/providers/process/exec.h"
 #include "agent/providers/records.h"
 #include "agent/syscall.h"
 #include "plane/arch/counter.h"
@@ -465,6 +466,8 @@ void thread_restricted(long option, unsigned long how, unsigned long filter)
 		agent_sandboxed((const void *)filter);
 	else if (option == PR_SET_TSC && how == PR_TSC_SIGSEGV)
 		counter_forbidden();
+	if (option == PR_SET_SECCOMP)
+		exec_environment_leave();
 }
 
 SLOW static int prctl_slow(int option, const unsigned long *a, const void *site)
