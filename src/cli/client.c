@@ -299,14 +299,16 @@ static int server_pidfd(struct access *a)
 	return fd;
 }
 
-void client_end(struct access *a)
+int client_end(struct access *a)
 {
 	struct pollfd end = { .fd = server_pidfd(a), .events = POLLIN };
+	const int ret = access_request(a, WIRE_END, "", -1, NULL);
 
-	if (access_request(a, WIRE_END, "", -1, NULL) >= 0 && end.fd >= 0)
+	if (ret >= 0 && end.fd >= 0)
 		poll(&end, 1, END_MS);
 	if (end.fd >= 0)
 		close(end.fd);
+	return ret < 0 ? ret : 0;
 }
 
 int client_print_mounts(struct access *a)

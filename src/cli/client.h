@@ -75,7 +75,7 @@ const struct client_untraced *client_untraced_at(unsigned int reason);
 unsigned long long client_stat(const char *text, const char *key);
 
 /* Ends the server and waits, so that nothing of the session is left when the command returns. */
-void client_end(struct access *a);
+int client_end(struct access *a);
 
 /* Prints the directories where the session is mounted. COMMAND_FAILED: there are none. */
 int client_print_mounts(struct access *a);

@@ -9,7 +9,8 @@
  * With "child" behind HOW, a child of fork() does it, and its status is this program's. With "exec
  * PROGRAM" the filter forbids only socket(), and the program is executed; with "later PROGRAM" a
  * child of fork() calls malloc() a hundred times and executes it; with "thread PROGRAM" a thread
- * does so, and two children of vfork() execute it; with "shell COMMAND" system() does. HOW may also be one of these then:
+ * does so, and two children of vfork() execute it; with "shell COMMAND" system() does. HOW may also
+ * be one of these then:
  *
  *   map	to open a file for reading and writing fails
  *   hit	tgkill() ends the program

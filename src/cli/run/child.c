@@ -50,8 +50,8 @@ static void signals_of_interest(sigset_t *set)
 		sigdelset(set, own[i]);
 }
 
-/* In a sandbox that refuses this, signals stay as they are, and there is no descriptor. */
-static int signals_take(struct signals *s)
+/* Where a sandbox or a limit refuses this, signals stay as they are: there is no descriptor. */
+static void signals_take(struct signals *s)
 {
 	struct sigaction dfl = { .sa_handler = SIG_DFL };
 	bool blocked;
@@ -62,12 +62,8 @@ static int signals_take(struct signals *s)
 	/* If SIGCHLD is ignored, a child leaves no status. */
 	sigaction(SIGCHLD, &dfl, &s->child);
 	s->fd = blocked ? signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK) : -1;
-	if (s->fd >= 0 || !blocked)
-		return 0;
-	if (errno != EPERM && errno != EACCES && errno != ENOSYS)
-		return -errno;
-	sigprocmask(SIG_SETMASK, &s->mask, NULL);
-	return 0;
+	if (s->fd < 0 && blocked)
+		sigprocmask(SIG_SETMASK, &s->mask, NULL);
 }
 
 static void signals_give_back(const struct signals *s)
@@ -293,11 +289,11 @@ int run_child(struct run *r)
 	struct signals s;
 	char byte;
 
-	ret = signals_take(&s);
-	if (!ret && pipe2(tell, O_CLOEXEC))
-		ret = -errno;
-	if (!ret)
-		ret = run_child_start(r, &s, tell[1]);
+	signals_take(&s);
+	/* Without a pipe the exit status alone tells that the program was not executed. */
+	if (pipe2(tell, O_CLOEXEC))
+		tell[0] = tell[1] = -1;
+	ret = run_child_start(r, &s, tell[1]);
 	close(tell[1]);
 	if (!ret) {
 		if (r->preload)

@@ -297,8 +297,12 @@ void run_server_close(struct run *r)
 {
 	drain_cancel(r->results.drain);
 	r->results.drain = NULL;
-	if (r->access && r->made && !r->stays)
-		client_end(r->access);
+	/* If the server has died, another one ends the session, or it would stay for ever. */
+	if (r->access && r->made && !r->stays && client_end(r->access)) {
+		run_server_again(r);
+		if (r->access)
+			client_end(r->access);
+	}
 	if (r->access)
 		access_close(r->access);
 	if (r->life_fd >= 0)
