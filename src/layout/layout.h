@@ -1177,6 +1177,7 @@ enum returnless {
 	RETURNLESS_OCAML,
 	RETURNLESS_GCCGO,
 	RETURNLESS_TSAN,
+	RETURNLESS_SANDBOX,	/* only of threads that began behind it */
 	RETURNLESS_REASONS
 };
 

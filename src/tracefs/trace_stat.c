@@ -49,12 +49,14 @@ static int print_stats(struct tree_file *f, FILE *out)
 	return ftrace_profile_print_all(f->tree->model->ftrace, out);
 }
 
-#define ENABLED	.name = "function_profile_enabled", .mode = 0640, .absent = is_absent,	\
-		.print = print_enabled, .write = write_enabled
+#define ENABLED(file)	.name = file, .mode = 0640, .absent = is_absent,		\
+			.print = print_enabled, .write = write_enabled
 
-const struct file_kind profile_kinds[] = { { ENABLED }, { 0 } };
-/* The kernel has it for the top only. Here the profile can be of another instance's functions. */
-const struct file_kind profile_instance_kinds[] = { { ENABLED, .hidden = true }, { 0 } };
+const struct file_kind profile_kinds[] = { { ENABLED("function_profile_enabled") }, { 0 } };
+/* The kernel has none of these: there the profile is of the top's functions only. */
+const struct file_kind profile_instance_kinds[] = {
+	{ ENABLED("function_profile_here"), .hidden = true }, { 0 }
+};
 
 #define STAT(file, fn)								\
 	{ .name = file, .mode = 0640, .print = fn, .begin = begin_stat, .whole = true }

@@ -4,6 +4,7 @@
  *
  *     report_ends exit      main and outer call exit(); at_end() runs behind them
  *     report_ends _exit     they call _exit(): at_end() does not run
+ *     report_ends killed    a signal ends the program in outer
  *     report_ends handler   a signal handler calls exit()
  *     report_ends fork      a child calls exit() in in_child(), and then the parent calls exit()
  *     report_ends vfork     a child of vfork() calls _exit(); outer and main return
@@ -59,6 +60,8 @@ void outer(const char *how)
 	seen++;
 	if (!strcmp(how, "exit"))
 		exit(STATUS);
+	if (!strcmp(how, "killed"))
+		raise(SIGTERM);
 	if (!strcmp(how, "_exit"))
 		_exit(STATUS);
 	if (!strcmp(how, "handler"))

@@ -116,7 +116,11 @@ static struct graph_piece *piece_make_at(const struct agent_thread *t, uintptr_t
 	struct graph_piece *piece;
 	bool refused;
 
-	if (agent_restricted() || agent_filtered() || !thread_lock())
+	if (agent_restricted() || agent_filtered()) {
+		graph_missed(1ull << RETURNLESS_SANDBOX);
+		return NULL;
+	}
+	if (!thread_lock())
 		return NULL;
 	piece = piece_find(low, &refused);
 	if (!piece && !refused) {

@@ -147,7 +147,7 @@ enum { HIT_ROOM = 1536 };	/* bytes of stack for a hit */
 
 /* ---- What keeps functions from being hooked ---- */
 
-static uint64_t refusals_now(void)
+uint64_t graph_refusals(void)
 {
 	/* Relaxed: bits are never set back. */
 	return atomic_load_explicit(&refusals, memory_order_relaxed);
@@ -156,7 +156,7 @@ static uint64_t refusals_now(void)
 /* whys: 1 << enum returnless */
 static void refuse_all(uint64_t whys)
 {
-	/* Relaxed: as in refusals_now(). */
+	/* Relaxed: as in graph_refusals(). */
 	if (whys && !atomic_fetch_or_explicit(&refusals, whys, memory_order_relaxed))
 		agent_say("returns of functions without return sites are not traced: "
 			  "tracefuse doctor says why", 0);
@@ -169,12 +169,12 @@ static void graph_refuse(enum returnless why)
 
 bool graph_refused(void)
 {
-	return refusals_now();
+	return graph_refusals();
 }
 
 bool graph_may_at_sites(void)
 {
-	return !(refusals_now() >> RETURNLESS_COPIES & 1);
+	return !(graph_refusals() >> RETURNLESS_COPIES & 1);
 }
 
 /*
@@ -228,12 +228,12 @@ bool graph_dso(const char *name, const Elf64_Dyn *dyn, uintptr_t bias)
 	return graph_refused() != before;
 }
 
-void graph_missed(void)
+void graph_missed(uint64_t whys)
 {
 	struct losses *l = &((struct data_header *)agent.plane.data)->losses;
 
 	/* Relaxed: bits that stay. */
-	atomic_fetch_or_explicit(&l->returnless, refusals_now(), memory_order_relaxed);
+	atomic_fetch_or_explicit(&l->returnless, whys, memory_order_relaxed);
 }
 
 int graph_error(void)

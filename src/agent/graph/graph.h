@@ -107,11 +107,10 @@ extern const char graph_returned_late[] __attribute__((visibility("hidden")));
  * whether this is the first one of these
  */
 bool graph_dso(const char *name, const Elf64_Dyn *dyn, uintptr_t bias);
-/*
- * Tells the session why no return is caught (graph_refused()). Called when the program asked for
- * one.
- */
-void graph_missed(void);
+/* Tells the session why no return is caught, where one was asked for. whys: 1 << enum returnless */
+void graph_missed(uint64_t whys);
+/* The same for what graph_refused() says. */
+uint64_t graph_refusals(void);
 /*
  * There is such a DSO: a site's word may have SITE_HOOKED, which entry.S tests, only with
  * SITE_RETURNS.

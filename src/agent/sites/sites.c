@@ -203,7 +203,7 @@ static void words_set(struct known *k, const struct wanted *w, bool at_sites)
 		s->called = site_is_called(k, s) && word;
 	}
 	if (missed && graph_refused())
-		graph_missed();
+		graph_missed(graph_refusals());
 }
 
 /*

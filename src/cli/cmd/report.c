@@ -176,6 +176,20 @@ static void report_say_none(const struct answer *a, const char *info)
 			      "PROGRAM`, and `tracefuse doctor`)");
 }
 
+/* A program that is killed leaves functions that it is in. */
+static void report_say_unknown(const struct table *t)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < t->nr; i++)
+		nr += t->rows[i].cell[COLUMN_TOTAL].number < 0;
+	if (nr)
+		message_error("%zu %s been called and %s returned: %s", nr,
+			      nr == 1 ? "function has" : "functions have",
+			      nr == 1 ? "has not" : "have not",
+			      nr == 1 ? "its time is not known" : "their times are not known");
+}
+
 static void report_say(const struct answer *a, struct access *access, bool none)
 {
 	char *info;
@@ -209,6 +223,7 @@ static int report_print(const struct answer *a, struct access *access)
 	if (dropped)
 		message_error("%llu calls and returns found no room, and are not in the table: "
 			      "name fewer functions", dropped);
+	report_say_unknown(&t);
 	report_say(a, access, !t.nr);
 	return answer_table_print(a, &t, "total");
 }
@@ -305,7 +320,7 @@ static int report_lines(struct answer *a, const struct graph_asked *g)
 	if (!err && graph)
 		err = graph_lines(a);
 	else if (!err && own)
-		err = graph_echo(a, "2", profile_switch, "0");
+		err = graph_echo(a, "2", "function_profile_here", "0");
 	else if (!err)
 		err = answer_text(a, "echo 2 > function_profile_enabled\n",
 				  "echo 0 > function_profile_enabled\n");

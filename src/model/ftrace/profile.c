@@ -622,17 +622,28 @@ static const struct profile_spread *spread_find(const struct profile_spreads *s,
 	return s->nr ? s->v + low : NULL;
 }
 
+/* How many of its calls have returned. */
+static uint64_t returned(const struct profile_spreads *s, const struct profile_total *t)
+{
+	const struct profile_spread *at = spread_find(s, t->func);
+	const struct profile_spread *end = s->nr ? s->v + s->nr : NULL;
+	uint64_t all = 0;
+
+	for (; at < end && at->func == t->func; at++)
+		all += at->calls;
+	return all;
+}
+
 /* The end of the range that this part of the calls does not exceed. */
 static uint64_t percentile(const struct profile_spreads *s, const struct profile_total *t,
 			   unsigned int percent)
 {
-	const struct profile_spread *first = spread_find(s, t->func), *at;
+	const struct profile_spread *at;
 	const struct profile_spread *end = s->nr ? s->v + s->nr : NULL;
-	uint64_t all = 0, seen = 0, low, high = 0;
+	const uint64_t all = returned(s, t);
+	uint64_t seen = 0, low, high = 0;
 
-	for (at = first; at < end && at->func == t->func; at++)
-		all += at->calls;
-	for (at = first; at < end && at->func == t->func; at++) {
+	for (at = spread_find(s, t->func); at < end && at->func == t->func; at++) {
 		seen += at->calls;
 		exponential_range(PROFILE_SCALE, at->bucket, &low, &high);
 		if (seen * 100 >= all * percent)
@@ -653,14 +664,16 @@ static void print_total(struct ftrace *ft, const struct profile_spreads *s,
 			const struct profile_total *t, FILE *out)
 {
 	const char *name = name_of(ft, t->func);
+	/* The program was killed in its first call: nobody knows how long that took. */
+	const bool timed = !t->detailed || returned(s, t), detailed = t->detailed && timed;
 
 	fprintf(out, "%12" PRIu64, t->calls);
-	print_known(true, total_time(t), out);
-	print_known(t->detailed, t->self, out);
-	print_known(true, t->calls ? t->time / t->calls : 0, out);
-	print_known(t->detailed, percentile(s, t, 50), out);
-	print_known(t->detailed, percentile(s, t, 99), out);
-	print_known(t->detailed, t->longest, out);
+	print_known(timed, total_time(t), out);
+	print_known(detailed, t->self, out);
+	print_known(timed, t->calls ? t->time / t->calls : 0, out);
+	print_known(detailed, percentile(s, t, 50), out);
+	print_known(detailed, percentile(s, t, 99), out);
+	print_known(detailed, t->longest, out);
 	if (name)
 		fprintf(out, "  %s\n", name);
 	else
