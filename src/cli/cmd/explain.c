@@ -113,11 +113,27 @@ static void take_shell_line(struct request *r)
 	}
 }
 
+/* Whether there are blanks only within the types of a name. */
+static bool is_one_name(const char *text)
+{
+	int depth = 0;
+
+	for (; *text; text++) {
+		if (*text == '<' || *text == '(')
+			depth++;
+		else if (*text == '>' || *text == ')')
+			depth--;
+		else if (*text == ' ' && depth <= 0)
+			return false;
+	}
+	return true;
+}
+
 /* Whether the command is PROGRAM FUNCTION. A session may have the name of a program on $PATH. */
 static bool names_function(struct request *r, const char *program)
 {
 	if (list_kind(program, r->program) == LISTED_PROGRAM &&
-	    !strpbrk(r->text, strchr(program, '/') ? " =" : " =:"))
+	    is_one_name(r->text) && !strpbrk(r->text, strchr(program, '/') ? "=" : "=:"))
 		return true;
 	*r->program = '\0';
 	return false;

@@ -191,6 +191,9 @@ static int print_sum(const struct table *t, bool in_session)
 			      "free what was allocated before it. What lives still is not exact",
 			      twice, in_session ? "they were allocated while the counting began, "
 						  "or " : "");
+	/* Nothing was seen, perhaps because nothing was traced: stderr has what is known. */
+	if (!in_session && sums[COLUMN_CALLS] <= 0)
+		return COMMAND_DONE;
 	n = asprintf(&text, "%.0f of %.0f blocks live still, %.0f of %.0f bytes\n\n",
 		     sums[COLUMN_LIVE], sums[COLUMN_CALLS], sums[COLUMN_LEFT], sums[COLUMN_BYTES]);
 	if (n < 0)

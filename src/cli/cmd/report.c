@@ -20,6 +20,7 @@
 #include "cli/answer/answer.h"
 #include "cli/answer/calls.h"
 #include "cli/answer/graph.h"
+#include "cli/run/check.h"
 #include "cli/client.h"
 #include "cli/draw/table.h"
 
@@ -157,12 +158,25 @@ static void say_processes(const struct answer *a, const char *info)
 			      more == 1 ? "process" : "processes", a->session);
 }
 
+/* `run` has said why. */
+static bool ran_untraced(const struct answer *a)
+{
+	struct run_check check;
+
+	if (!a->program)
+		return false;
+	run_check(a->program[0], getenv("LD_PRELOAD"), &check);
+	return !check.status && *check.untraced;
+}
+
 /* Why a table is empty. Where returns are left alone, the session's own sentence says it. */
 static void report_say_none(const struct answer *a, const char *info)
 {
 	static const char about[] = "functions: return addresses were left alone";
 	char note[512];
 
+	if (ran_untraced(a))
+		return;
 	for (unsigned int i = 0; client_info(info, "note", i, note, sizeof(note)); i++)
 		if (!strncmp(note, about, sizeof(about) - 1)) {
 			message_error("no call was counted: %s", note + strlen("functions: "));

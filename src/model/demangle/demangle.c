@@ -74,11 +74,8 @@ static size_t string_length(const char *s)
 
 void demangle_shorten(char *text)
 {
-	char *to = strstr(text, "::basic_string<");
+	char *to = text;
 
-	if (!to)
-		return;
-	to = text;
 	while (*text) {
 		const size_t n = string_length(text);
 
@@ -86,6 +83,8 @@ void demangle_shorten(char *text)
 			memcpy(to, string_name, sizeof(string_name) - 1);
 			to += sizeof(string_name) - 1;
 			text += n;
+		} else if (text[0] == ' ' && text[1] == '>') {
+			text++;
 		} else {
 			*to++ = *text++;
 		}

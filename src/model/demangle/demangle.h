@@ -15,7 +15,10 @@ struct demangler;
 /* NULL: out of memory. Without a C++ library on this machine it knows only Rust's names. */
 struct demangler *demangler_create(void);
 void demangler_destroy(struct demangler *d);
-/* The names that libraries give std::string by templates become std::string, also in a pattern. */
+/*
+ * The names that libraries give std::string by templates become std::string, and the blank of `> >`
+ * goes, also in a pattern: so a name is as in most sources.
+ */
 void demangle_shorten(char *text);
 /*
  * "foo::bar(int)" for "_ZN3foo3barEi", "foo::bar" for "_RNvCs1_3foo3bar", valid until the next

@@ -279,8 +279,8 @@ static void the_demangler_refuses_them(void **state)
 	assert_string_equal(demangle(d, "_ZN3foo3barEi"), "foo::bar(int)");
 	doubled(name, 2);
 	assert_string_equal(demangle(d, name),
-			    "f(a<int, int>, a<a<int, int>, a<int, int> >, a<a<a<int, int>, "
-			    "a<int, int> >, a<a<int, int>, a<int, int> > >)");
+			    "f(a<int, int>, a<a<int, int>, a<int, int>>, a<a<a<int, int>, "
+			    "a<int, int>>, a<a<int, int>, a<int, int>>>)");
 	doubled(strcpy(name, "_Z1f"), 22);
 	assert_null(demangle(d, name));
 	demangler_destroy(d);
@@ -306,7 +306,7 @@ static void names_that_leave_something_out(void **state)
 	if (!knows)
 		skip();
 	assert_true(is_called(put, "Store::put"));
-	assert_true(is_called(put, "Store<int, Pair<long, char> >::put"));
+	assert_true(is_called(put, "Store<int, Pair<long, char>>::put"));
 	assert_true(is_called(put, "Store::put<long>"));
 	assert_true(is_called(put, "void Store::put<long>(long)"));
 	assert_false(is_called(put, "Store<long>::put"));
@@ -338,10 +338,13 @@ static void strings_have_their_short_name(void **state)
 	char libcxx[] = "f(std::__1::basic_string<char, std::__1::char_traits<char>, "
 			"std::__1::allocator<char>>)";
 	char other[] = "f(my::basic_string<char>)";
+	char blanks[] = "A<B<int> >::operator->";
 	struct demangler *d = demangler_create();
 
 	demangle_shorten(pattern);
 	assert_string_equal(pattern, "ns::*(std::string, std::string const&)");
+	demangle_shorten(blanks);
+	assert_string_equal(blanks, "A<B<int>>::operator->");
 	demangle_shorten(libcxx);
 	assert_string_equal(libcxx, "f(std::string)");
 	demangle_shorten(other);
