@@ -300,6 +300,41 @@ static void say_not_found(const struct run *r, const struct run_pattern *p)
 			"libraries, too\n", option_of(p), p->pattern);
 }
 
+/* How many functions a line of "NUMBER DSO; NUMBER REASON..." leaves out. */
+static unsigned long left_out(const char *sites)
+{
+	unsigned long nr = 0;
+
+	for (const char *at = strchr(sites, ';'); at; at = strchr(at + 1, ';'))
+		nr += strtoul(at + 1, NULL, 10);
+	return nr;
+}
+
+/* All were asked for. The reasons of many files would hide what else there is to say. */
+static void say_left_out(const char *info)
+{
+	char sites[1024], last[1024] = "";
+	unsigned long nr, all = 0;
+	unsigned int files = 0;
+
+	for (unsigned int i = 0; client_info(info, "sites", i, sites, sizeof(sites)); i++) {
+		nr = left_out(sites);
+		all += nr;
+		files += nr > 0;
+		if (nr)
+			memcpy(last, sites, sizeof(last));
+	}
+	if (files == 1)
+		message_error("%lu %s of %.*s cannot be traced, and %s not here:%s", all,
+			      all == 1 ? "function" : "functions",
+			      (int)(strchr(last, ';') - strchr(last, ' ') - 1),
+			      strchr(last, ' ') + 1, all == 1 ? "is" : "are",
+			      strchr(last, ';') + 1);
+	else if (files)
+		message_error("%lu functions of %u files cannot be traced, and are not here: "
+			      "`tracefuse list -v FILE` says why", all, files);
+}
+
 void run_functions_summary(const struct run *r, const char *info)
 {
 	const struct run_functions *f = &r->functions;
@@ -313,4 +348,6 @@ void run_functions_summary(const struct run *r, const char *info)
 	for (unsigned int i = 0; i < f->nr; i++)
 		if (!f->patterns[i].found)
 			say_not_found(r, &f->patterns[i]);
+	if (!f->nr)
+		say_left_out(info);
 }
