@@ -35,7 +35,7 @@ static void begin_drain(struct tree_file *f, struct instance *inst)
 	f->drains = true;
 }
 
-enum { BEHIND_PART = 16 };
+enum { BEHIND_PART = 8 };
 
 /* How many elements from this one on are of the same CPU. */
 static uint32_t run_of(const struct drain_page *p, uint32_t nr)
