@@ -368,7 +368,7 @@ static void *sends(void *)
 {
 	for (unsigned int i = 0; !ends; i++) {
 		pthread_kill(threads[i % KIND], SIGUSR1);
-		usleep(200);
+		usleep(500);
 	}
 	return NULL;
 }
@@ -377,7 +377,8 @@ int main(int argc, char **argv)
 {
 	static void *(*const work[KIND])(void *) = {
 		throws, longjmps, cancels, switches, forks, loads, confines, computes, clones };
-	const struct itimerval often = { { 0, 1000 }, { 0, 1000 } }, never = {};
+	/* A fork() begins again at each signal: on a busy machine it takes a millisecond or two. */
+	const struct itimerval often = { { 0, 3000 }, { 0, 3000 } }, never = {};
 	struct sigaction act = {};
 	pthread_t sender;
 

@@ -277,7 +277,7 @@ static __attribute__((cold)) bool filter_begins(const struct sock_fprog *prog)
 	return filter_all(prog, calls, NR_CALLS, may_pass) &&
 	       filter_all(prog, joining, NR_JOINING, may_pass) &&
 	       filter_all(prog, beginning, NR_BEGINNING, may_pass) &&
-	       filter_all(prog, trying, NR_TRYING, may_pass) &&
+	       filter_all(prog, trying, NR_TRYING, may_succeed) &&
 	       filter_all(prog, mapping, NR_MAPPING, may_succeed);
 }
 

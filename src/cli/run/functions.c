@@ -348,6 +348,6 @@ void run_functions_summary(const struct run *r, const char *info)
 	for (unsigned int i = 0; i < f->nr; i++)
 		if (!f->patterns[i].found)
 			say_not_found(r, &f->patterns[i]);
-	if (!f->nr)
+	if (!f->nr && !r->quiet)
 		say_left_out(info);
 }
