@@ -299,6 +299,50 @@ static int server_pidfd(struct access *a)
 	return fd;
 }
 
+/* "NUMBER DSO[; NUMBER REASON]...": how many functions of it cannot be traced. */
+static unsigned long untraced_of(const char *sites)
+{
+	unsigned long nr = 0;
+
+	for (const char *at = strchr(sites, ';'); at; at = strchr(at + 1, ';'))
+		nr += strtoul(at + 1, NULL, 10);
+	return nr;
+}
+
+/* The same, and why. */
+static void say_untraced_of(const char *sites, const char *where)
+{
+	const char *name = strchr(sites, ' '), *why = strchr(sites, ';');
+	const unsigned long nr = untraced_of(sites);
+
+	if (!name || !why)
+		return;
+	message_error("%lu %s of %.*s cannot be traced, and %s not %s:%s", nr,
+		      nr == 1 ? "function" : "functions", (int)(why - name - 1), name + 1,
+		      nr == 1 ? "is" : "are", where, why + 1);
+}
+
+void client_say_untraced(const char *info, const char *where)
+{
+	char sites[1024], last[1024] = "";
+	unsigned long nr, all = 0;
+	unsigned int files = 0;
+
+	for (unsigned int i = 0; client_info(info, "sites", i, sites, sizeof(sites)); i++) {
+		nr = untraced_of(sites);
+		all += nr;
+		files += nr > 0;
+		if (nr)
+			memcpy(last, sites, sizeof(last));
+	}
+	/* The reasons of many files would hide what else there is to say. */
+	if (files == 1)
+		say_untraced_of(last, where);
+	else if (files)
+		message_error("%lu functions of %u files cannot be traced, and are not %s: "
+			      "`tracefuse list -v FILE` says why", all, files, where);
+}
+
 int client_end(struct access *a)
 {
 	struct pollfd end = { .fd = server_pidfd(a), .events = POLLIN };

@@ -46,6 +46,8 @@ int client_boot(struct access *a, const char *text);
  * there is no such line.
  */
 bool client_info(const char *text, const char *key, unsigned int nr, char *out, size_t size);
+/* Prints how many functions of programs' files cannot be traced, and so are not `where`, if any. */
+void client_say_untraced(const char *info, const char *where);
 /* Finds the machine on which the session's recording was made; "": this one. */
 void client_machine(struct access *a, char *out, size_t size);
 

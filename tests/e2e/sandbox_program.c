@@ -19,6 +19,7 @@
  *   -NUMBER	that system call fails
  *   iNUMBER	that system call returns EINTR
  *   lNUMBER	that system call ends the program, and somebody may listen to the filter
+ *   mdwe	memory that was written may not be executed
  *   none	there is no filter
  */
 #include <errno.h>
@@ -34,6 +35,10 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#ifndef PR_SET_MDWE
+#define PR_SET_MDWE 65
+#endif
 
 static void install(const struct sock_filter *code, unsigned short nr)
 {
@@ -161,6 +166,10 @@ static int executes(const char *how, const char *who, char **argv)
 		filter_maps();
 	else if (!strcmp(how, "hit") || !strcmp(how, "uid"))
 		filter_call(strcmp(how, "hit") ? SYS_getuid : SYS_tgkill, SECCOMP_RET_KILL_PROCESS);
+	else if (!strcmp(how, "mdwe") && prctl(PR_SET_MDWE, 1, 0, 0, 0))
+		_exit(77);
+	else if (!strcmp(how, "mdwe"))
+		mallocs(1);
 	else if (*how == 'i')
 		filter_call((unsigned int)atoi(how + 1), SECCOMP_RET_ERRNO | EINTR);
 	else if (*how == 'l')

@@ -326,7 +326,7 @@ static void obey(const struct site_control *c, uint32_t command)
 {
 	bool may = !agent_restricted() && !agent_filtered();
 	/* A sandbox may kill a thread that changes its memory; all threads may wait. */
-	int err = may ? 0 : -EPERM;
+	int err = may && sites.may_patch ? 0 : -EPERM;
 
 	/* Never set back: the process has a task from then on, and this may be it. */
 	sites.plants |= may && sites.permitted && sites.may_patch && probes_may_come();
@@ -500,7 +500,7 @@ void sites_note_failure(int err)
 
 void sites_fail(int err)
 {
-	agent_say("functions cannot be switched on or off any more", err);
+	agent_say("functions cannot be switched", err);
 	sites_note_failure(err);
 }
 
@@ -606,7 +606,7 @@ static bool prepare_all(void)
 		int err = k->ld && !k->tried ? known_prepare(k) : 0;
 
 		if (err)
-			agent_say("functions of a program cannot be traced", err);
+			agent_say("functions cannot be switched", err);
 		any |= k->ld && k->dso.table && !k->obeys;
 	}
 	return any;

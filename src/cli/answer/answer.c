@@ -299,18 +299,19 @@ int answer_text(struct answer *a, const char *lines, const char *undo)
 	return -ENOMEM;
 }
 
-int answer_apart(struct answer *a)
+int answer_apart(struct answer *a, const char *name)
 {
-	char *make = NULL, *remove = NULL;
-	const int pid = (int)getpid();
+	char own[64], *make = NULL, *remove = NULL;
 	int err = -ENOMEM;
 
 	if (!a->session)
 		return 0;
-	if (asprintf(&a->apart, "instances/%s-%d/", a->command->name, pid) < 0)
+	snprintf(own, sizeof(own), "%s-%d", a->command->name, (int)getpid());
+	name = name ? name : own;
+	if (asprintf(&a->apart, "instances/%s/", name) < 0)
 		a->apart = NULL;
-	else if (asprintf(&make, "mkdir instances/%s-%d\n", a->command->name, pid) >= 0 &&
-		 asprintf(&remove, "rmdir instances/%s-%d\n", a->command->name, pid) >= 0)
+	else if (asprintf(&make, "mkdir instances/%s\n", name) >= 0 &&
+		 asprintf(&remove, "rmdir instances/%s\n", name) >= 0)
 		err = answer_text(a, make, remove);
 	free(make);
 	free(remove);

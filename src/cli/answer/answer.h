@@ -117,10 +117,11 @@ int answer_line_undone(struct answer *a, const char *file, const char *text, con
 /* Adds lines, and those that undo them: both end with a newline. 0, -ENOMEM */
 int answer_text(struct answer *a, const char *lines, const char *undo);
 /*
- * In a session: the triggers are in an instance of the command's own. A histogram with time stamps
- * sets the clock of its instance, and a clock that is set empties the buffer. 0, -ENOMEM
+ * In a session: what follows is in an instance of the command's own, so that what others trace
+ * there stays as it is. For example, a histogram with time stamps sets the clock of its instance,
+ * and a clock that is set empties the buffer. name NULL: one that no other command has. 0, -ENOMEM
  */
-int answer_apart(struct answer *a);
+int answer_apart(struct answer *a, const char *name);
 /* Where the file of an event is: in that instance. The caller frees it. NULL: no memory */
 char *answer_event_file(const struct answer *a, const char *system, const char *event,
 			const char *file);

@@ -13,9 +13,6 @@
 #include "cli/client.h"
 #include "cli/draw/table.h"
 
-/* In a session that others use, an instance of its own records. */
-static const char instance[] = "instances/report-calls/";
-
 static const char usual_size[] = "64M";
 static const double usual_min = 0.5;
 
@@ -75,7 +72,7 @@ char *graph_file(const struct answer *a, const char *name)
 {
 	char *file;
 
-	return asprintf(&file, "%s%s", a->session ? instance : "", name) < 0 ? NULL : file;
+	return asprintf(&file, "%s%s", a->apart ? a->apart : "", name) < 0 ? NULL : file;
 }
 
 int graph_echo(struct answer *a, const char *value, const char *name, const char *undo)
@@ -106,29 +103,15 @@ static int graph_buffer(struct answer *a)
 	return graph_echo(a, kb, "buffer_size_kb", NULL);
 }
 
-int graph_instance(struct answer *a)
+/* A fixed name: there is one profile, and two commands would share it. */
+int graph_apart(struct answer *a)
 {
-	const int n = (int)strlen(instance) - 1;
-	char *make, *remove;
-	int err;
-
-	if (!a->session)
-		return 0;
-	if (asprintf(&make, "mkdir %.*s\n", n, instance) < 0)
-		return -ENOMEM;
-	if (asprintf(&remove, "rmdir %.*s\n", n, instance) < 0) {
-		free(make);
-		return -ENOMEM;
-	}
-	err = answer_text(a, make, remove);
-	free(make);
-	free(remove);
-	return err;
+	return answer_apart(a, "report-calls");
 }
 
 int graph_begin(struct answer *a)
 {
-	const int err = graph_instance(a);
+	const int err = graph_apart(a);
 
 	return err ? err : graph_buffer(a);
 }
@@ -163,7 +146,7 @@ int graph_may(const struct answer *a, struct access *access)
 		free(text);
 		return message_error("%s: session %s has %s already: another one counts there, or "
 				     "was killed (`tracefuse shell %s -- rmdir %s`)",
-				     a->command->name, a->session, instance, a->session, instance);
+				     a->command->name, a->session, a->apart, a->session, a->apart);
 	}
 	if (ret == -ENOENT)
 		return message_error("%s: session %s has no functions", a->command->name,

@@ -30,7 +30,7 @@ char *graph_file(const struct answer *a, const char *name);
 /* `echo VALUE > FILE`; undo: what is written to the file at the end, in a session. 0, -ENOMEM */
 int graph_echo(struct answer *a, const char *value, const char *name, const char *undo);
 /* In a session: an instance, so that what others trace there stays as it is. 0, -ENOMEM */
-int graph_instance(struct answer *a);
+int graph_apart(struct answer *a);
 /*
  * Adds the lines of setup, before and behind those of the filter; a->own is the graph_asked. 0,
  * -ENOMEM

@@ -224,7 +224,7 @@ static int latency_lines(struct latency_asked *l)
 	if (!err)
 		err = add_event(l);
 	if (!err)
-		err = answer_apart(&l->answer);
+		err = answer_apart(&l->answer, NULL);
 	if (!err)
 		err = add_start(l);
 	if (!err)

@@ -88,53 +88,6 @@ static int read_functions(struct table *t, char *text, unsigned long long *dropp
 	return err;
 }
 
-/* "NUMBER DSO[; NUMBER REASON]...": how many functions of it cannot be traced. */
-static unsigned long untraced_sites(const char *value)
-{
-	unsigned long nr = 0;
-
-	for (const char *at = strchr(value, ';'); at; at = strchr(at + 1, ';'))
-		nr += strtoul(at + 1, NULL, 10);
-	return nr;
-}
-
-/* The same, and why. */
-static void say_sites(const char *value)
-{
-	const char *name = strchr(value, ' '), *why = strchr(value, ';');
-	const unsigned long nr = untraced_sites(value);
-
-	if (!name || !why)
-		return;
-	message_error("%lu %s of %.*s cannot be traced, and %s not in the table:%s", nr,
-		      nr == 1 ? "function" : "functions", (int)(why - name - 1), name + 1,
-		      nr == 1 ? "is" : "are", why + 1);
-}
-
-/* Which functions are not in the table, though all were asked for. */
-static void report_say_refused(const struct answer *a, const char *info)
-{
-	char value[1024], last[1024] = "";
-	unsigned long nr, all = 0;
-	unsigned int files = 0;
-
-	if (a->words.nr || a->quiet || a->every > 0)
-		return;
-	for (unsigned int i = 0; client_info(info, "sites", i, value, sizeof(value)); i++) {
-		nr = untraced_sites(value);
-		all += nr;
-		files += nr > 0;
-		if (nr)
-			memcpy(last, value, sizeof(last));
-	}
-	/* The reasons of many files would hide the table. */
-	if (files == 1)
-		say_sites(last);
-	else if (files)
-		message_error("%lu functions of %u files cannot be traced, and are not in the "
-			      "table: `tracefuse list -v FILE` says why", all, files);
-}
-
 /*
  * Which functions processes of the session leave out. The value is "PID sites N skipped N on N
  * error ERRNO[ late][; N REASON[ (NAMES)]]...".
@@ -214,7 +167,9 @@ static void report_say(const struct answer *a, struct access *access, bool none)
 		say_processes(a, info);
 	if (none)
 		report_say_none(a, info);
-	report_say_refused(a, info);
+	/* All were asked for. */
+	if (!a->words.nr && !a->quiet && a->every <= 0)
+		client_say_untraced(info, "in the table");
 	free(info);
 }
 
@@ -327,7 +282,7 @@ static int report_lines(struct answer *a, const struct graph_asked *g)
 	} else if (graph) {
 		a->print = recorded_print;
 	} else if (own) {
-		err = graph_instance(a);
+		err = graph_apart(a);
 	}
 	for (unsigned int i = 0; !err && i < a->words.nr; i++)
 		err = add_pattern(a, own, a->words.v[i]);

@@ -180,7 +180,7 @@ static int syscalls_lines(struct answer *a)
 				     "!syscall_return");
 
 	if (!err)
-		err = answer_apart(a);
+		err = answer_apart(a, NULL);
 	if (!err)
 		err = add_loop(a);
 	for (size_t i = 0; !err && i < sizeof(triggers) / sizeof(*triggers); i++)

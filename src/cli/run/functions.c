@@ -300,39 +300,20 @@ static void say_not_found(const struct run *r, const struct run_pattern *p)
 			"libraries, too\n", option_of(p), p->pattern);
 }
 
-/* How many functions a line of "NUMBER DSO; NUMBER REASON..." leaves out. */
-static unsigned long left_out(const char *sites)
+/* Processes that have ended could not change their own code. */
+static void say_unswitched(const char *info)
 {
-	unsigned long nr = 0;
+	static const char key[] = "ended-functions";
+	char value[1024];
 
-	for (const char *at = strchr(sites, ';'); at; at = strchr(at + 1, ';'))
-		nr += strtoul(at + 1, NULL, 10);
-	return nr;
-}
+	for (unsigned int i = 0; client_info(info, key, i, value, sizeof(value)); i++) {
+		const char *why = strstr(value, "they cannot be switched");
+		const unsigned long nr = strtoul(value, NULL, 10);
 
-/* All were asked for. The reasons of many files would hide what else there is to say. */
-static void say_left_out(const char *info)
-{
-	char sites[1024], last[1024] = "";
-	unsigned long nr, all = 0;
-	unsigned int files = 0;
-
-	for (unsigned int i = 0; client_info(info, "sites", i, sites, sizeof(sites)); i++) {
-		nr = left_out(sites);
-		all += nr;
-		files += nr > 0;
-		if (nr)
-			memcpy(last, sites, sizeof(last));
+		if (why)
+			message_error("the functions of %lu %s were not traced: %s", nr,
+				      nr == 1 ? "process" : "processes", why);
 	}
-	if (files == 1)
-		message_error("%lu %s of %.*s cannot be traced, and %s not here:%s", all,
-			      all == 1 ? "function" : "functions",
-			      (int)(strchr(last, ';') - strchr(last, ' ') - 1),
-			      strchr(last, ' ') + 1, all == 1 ? "is" : "are",
-			      strchr(last, ';') + 1);
-	else if (files)
-		message_error("%lu functions of %u files cannot be traced, and are not here: "
-			      "`tracefuse list -v FILE` says why", all, files);
 }
 
 void run_functions_summary(const struct run *r, const char *info)
@@ -348,6 +329,9 @@ void run_functions_summary(const struct run *r, const char *info)
 	for (unsigned int i = 0; i < f->nr; i++)
 		if (!f->patterns[i].found)
 			say_not_found(r, &f->patterns[i]);
-	if (!f->nr && !r->quiet)
-		say_left_out(info);
+	if (r->quiet)
+		return;
+	say_unswitched(info);
+	if (!f->nr)
+		client_say_untraced(info, "here");
 }
