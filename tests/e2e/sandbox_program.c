@@ -19,6 +19,7 @@
  *   -NUMBER	that system call fails
  *   iNUMBER	that system call returns EINTR
  *   lNUMBER	that system call ends the program, and somebody may listen to the filter
+ *   readonly	socket() does, and the environment may not be written
  *   mdwe	memory that was written may not be executed
  *   none	there is no filter
  */
@@ -31,6 +32,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -106,6 +108,23 @@ static void filter_listened(unsigned int nr)
 		_exit(2);
 }
 
+/* The program's own copy, which may be anywhere. */
+static void environment_protect(void)
+{
+	const size_t size = 1 << 20;
+	char **copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *text = (char *)copy + size / 2;
+
+	for (size_t i = 0; environ[i]; i++) {
+		copy[i] = text;
+		text = stpcpy(text, environ[i]) + 1;
+	}
+	environ = copy;
+	if (mprotect(copy, size, PROT_READ))
+		_exit(2);
+	filter_call(SYS_socket, SECCOMP_RET_KILL_PROCESS);
+}
+
 static void mallocs(int nr)
 {
 	while (nr--) {
@@ -170,6 +189,8 @@ static int executes(const char *how, const char *who, char **argv)
 		_exit(77);
 	else if (!strcmp(how, "mdwe"))
 		mallocs(1);
+	else if (!strcmp(how, "readonly"))
+		environment_protect();
 	else if (*how == 'i')
 		filter_call((unsigned int)atoi(how + 1), SECCOMP_RET_ERRNO | EINTR);
 	else if (*how == 'l')

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 #include "agent/providers/process/exec.h"
 #include "agent/providers/syscalls/syscalls.h"
@@ -103,6 +104,20 @@ static void copy_without(char *const *env, const struct environment *e, char **t
 	*to = NULL;
 }
 
+/* Whether the text is where the kernel has put it. Other memory may be read-only, or shared. */
+static bool is_from_start(const char *text)
+{
+	return (uintptr_t)text > getauxval(AT_RANDOM) && (uintptr_t)text < getauxval(AT_EXECFN);
+}
+
+/* A child of vfork() has its parent's memory. */
+static bool is_of_parent(void)
+{
+	const struct agent_thread *t = agent_thread_known();
+
+	return t && t->no_rseq;
+}
+
 /*
  * system() and popen() take the program's own environment past these functions. If a filter would
  * end a program that begins with the agent, they must not find it there. The list becomes shorter
@@ -113,7 +128,8 @@ void exec_environment_leave(void)
 	struct environment e;
 	char *head, *text;
 
-	if (!agent_start_forbidden() || !environment_look(environ, &e))
+	if (is_of_parent() || !agent_start_forbidden() || !environment_look(environ, &e) ||
+	    !is_from_start(e.list))
 		return;
 	head = (char *)(uintptr_t)e.list - (sizeof(PRELOAD) - 1);
 	text = __builtin_alloca(strlen(head) + 1);
@@ -397,20 +413,28 @@ INTERPOSE int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_
 /* ---- a shell of libc's ---- */
 
 /* The shell is begun past all of the above: exec_environment_leave(). */
-static void shell_count(const char *command)
+static void shell_count(void)
 {
-	if (command && agent_start_forbidden())
+	struct environment e;
+
+	if (agent_start_forbidden() && !environment_look(environ, &e))
 		agent_untraced(UNTRACED_SANDBOX, 1);
 }
 
 INTERPOSE int system(const char *command)
 {
-	shell_count(command);
-	return REAL(system)(command);
+	const int status = REAL(system)(command);
+
+	if (command && status != -1)
+		shell_count();
+	return status;
 }
 
 INTERPOSE FILE *popen(const char *command, const char *type)
 {
-	shell_count(command);
-	return REAL(popen)(command, type);
+	FILE *f = REAL(popen)(command, type);
+
+	if (f)
+		shell_count();
+	return f;
 }
