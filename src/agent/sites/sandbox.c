@@ -28,7 +28,7 @@
 #define SANDBOX_ARCH AUDIT_ARCH_X86_64
 #endif
 
-enum { TRIED_ARGS = 5 };
+enum { TRIED_ARGS = 4 };
 
 /* Descriptors are -1, and no address is good: a child makes the calls in earnest (try_calls()). */
 struct tried_call {
@@ -53,7 +53,7 @@ static const struct tried_call calls[] = {
 	{ .nr = SYS_nanosleep },
 	{ .nr = SYS_tgkill },
 	{ .nr = SYS_getcpu },
-	{ .nr = SYS_mmap, .args = { 0, 4096, 3, 0x22, -1 } },
+	{ .nr = SYS_mmap, .args = { 0, 4096, 3, 0x22 } },
 	{ .nr = SYS_mprotect, .args = { 0, 4096, 3 } },
 	{ .nr = SYS_close, .args = { -1 } },
 	{ .nr = SYS_fcntl, .args = { -1, F_DUPFD_CLOEXEC } },
@@ -74,13 +74,31 @@ static const struct tried_call joining[] = {
 
 /* A program that is executed makes these too (try_calls()). */
 static const struct tried_call beginning[] = {
-	{ .nr = SYS_geteuid },
-	{ .nr = SYS_fstatfs, .args = { -1 } },
 	{ .nr = SYS_madvise },
 	{ .nr = SYS_mincore },
 	{ .nr = SYS_mremap },
+	{ .nr = SYS_munmap },
+	{ .nr = SYS_munlock },
+	{ .nr = SYS_getcwd },
 	{ .nr = SYS_readlinkat },
 	{ .nr = SYS_rt_sigaction },
+};
+
+/* Those behind agent_may_ask(). */
+static const struct tried_call asking[] = {
+	{ .nr = SYS_pread64, .args = { -1 } },
+	{ .nr = SYS_fgetxattr, .args = { -1 } },
+	{ .nr = SYS_faccessat, .args = { -1 } },
+	{ .nr = SYS_getgid },
+	{ .nr = SYS_getuid },
+	{ .nr = SYS_prctl, .args = { PR_GET_NO_NEW_PRIVS } },
+	{ .nr = SYS_clock_gettime, .args = { CLOCK_REALTIME } },
+	{ .nr = SYS_sched_getscheduler },
+	{ .nr = SYS_sched_getattr },
+	{ .nr = SYS_ppoll, .args = { 0, 1 } },	/* EFAULT: it does not wait */
+	{ .nr = SYS_fchmod, .args = { -1 } },
+	{ .nr = SYS_renameat, .args = { -1, 0, -1 } },
+	{ .nr = SYS_unlinkat, .args = { -1 } },
 };
 
 /* To try them, it makes these (sandbox_permits()). */
@@ -93,6 +111,10 @@ static const struct tried_call trying[] = {
 
 /* If one of these fails in a program that is executed, it cannot count itself as untraced. */
 static const struct tried_call mapping[] = {
+	{ .nr = SYS_geteuid },
+	{ .nr = SYS_newfstatat, .args = { -1 } },
+	{ .nr = SYS_fstatfs, .args = { -1 } },
+	{ .nr = SYS_fstat, .args = { -1 } },
 	{ .nr = SYS_openat, .args = { 0, 0, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK } },
 	{ .nr = SYS_mmap, .args = { 0, 4096, 3, 1 } },
 };
@@ -116,6 +138,7 @@ enum {
 	NR_CALLS = sizeof(calls) / sizeof(calls[0]),
 	NR_JOINING = sizeof(joining) / sizeof(joining[0]),
 	NR_BEGINNING = sizeof(beginning) / sizeof(beginning[0]),
+	NR_ASKING = sizeof(asking) / sizeof(asking[0]),
 	NR_TRYING = sizeof(trying) / sizeof(trying[0]),
 	NR_LOOKING = sizeof(looking) / sizeof(looking[0]),
 	NR_MAPPING = sizeof(mapping) / sizeof(mapping[0]),
@@ -385,30 +408,19 @@ static __attribute__((cold)) void try_list(const struct tried_call *list, int nr
 	for (int i = 0; i < nr; i++) {
 		const int *args = list[i].args;
 
-		agent_syscall(list[i].nr, args[0], args[1], args[2], args[3], args[4], 0);
+		agent_syscall(list[i].nr, args[0], args[1], args[2], args[3], 0, 0);
 	}
 }
 
 static _Noreturn __attribute__((cold)) void try_calls(enum tried tried)
 {
-	char room[512];
-
 	try_list(calls, NR_CALLS);
 	try_list(joining, NR_JOINING);
 	try_list(beginning, NR_BEGINNING);
 	if (tried == TRY_READING)
 		agent_syscall(SYS_process_vm_readv, agent_syscall(SYS_getpid), 0, 0, 0, 0, 0);
-	if (tried >= TRY_ASKING) {
-		agent_syscall(SYS_pread64, -1, room, 0, 0);
-		agent_syscall(SYS_fgetxattr, -1, "", 0, 0);
-		agent_syscall(SYS_faccessat, -1, "", 0);
-		agent_syscall(SYS_getgid);
-		agent_syscall(SYS_prctl, PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0);
-		agent_syscall(SYS_getuid);
-		agent_syscall(SYS_clock_gettime, CLOCK_REALTIME, room);
-		agent_syscall(SYS_sched_getscheduler, 0);
-		agent_syscall(SYS_sched_getattr, 0, room, 48, 0);
-	}
+	if (tried >= TRY_ASKING)
+		try_list(asking, NR_ASKING);
 	agent_syscall(SYS_exit_group, 0);
 	/* A filter may refuse that with an error. */
 	agent_syscall(SYS_exit, 0);
