@@ -452,7 +452,8 @@ void section_own(int on, const void *ip, const void *parent, const void *frame);
 /* ---- sandbox.c ---- */
 
 /*
- * Whether the sandbox that the process began in permits the calls of attaching and of first hits.
+ * Whether the sandbox that the process began in permits to map the session. If it forbids the calls
+ * of attaching and of first hits, agent_restricted() from then on.
  */
 bool sandbox_permits(void);
 /* How often a call is made again that a signal has interrupted. */

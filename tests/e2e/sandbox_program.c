@@ -19,6 +19,7 @@
  *   -NUMBER	that system call fails
  *   iNUMBER	that system call returns EINTR
  *   lNUMBER	that system call ends the program, and somebody may listen to the filter
+ *   oNUMBER	that system call ends the program, and nobody sees it install the filter
  *   readonly	socket() does, and the environment may not be written
  *   mdwe	memory that was written may not be executed
  *   none	there is no filter
@@ -89,6 +90,28 @@ static void filter_maps(void)
 	};
 
 	install(code, 7);
+}
+
+/* As filter_call(), by an instruction of its own. */
+static void filter_unseen(unsigned int nr)
+{
+	const struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog prog = { sizeof(code) / sizeof(*code), (struct sock_filter *)code };
+	long ret = SYS_prctl;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		_exit(2);
+	__asm__ volatile("syscall"
+			 : "+a"(ret)
+			 : "D"(PR_SET_SECCOMP), "S"(SECCOMP_MODE_FILTER), "d"(&prog)
+			 : "rcx", "r11", "memory");
+	if (ret)
+		_exit(2);
 }
 
 /* As filter_call(), by a call that returns a descriptor. */
@@ -193,6 +216,8 @@ static int executes(const char *how, const char *who, char **argv)
 		environment_protect();
 	else if (*how == 'i')
 		filter_call((unsigned int)atoi(how + 1), SECCOMP_RET_ERRNO | EINTR);
+	else if (*how == 'o')
+		filter_unseen((unsigned int)atoi(how + 1));
 	else if (*how == 'l')
 		filter_listened((unsigned int)atoi(how + 1));
 	else if (atoi(how) > 0)

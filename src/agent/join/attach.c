@@ -566,6 +566,13 @@ static int map_and_join(int *dir, struct attach_reply *reply)
 	return err;
 }
 
+/* For a sandbox in which the program cannot join. It may forbid any call but these. */
+static __attribute__((cold)) void map_and_count(int *dir)
+{
+	if (!map_config(dir, &agent.plane) && !map_data(dir, &agent.plane))
+		untraced_count(-EPERM);
+}
+
 /*
  * Cold, as the other long functions of a start: each program runs them once, and pays more for the
  * pages that they lie on than for what they do.
@@ -578,9 +585,14 @@ static __attribute__((cold)) int start(const char *name, const char *runtime_dir
 
 	if (dir < 0)
 		return dir;
-	guard_start();
-	dso_start();
-	err = map_and_join(&dir, &reply);
+	if (agent_restricted()) {
+		map_and_count(&dir);
+		err = -EPERM;
+	} else {
+		guard_start();
+		dso_start();
+		err = map_and_join(&dir, &reply);
+	}
 	if (dir >= 0)
 		agent_syscall(SYS_close, dir);
 	if (err) {

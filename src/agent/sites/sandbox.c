@@ -28,35 +28,38 @@
 #define SANDBOX_ARCH AUDIT_ARCH_X86_64
 #endif
 
-enum { TRIED_ARGS = 4 };
-
-/* Descriptors are -1, and no address is good: a child makes the calls in earnest (try_calls()). */
+/*
+ * A call and its arguments. Descriptors are -1, and no address is good: a child makes the calls in
+ * earnest (try_calls()).
+ */
 struct tried_call {
-	int	nr, args[TRIED_ARGS];
+	uint16_t	nr;
+	int8_t		first, fourth;
+	int32_t		second, third;
 };
 
 /* The calls of a first hit, and of hits without restartable sequences or build-ids. */
 static const struct tried_call calls[] = {
-	{ .nr = SYS_rt_sigprocmask, .args = { SIG_BLOCK } },
-	{ .nr = SYS_rt_sigprocmask, .args = { SIG_SETMASK } },
+	{ .nr = SYS_rt_sigprocmask, .first = SIG_BLOCK },
+	{ .nr = SYS_rt_sigprocmask, .first = SIG_SETMASK },
 	{ .nr = SYS_gettid },
 	{ .nr = SYS_getpid },
-	{ .nr = SYS_futex, .args = { 1, FUTEX_WAIT_PRIVATE } },
-	{ .nr = SYS_futex, .args = { 1, FUTEX_WAKE_PRIVATE } },
-	{ .nr = SYS_prctl, .args = { PR_GET_NAME } },
-	{ .nr = SYS_prlimit64, .args = { 0, RLIMIT_STACK } },
-	{ .nr = SYS_fstat, .args = { -1 } },
-	{ .nr = SYS_newfstatat, .args = { -1 } },
-	{ .nr = SYS_sendmsg, .args = { -1 } },
-	{ .nr = SYS_recvfrom, .args = { -1 } },
-	{ .nr = SYS_setsockopt, .args = { -1, SOL_SOCKET } },
+	{ .nr = SYS_futex, .first = 1, .second = FUTEX_WAIT_PRIVATE },
+	{ .nr = SYS_futex, .first = 1, .second = FUTEX_WAKE_PRIVATE },
+	{ .nr = SYS_prctl, .first = PR_GET_NAME },
+	{ .nr = SYS_prlimit64, .second = RLIMIT_STACK },
+	{ .nr = SYS_fstat, .first = -1 },
+	{ .nr = SYS_newfstatat, .first = -1 },
+	{ .nr = SYS_sendmsg, .first = -1 },
+	{ .nr = SYS_recvfrom, .first = -1 },
+	{ .nr = SYS_setsockopt, .first = -1, .second = SOL_SOCKET },
 	{ .nr = SYS_nanosleep },
 	{ .nr = SYS_tgkill },
 	{ .nr = SYS_getcpu },
-	{ .nr = SYS_mmap, .args = { 0, 4096, 3, 0x22 } },
-	{ .nr = SYS_mprotect, .args = { 0, 4096, 3 } },
-	{ .nr = SYS_close, .args = { -1 } },
-	{ .nr = SYS_fcntl, .args = { -1, F_DUPFD_CLOEXEC } },
+	{ .nr = SYS_mmap, .second = 4096, .third = 3, .fourth = 0x22 },
+	{ .nr = SYS_mprotect, .second = 4096, .third = 3 },
+	{ .nr = SYS_close, .first = -1 },
+	{ .nr = SYS_fcntl, .first = -1, .second = F_DUPFD_CLOEXEC },
 };
 
 /*
@@ -64,46 +67,39 @@ static const struct tried_call calls[] = {
  * connection.
  */
 static const struct tried_call joining[] = {
-	{ .nr = SYS_socket, .args = { AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC } },
-	{ .nr = SYS_socketpair, .args = { AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC } },
-	{ .nr = SYS_connect, .args = { -1 } },
-	{ .nr = SYS_getsockopt, .args = { -1, SOL_SOCKET } },
+	{ .nr = SYS_socket, .first = AF_UNIX, .second = SOCK_SEQPACKET | SOCK_CLOEXEC },
+	{ .nr = SYS_socketpair, .first = AF_UNIX, .second = SOCK_SEQPACKET | SOCK_CLOEXEC },
+	{ .nr = SYS_connect, .first = -1 },
+	{ .nr = SYS_getsockopt, .first = -1, .second = SOL_SOCKET },
 	{ .nr = SYS_openat },
 	{ .nr = SYS_membarrier },
 };
 
 /* A program that is executed makes these too (try_calls()). */
 static const struct tried_call beginning[] = {
-	{ .nr = SYS_madvise },
 	{ .nr = SYS_mincore },
 	{ .nr = SYS_mremap },
-	{ .nr = SYS_munmap },
 	{ .nr = SYS_munlock },
 	{ .nr = SYS_getcwd },
 	{ .nr = SYS_readlinkat },
 	{ .nr = SYS_rt_sigaction },
 };
 
-/* Those behind agent_may_ask(). */
+/* These, and those of looking[], are behind agent_may_ask(). */
 static const struct tried_call asking[] = {
-	{ .nr = SYS_pread64, .args = { -1 } },
-	{ .nr = SYS_fgetxattr, .args = { -1 } },
-	{ .nr = SYS_faccessat, .args = { -1 } },
-	{ .nr = SYS_getgid },
-	{ .nr = SYS_getuid },
-	{ .nr = SYS_prctl, .args = { PR_GET_NO_NEW_PRIVS } },
-	{ .nr = SYS_clock_gettime, .args = { CLOCK_REALTIME } },
+	{ .nr = SYS_clock_gettime, .first = CLOCK_REALTIME },
 	{ .nr = SYS_sched_getscheduler },
 	{ .nr = SYS_sched_getattr },
-	{ .nr = SYS_ppoll, .args = { 0, 1 } },	/* EFAULT: it does not wait */
-	{ .nr = SYS_fchmod, .args = { -1 } },
-	{ .nr = SYS_renameat, .args = { -1, 0, -1 } },
-	{ .nr = SYS_unlinkat, .args = { -1 } },
+	/* Of a descriptor, so that it does not wait: its address is no good. */
+	{ .nr = SYS_ppoll, .second = 1 },
+	{ .nr = SYS_fchmod, .first = -1 },
+	{ .nr = SYS_renameat, .first = -1, .third = -1 },
+	{ .nr = SYS_unlinkat, .first = -1 },
 };
 
 /* To try them, it makes these (sandbox_permits()). */
 static const struct tried_call trying[] = {
-	{ .nr = SYS_prctl, .args = { PR_GET_SECCOMP } },
+	{ .nr = SYS_prctl, .first = PR_GET_SECCOMP },
 	{ .nr = SYS_clone },
 	{ .nr = SYS_wait4 },
 	{ .nr = SYS_exit_group },
@@ -112,16 +108,24 @@ static const struct tried_call trying[] = {
 /* If one of these fails in a program that is executed, it cannot count itself as untraced. */
 static const struct tried_call mapping[] = {
 	{ .nr = SYS_geteuid },
-	{ .nr = SYS_newfstatat, .args = { -1 } },
-	{ .nr = SYS_fstatfs, .args = { -1 } },
-	{ .nr = SYS_fstat, .args = { -1 } },
-	{ .nr = SYS_openat, .args = { 0, 0, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK } },
-	{ .nr = SYS_mmap, .args = { 0, 4096, 3, 1 } },
+	{ .nr = SYS_newfstatat, .first = -1 },
+	{ .nr = SYS_fstatfs, .first = -1 },
+	{ .nr = SYS_fstat, .first = -1 },
+	{ .nr = SYS_openat, .third = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK },
+	{ .nr = SYS_mmap, .second = 4096, .third = 3, .fourth = 1 },
+};
+
+/* It makes these, too: whether they fail does not matter. */
+static const struct tried_call unmapping[] = {
+	{ .nr = SYS_prlimit64 },
+	{ .nr = SYS_madvise },
+	{ .nr = SYS_munmap },
+	{ .nr = SYS_close, .first = -1 },
 };
 
 /* The calls that look at a file before it is executed (agent/providers/process/exec_check.c). */
 static const struct tried_call looking[] = {
-	{ .nr = SYS_openat, .args = { 0, 0, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY } },
+	{ .nr = SYS_openat, .third = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY },
 	{ .nr = SYS_pread64 },
 	{ .nr = SYS_fstat },
 	{ .nr = SYS_fstatfs },
@@ -131,7 +135,7 @@ static const struct tried_call looking[] = {
 	{ .nr = SYS_close },
 	{ .nr = SYS_getuid },
 	{ .nr = SYS_getgid },
-	{ .nr = SYS_prctl, .args = { PR_GET_NO_NEW_PRIVS } },
+	{ .nr = SYS_prctl, .first = PR_GET_NO_NEW_PRIVS },
 };
 
 enum {
@@ -142,6 +146,7 @@ enum {
 	NR_TRYING = sizeof(trying) / sizeof(trying[0]),
 	NR_LOOKING = sizeof(looking) / sizeof(looking[0]),
 	NR_MAPPING = sizeof(mapping) / sizeof(mapping[0]),
+	NR_UNMAPPING = sizeof(unmapping) / sizeof(unmapping[0]),
 	MAX_CODE = 4096
 };
 
@@ -166,12 +171,12 @@ static uint32_t alu(uint32_t op, uint32_t a, uint32_t v)
 	case BPF_ADD: return a + v;
 	case BPF_SUB: return a - v;
 	case BPF_MUL: return a * v;
-	case BPF_DIV: return v ? a / v : 0;
+	case BPF_DIV: return a / v;
 	case BPF_AND: return a & v;
 	case BPF_OR: return a | v;
 	case BPF_XOR: return a ^ v;
-	case BPF_LSH: return v < 32 ? a << v : 0;
-	case BPF_RSH: return v < 32 ? a >> v : 0;
+	case BPF_LSH: return a << (v & 31);
+	case BPF_RSH: return a >> (v & 31);
 	case BPF_NEG: return -a;
 	default: return 0;
 	}
@@ -227,6 +232,8 @@ static __attribute__((cold, noinline)) uint32_t filter_run(const struct sock_fpr
 			m.mem[f->k % BPF_MEMWORDS] = m.x;
 			break;
 		case BPF_ALU:
+			if (BPF_OP(f->code) == BPF_DIV && !v)
+				return SECCOMP_RET_KILL_THREAD;
 			m.a = alu(BPF_OP(f->code), m.a, v);
 			break;
 		case BPF_JMP:
@@ -278,10 +285,14 @@ static __attribute__((cold, noinline)) bool filter_all(const struct sock_fprog *
 							 bool (*is_good)(uint32_t says))
 {
 	for (int i = 0; i < nr; i++) {
-		struct seccomp_data d = { .nr = list[i].nr, .arch = SANDBOX_ARCH };
+		const struct tried_call *c = &list[i];
+		const struct seccomp_data d = {
+			.nr = c->nr,
+			.arch = SANDBOX_ARCH,
+			.args = { (uint64_t)(int64_t)c->first, (uint64_t)(int64_t)c->second,
+				  (uint64_t)(int64_t)c->third, (uint64_t)(int64_t)c->fourth },
+		};
 
-		for (int k = 0; k < TRIED_ARGS; k++)
-			d.args[k] = (uint64_t)(int64_t)list[i].args[k];
 		if (!is_good(filter_run(prog, &d)))
 			return false;
 	}
@@ -301,7 +312,8 @@ static __attribute__((cold)) bool filter_begins(const struct sock_fprog *prog)
 	       filter_all(prog, joining, NR_JOINING, may_pass) &&
 	       filter_all(prog, beginning, NR_BEGINNING, may_pass) &&
 	       filter_all(prog, trying, NR_TRYING, may_succeed) &&
-	       filter_all(prog, mapping, NR_MAPPING, may_succeed);
+	       filter_all(prog, mapping, NR_MAPPING, may_succeed) &&
+	       filter_all(prog, unmapping, NR_UNMAPPING, may_pass);
 }
 
 /* ---- What the program does ---- */
@@ -373,8 +385,24 @@ bool agent_may_read(void)
 	return !agent_restricted() && !agent_filtered() && !agent.reads_not;
 }
 
+/*
+ * The program may have installed a filter by an instruction of its own. What that forbids is not
+ * known.
+ */
+static __attribute__((cold)) void unseen_look(void)
+{
+	if (agent.began_filtered || agent_filtered() ||
+	    agent_syscall(SYS_prctl, PR_GET_SECCOMP) != SECCOMP_MODE_FILTER)
+		return;
+	/* Relaxed: see agent_restricted(). */
+	atomic_store_explicit(&agent.filtered, true, memory_order_relaxed);
+	atomic_store_explicit(&agent.looks_not, true, memory_order_relaxed);
+	sites_forbidden();
+}
+
 bool agent_may_look(void)
 {
+	unseen_look();
 	/* Relaxed: as above. */
 	return !agent.asks_not &&
 	       !atomic_load_explicit(&agent.looks_not, memory_order_relaxed);
@@ -399,28 +427,35 @@ int32_t agent_own_tid(void)
 
 /* ---- A filter that was there before the program ---- */
 
-/* What a child tries: the calls that each program needs, those behind agent_may_ask(), all. */
-enum tried { TRY_NEEDED, TRY_ASKING, TRY_READING };
+/*
+ * What a child tries: the calls by which a program counts itself as untraced, those that each traced
+ * program needs, those behind agent_may_ask(), all.
+ */
+enum tried { TRY_COUNTING, TRY_NEEDED, TRY_ASKING, TRY_READING };
 
 /* Without descriptors and addresses: whether they fail is not asked. */
 static __attribute__((cold)) void try_list(const struct tried_call *list, int nr)
 {
-	for (int i = 0; i < nr; i++) {
-		const int *args = list[i].args;
-
-		agent_syscall(list[i].nr, args[0], args[1], args[2], args[3], 0, 0);
-	}
+	for (int i = 0; i < nr; i++)
+		agent_syscall(list[i].nr, list[i].first, list[i].second, list[i].third,
+			      list[i].fourth, 0, 0);
 }
 
 static _Noreturn __attribute__((cold)) void try_calls(enum tried tried)
 {
-	try_list(calls, NR_CALLS);
-	try_list(joining, NR_JOINING);
-	try_list(beginning, NR_BEGINNING);
+	try_list(mapping, NR_MAPPING);
+	try_list(unmapping, NR_UNMAPPING);
+	if (tried >= TRY_NEEDED) {
+		try_list(calls, NR_CALLS);
+		try_list(joining, NR_JOINING);
+		try_list(beginning, NR_BEGINNING);
+	}
 	if (tried == TRY_READING)
 		agent_syscall(SYS_process_vm_readv, agent_syscall(SYS_getpid), 0, 0, 0, 0, 0);
-	if (tried >= TRY_ASKING)
+	if (tried >= TRY_ASKING) {
+		try_list(looking, NR_LOOKING);
 		try_list(asking, NR_ASKING);
+	}
 	agent_syscall(SYS_exit_group, 0);
 	/* A filter may refuse that with an error. */
 	agent_syscall(SYS_exit, 0);
@@ -464,5 +499,5 @@ bool sandbox_permits(void)
 		return true;
 	/* Relaxed: the program has not begun. */
 	atomic_store_explicit(&agent.sandbox, true, memory_order_relaxed);
-	return false;
+	return survives(TRY_COUNTING);
 }
