@@ -833,6 +833,8 @@ void sites_begin(void)
 		pages_alone = false;
 		task_begin();
 	}
+	if (!sites.plants && agent.here->process && probes_may_come())
+		sites_never_plants();
 	watch_age();
 	sites_unlock();
 	signals_restore(old);

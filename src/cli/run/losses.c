@@ -42,12 +42,29 @@ static void print_refused_probes(const char *info)
 			nr - PRINTED);
 }
 
+/* The same, in processes that have ended: "NR PID NAME\tTEXT". */
+static void print_unplanted(const char *info)
+{
+	char value[1024];
+
+	for (unsigned int i = 0; client_info(info, "ended-probes", i, value, sizeof(value)); i++) {
+		const char *text = strrchr(value, '\t');
+		const unsigned long nr = strtoul(value, NULL, 10);
+
+		if (text)
+			message_error("%lu %s: %s", nr,
+				      plural(nr, "process", "processes"), text + 1);
+	}
+}
+
 void run_losses(const struct run *r, const char *info)
 {
 	char value[128];
 
-	if (!r->plain)
+	if (!r->plain) {
 		print_refused_probes(info);
+		print_unplanted(info);
+	}
 	if (!r->quiet)
 		print_no_room(info);
 	for (unsigned int i = 0; client_info(info, "untraced", i, value, sizeof(value)); i++) {

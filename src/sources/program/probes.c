@@ -935,6 +935,10 @@ void program_probes_ended(struct programs *p, const struct attach_answer *a)
 
 	take_answer(&g, a);
 	unseen_note(p, a);
+	/* What it had mapped is not known any more. */
+	if (a->plants_never && program_probes_any(p))
+		program_ended_note(p, ENDED_PROBES, a->peer.pid,
+				   "could have no probes: its code may not be changed");
 	if (a->nr_probes_refused > PROBE_REFUSALS)
 		program_ended_note(p, ENDED_PROBES, a->peer.pid,
 				   "more probes than these were not planted");
