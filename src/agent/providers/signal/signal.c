@@ -338,6 +338,12 @@ void signal_begin(int sig, siginfo_t *info, void *context, unsigned int n)
 	}
 	deliver(&actions[n], info, below);
 	handler(sig, info, context);
+	/*
+	 * The program comes back to its code by it. No gate is there (elf/gates.h). It is still on
+	 * the handler's stack, which may be small.
+	 */
+	if (gates_see())
+		call_enter_own(SYSCALL_rt_sigreturn, NULL, below);
 	running_pop(frame);
 	t = agent_thread_known();
 	if (t) {
@@ -347,9 +353,6 @@ void signal_begin(int sig, siginfo_t *info, void *context, unsigned int n)
 		t->flags = agent_signal_flags(t, (const void *)frame);
 	}
 	*agent_alternate() = before;
-	/* The program comes back to its code by it. No gate is there (elf/gates.h). */
-	if (gates_see())
-		call_enter_own(SYSCALL_rt_sigreturn, NULL, below);
 }
 
 /* ---- Actions ---- */

@@ -128,9 +128,20 @@ static int64_t gate_number(const struct gate_call *c)
 /* Like CALL_FRAME: the caller's frame pointer, and where it continues. */
 #define GATE_FRAME(c) ((const void *[2]){ (void *)(c)->bp, (void *)(c)->site->ip })
 
-static bool gate_needs_slow(const struct agent_thread *t, unsigned int event)
+/* emit_hit() looks whether there is room, but is 600 bytes further down a handler's stack. */
+enum { QUICK_ROOM = 1920 };
+
+static bool gate_is_cramped(const struct agent_thread *t, const struct gate_call *c)
 {
-	return !t || !t->slot || late_knock() || emit_wants_stack(agent_provider_id + event);
+	return (t->flags & AGENT_HANDLER) && !stack_has_room((uintptr_t)c, QUICK_ROOM);
+}
+
+/* If the stack has no room for the quick way, it has none for the slow one (gate_has_room()). */
+static bool gate_needs_slow(const struct agent_thread *t, const struct gate_call *c,
+			    unsigned int event)
+{
+	return !t || !t->slot || late_knock() || emit_wants_stack(agent_provider_id + event) ||
+	       gate_is_cramped(t, c);
 }
 
 /* Whether the slow function can be called. A handler's stack may have no room: that is missed. */
@@ -199,7 +210,7 @@ bool gate_entered(const struct gate_call *c)
 	if (!provider_armed(event))
 		return false;
 	t = agent_self.thread;
-	if (gate_needs_slow(t, event))
+	if (gate_needs_slow(t, c, event))
 		return gate_has_room(t, c, event);
 	enter_emit(t, index_of[nr] - 1u, c, nr, GATE_FRAME(c));
 	return false;
@@ -224,7 +235,7 @@ bool gate_left(const struct gate_call *c)
 	if (!provider_armed(event))
 		return false;
 	t = agent_self.thread;
-	if (gate_needs_slow(t, event))
+	if (gate_needs_slow(t, c, event))
 		return gate_has_room(t, c, event);
 	leave_emit(t, index_of[nr] - 1u, c, nr, GATE_FRAME(c));
 	return false;
