@@ -156,7 +156,7 @@ static struct probe_object *object_free(void)
 	return o || probes.nr_objects == OBJECTS ? o : &probes.objects[probes.nr_objects++];
 }
 
-static void texts_find(struct probe_object *o)
+static __attribute__((cold)) void texts_find(struct probe_object *o)
 {
 	const Elf64_Phdr *p = o->image.segments;
 	uintptr_t low = UINTPTR_MAX, high = 0, head = 0;
@@ -182,17 +182,19 @@ static void texts_find(struct probe_object *o)
 		o->texts[i].head = head;
 }
 
-/* T1 */
-static void file_ask(struct probe_object *o)
+/* T1. False: no probe can find it. The task has no right to ask (shed.c). */
+static __attribute__((cold)) bool file_ask(struct probe_object *o)
 {
 	struct stat st;
 
-	if (o->image.id_len ||
-	    agent_syscall(SYS_newfstatat, AT_FDCWD,
+	if (o->image.id_len)
+		return true;
+	if (agent_syscall(SYS_newfstatat, AT_FDCWD,
 			  *o->image.path ? o->image.path : "/proc/self/exe", &st, 0))
-		return;
+		return false;
 	o->device = st.st_dev;
 	o->inode = st.st_ino;
+	return true;
 }
 
 static bool is_libc(const char *path)
@@ -210,7 +212,7 @@ static bool is_libc(const char *path)
 static bool object_describe(const struct watched *w, struct probe_object *o)
 {
 	memset(o, 0, sizeof(*o));
-	return dso_image(w->ld, w->bias, w->path, &o->image);
+	return dso_image(w->ld, w->bias, w->path, &o->image) && file_ask(o);
 }
 
 /* What has no entry is tried again each time, and counted. */
@@ -233,7 +235,6 @@ static void object_see(const struct watched *w)
 	o->libc = is_libc(o->image.path);
 	o->program = !*w->path;
 	texts_find(o);
-	file_ask(o);
 	probes.changed = true;
 }
 
@@ -751,7 +752,8 @@ void probes_obey(void)
 	/* Acquire: the table is there. Pairs with the release of the server. */
 	const config_ref ref = atomic_load_explicit(&sites_control()->probes, memory_order_acquire);
 
-	if (!ref && !probes.table)
+	/* One that was being loaded is looked at once more: it is known by now. */
+	if (!ref && !probes.table && !probes.nr_unseen)
 		return;
 	sites_ask_memory();
 	if (!sites.may_patch)

@@ -428,8 +428,8 @@ int32_t agent_own_tid(void)
 /* ---- A filter that was there before the program ---- */
 
 /*
- * What a child tries: the calls by which a program counts itself as untraced, those that each traced
- * program needs, those behind agent_may_ask(), all.
+ * What a child tries: the calls by which a program counts itself as untraced, those that each
+ * traced program needs, those behind agent_may_ask(), all.
  */
 enum tried { TRY_COUNTING, TRY_NEEDED, TRY_ASKING, TRY_READING };
 

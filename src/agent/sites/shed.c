@@ -85,7 +85,7 @@ static void filter_fill(struct filter *f, bool own_files)
 		/* To wait, and to end (S4). */
 		SYS_futex, SYS_restart_syscall, SYS_exit, SYS_getpid, SYS_gettid, SYS_pread64,
 		/* To switch. */
-		SYS_mprotect, SYS_membarrier, SYS_mremap, SYS_madvise, SYS_munmap,
+		SYS_mprotect, SYS_membarrier, SYS_mremap, SYS_madvise, SYS_munmap, SYS_mincore,
 		/* For the guard, if the session's memory is damaged. */
 		SYS_rt_sigreturn, SYS_rt_sigaction, SYS_munlock,
 	};

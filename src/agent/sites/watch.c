@@ -280,7 +280,7 @@ static void changed_go_on(void)
 
 static _Atomic bool watch_stopped;
 
-static void watch_changed(void)
+static __attribute__((cold)) void watch_changed(void)
 {
 	bool quiet = sites_quiet(), consistent = false;
 	uint64_t old;
