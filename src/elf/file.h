@@ -28,6 +28,29 @@ struct elf_want {
 	uint64_t	load, size;	/* lowest mapped address, bytes mapped */
 };
 
+/* Which file a path led to. inode 0: not known */
+struct elf_status {
+	uint64_t	device, inode;
+	int64_t		bytes;
+	struct timespec	mtime;
+};
+
+static inline struct elf_status elf_status_of(const struct stat *st)
+{
+	return (struct elf_status){ .device = st->st_dev, .inode = st->st_ino,
+				    .bytes = st->st_size, .mtime = st->st_mtim };
+}
+
+/*
+ * Whether it is another file, or has other bytes. Of a file that is unlinked and made again the
+ * number can be the same, and some file systems of FUSE give a file a new number each time.
+ */
+static inline bool elf_status_changed(const struct elf_status *a, const struct elf_status *b)
+{
+	return a->bytes != b->bytes || a->mtime.tv_sec != b->mtime.tv_sec ||
+	       a->mtime.tv_nsec != b->mtime.tv_nsec;
+}
+
 /* Reads the file if it is the right one. 0, or -errno. */
 typedef int (*elf_reader)(const char *path, const struct elf_want *want, void *out);
 

@@ -13,6 +13,7 @@
 #ifndef TRACEFUSE_MODEL_DYNAMIC_PLACE_H
 #define TRACEFUSE_MODEL_DYNAMIC_PLACE_H
 
+#include "elf/file.h"
 #include "model/dynamic/probe.h"
 
 struct wanted_point;
@@ -35,7 +36,7 @@ struct probe_place {
 	uint64_t		address;	/* of the session; 0: not known */
 	/* uprobe */
 	char			*path;
-	uint64_t		device, inode;	/* of the file; 0: not known */
+	struct elf_status	file;		/* when the command named it */
 	uint64_t		counter;	/* offset of the reference counter; 0: none */
 	uint64_t		entry;		/* address of `symbol`, as the file has it */
 	/* Of both: behind the symbol, or in the file */

@@ -38,7 +38,7 @@ static int find_file(struct probe_place *p, struct probe_log *log)
 	/* What a recorded event probes was on another machine. */
 	if (p->recorded) {
 		if (!err && st.is_regular)
-			p->device = st.device, p->inode = st.inode;
+			p->file = st.is;
 		return 0;
 	}
 	if (err > 0)
@@ -47,8 +47,7 @@ static int find_file(struct probe_place *p, struct probe_log *log)
 		return probe_wrong(log, err, 0, "Failed to find the given file");
 	if (!st.is_regular)
 		return probe_wrong(log, -EINVAL, 0, "Not a regular file");
-	p->device = st.device;
-	p->inode = st.inode;
+	p->file = st.is;
 	return 0;
 }
 
@@ -300,8 +299,8 @@ static int uprobe_parse(struct probe_place *p, struct probe_log *log)
 
 static bool same_file(const struct probe_place *a, const struct probe_place *b)
 {
-	if (a->inode && b->inode)
-		return a->inode == b->inode && a->device == b->device;
+	if (a->file.inode && b->file.inode)
+		return a->file.inode == b->file.inode && a->file.device == b->file.device;
 	return !strcmp(a->path, b->path);
 }
 
@@ -331,7 +330,7 @@ static bool uprobe_conflicts(const struct probe_place *p, struct model *m)
 /* The recording has an event of that name, but of another probe: then the file has to be here. */
 static int uprobe_check(struct probe_place *p, struct probe_log *log)
 {
-	if (p->inode || log->model->restoring)
+	if (p->file.inode || log->model->restoring)
 		return 0;
 	log->at = 1;
 	return probe_wrong(log, -ENOENT, 0, "Failed to find the given file");

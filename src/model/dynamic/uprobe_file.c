@@ -191,8 +191,7 @@ static int status_read(const char *path, struct uprobe_status *out)
 
 	if (stat(path, &st))
 		return -errno;
-	*out = (struct uprobe_status){ .device = st.st_dev, .inode = st.st_ino,
-				       .is_regular = S_ISREG(st.st_mode) };
+	*out = (struct uprobe_status){ .is = elf_status_of(&st), .is_regular = S_ISREG(st.st_mode) };
 	return 0;
 }
 

@@ -26,7 +26,7 @@ struct prototype;
 
 /* Which file a path leads to. */
 struct uprobe_status {
-	uint64_t	device, inode;
+	struct elf_status is;
 	uint64_t	is_regular;
 };
 

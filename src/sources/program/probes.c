@@ -115,7 +115,8 @@ static bool in_file(void *arg, uint64_t offset, uint64_t *at)
 /* The same path, which led to the same file when they were defined. */
 static bool is_same_file(const struct probe_place *x, const struct probe_place *y)
 {
-	return x->device == y->device && x->inode == y->inode && !strcmp(x->path, y->path);
+	return x->file.device == y->file.device && x->file.inode == y->file.inode &&
+	       !elf_status_changed(&x->file, &y->file) && !strcmp(x->path, y->path);
 }
 
 /*
@@ -142,10 +143,10 @@ static struct probed_path *awaited_path(struct program_probes *pr, const struct 
 	struct probed_path *path;
 
 	list_each(path, &pr->paths, node)
-		if (path->path && path->awaited.inode == place->inode &&
+		if (path->path && path->awaited.inode == place->file.inode &&
 		    !strcmp(path->path, place->path))
 			return path;
-	path = probed_path_create(&pr->files, place->path, place->inode);
+	path = probed_path_create(&pr->files, place->path, place->file.inode);
 	if (path)
 		list_add_tail(&path->node, &pr->paths);
 	return path;
@@ -658,6 +659,19 @@ static void plan_point(struct programs *p, struct wanted_point *w)
 		compile_point(p, w);
 }
 
+/* The kernel's probe stays with the file that was there; its offset says nothing of another one. */
+static const char *find_in_path_read(struct wanted_point *w, const struct elf_status *now)
+{
+	struct probe_place *place = w->place;
+
+	/* A restored probe does not know its file. */
+	if (!place->file.inode)
+		place->file = *now;
+	if (elf_status_changed(&place->file, now))
+		return "its file has changed since the probe was defined";
+	return find_in_file(w);
+}
+
 /* The file that its path names was found, or cannot be. */
 static void leave_path(struct programs *p, struct wanted_point *w)
 {
@@ -669,12 +683,7 @@ static void leave_path(struct programs *p, struct wanted_point *w)
 	if (!path->path)
 		p->probes->dsos[path->dso.nr] = path->found;
 	else if (!why)
-		why = find_in_file(w);
-	/* A restored probe does not know its file. */
-	if (w->file && !w->place->inode) {
-		w->place->device = w->file->is.device;
-		w->place->inode = w->file->is.inode;
-	}
+		why = find_in_path_read(w, &path->status);
 	if (why) {
 		w->file = NULL;
 		probes_refuse(p, w, why);

@@ -9,6 +9,7 @@
 
 struct path_head {
 	struct probed_is is;
+	struct elf_status status;	/* the path's: another copy of that file has its own */
 	uint64_t	nr_phdrs;
 	uint64_t	known;		/* the server has this file: nothing follows */
 };
@@ -20,9 +21,9 @@ static bool path_put(const void *v, size_t each, size_t nr, FILE *out)
 	return fwrite(v, each, nr, out) == nr;
 }
 
-static int path_print_known(const struct probed_file *f, FILE *out)
+static int path_print_known(const struct probed_file *f, const struct stat *st, FILE *out)
 {
-	const struct path_head h = { .is = f->is, .known = 1 };
+	const struct path_head h = { .is = f->is, .status = elf_status_of(st), .known = 1 };
 
 	return path_put(&h, sizeof(h), 1, out) ? 0 : -EIO;
 }
@@ -30,7 +31,8 @@ static int path_print_known(const struct probed_file *f, FILE *out)
 static int path_print_file(const struct probed_path *p, struct elf_file *file, FILE *out)
 {
 	const struct image *im = &file->image;
-	struct path_head h = { .nr_phdrs = im->nr_phdrs };
+	struct path_head h = { .status = elf_status_of(&file->status),
+			       .nr_phdrs = im->nr_phdrs };
 	const struct probed_file *known;
 	int err = probed_identify(file, &h.is);
 
@@ -38,7 +40,7 @@ static int path_print_file(const struct probed_path *p, struct elf_file *file, F
 		return -ENOENT;
 	known = probed_same(p->files, &h.is);
 	if (known)
-		return path_print_known(known, out);
+		return path_print_known(known, &file->status, out);
 	if (!path_put(&h, sizeof(h), 1, out) ||
 	    !path_put(im->phdrs, sizeof(*im->phdrs), im->nr_phdrs, out))
 		return -EIO;
@@ -73,7 +75,7 @@ static int path_print(void *arg, FILE *out)
 		return -ENOENT;
 	known = p->path ? probed_find(p->files, &st) : NULL;
 	if (known)
-		return path_print_known(known, out);
+		return path_print_known(known, &st, out);
 	err = path_open(p, &file);
 	if (err)
 		return err;
@@ -181,6 +183,7 @@ static int path_found(struct probed_path *p)
 
 	if (!h)
 		return -EPROTO;
+	p->status = h->status;
 	probed_close_stale(p->files, &h->is);
 	p->found = probed_same(p->files, &h->is);
 	if (!p->found)
@@ -223,6 +226,7 @@ static int path_looked(struct probed_path *p)
 	p->found = probed_find(p->files, &st);
 	if (!p->found)
 		return -EAGAIN;
+	p->status = elf_status_of(&st);
 	p->found->needed = true;
 	return 0;
 }

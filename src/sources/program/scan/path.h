@@ -26,6 +26,7 @@ struct probed_path {
 	struct list_head *files;	/* those that the server knows */
 	struct awaited	awaited;
 	struct probed_file *found;
+	struct elf_status status;	/* of what `path` led to */
 	bool		looking;	/* only whether it is one of them */
 	bool		looked;
 	bool		again;		/* what was found was gone meanwhile */
