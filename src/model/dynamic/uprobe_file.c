@@ -191,7 +191,8 @@ static int status_read(const char *path, struct uprobe_status *out)
 
 	if (stat(path, &st))
 		return -errno;
-	*out = (struct uprobe_status){ .is = elf_status_of(&st), .is_regular = S_ISREG(st.st_mode) };
+	out->is = elf_status_of(&st);
+	out->is_regular = S_ISREG(st.st_mode);
 	return 0;
 }
 
