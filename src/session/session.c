@@ -134,7 +134,9 @@ const char *session_error(int err)
 		       "(in a container: mount one, for example --tmpfs /dev/shm)";
 	case EEXIST:	return "a session of that name exists";
 	case EBUSY:	return "the session has a server that runs";
-	case ENOENT:	return "no such session";
+	case ENOENT:
+		return access("/proc/self", F_OK) ? "a session needs /proc, which is not there"
+						  : "no such session";
 	case ECONNREFUSED: return "the session's server has ended";
 	case EINVAL:	return "a session's name is 1 to 63 letters, digits, '_', '-' or '.', "
 			       "and does not begin with '-' or '.'";

@@ -185,13 +185,17 @@ static __attribute__((cold)) void texts_find(struct probe_object *o)
 /* T1. False: no probe can find it. The task has no right to ask (shed.c). */
 static __attribute__((cold)) bool file_ask(struct probe_object *o)
 {
+	const char *path = *o->image.path ? o->image.path : "/proc/self/exe";
 	struct stat st;
 
 	if (o->image.id_len)
 		return true;
-	if (agent_syscall(SYS_newfstatat, AT_FDCWD,
-			  *o->image.path ? o->image.path : "/proc/self/exe", &st, 0))
-		return false;
+	while (agent_syscall(SYS_newfstatat, AT_FDCWD, path, &st, 0)) {
+		/* Without /proc */
+		if (*o->image.path || path == agent.exe || !agent.exe)
+			return false;
+		path = agent.exe;
+	}
 	o->device = st.st_dev;
 	o->inode = st.st_ino;
 	return true;
@@ -216,7 +220,7 @@ static bool object_describe(const struct watched *w, struct probe_object *o)
 }
 
 /* What has no entry is tried again each time, and counted. */
-static void object_see(const struct watched *w)
+static __attribute__((cold)) void object_see(const struct watched *w)
 {
 	struct probe_object *o = object_of(w->ld);
 

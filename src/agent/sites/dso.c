@@ -49,9 +49,20 @@ static long file_bytes(long fd, size_t size)
 	return is_error(at) ? agent_syscall(SYS_mmap, 0, size, PROT_READ, MAP_PRIVATE, fd, 0) : at;
 }
 
+/* Without /proc the program's own file may be where it was executed: known_is_loaded() tells. */
+static long file_open(const char *path)
+{
+	const int flags = O_RDONLY | O_CLOEXEC;
+	long fd = agent_syscall(SYS_openat, AT_FDCWD, *path ? path : "/proc/self/exe", flags);
+
+	if (fd < 0 && !*path && agent.exe)
+		fd = agent_syscall(SYS_openat, AT_FDCWD, agent.exe, flags);
+	return fd;
+}
+
 bool known_file_map(const char *path, struct known_file *f)
 {
-	long fd = agent_syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC), at = -1;
+	long fd = file_open(path), at = -1;
 	struct stat st;
 
 	if (fd < 0)
@@ -305,8 +316,10 @@ static __attribute__((cold)) struct known *known_add(const void *ld, uintptr_t b
 	struct known *k = NULL;
 	struct known_file f;
 
-	if (!known_file_map(*path ? path : "/proc/self/exe", &f))
+	if (!known_file_map(path, &f)) {
+		sites.nr_closed++;
 		return NULL;
+	}
 	if (find_in(&found, &f, contents))
 		k = known_free();
 	if (k) {
@@ -504,7 +517,7 @@ static int patch(struct known *k, uint64_t code)
 	return err;
 }
 
-void known_look_through(struct known *k)
+__attribute__((cold)) void known_look_through(struct known *k)
 {
 	struct known now = { .dso.bias = k->dso.bias };
 	struct known_file f;
@@ -518,7 +531,7 @@ void known_look_through(struct known *k)
 		sites_jumping(k->file.bytes, k->file.size, k->dso.sites, k->dso.nr);
 		return;
 	}
-	if (sites_quiet() || !known_file_map(k->program ? "/proc/self/exe" : k->path, &f))
+	if (sites_quiet() || !known_file_map(k->path, &f))
 		return;
 	if (known_is_loaded(&now, &f))
 		sites_jumping(f.bytes, f.size, k->dso.sites, k->dso.nr);

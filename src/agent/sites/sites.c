@@ -311,6 +311,7 @@ static void answer_fill(int err)
 	if (sites.plants)
 		probes_answer(a);
 	a->asked = sites.asked;
+	a->nr_closed = sites.nr_closed;
 	a->pid = agent.here->pid;
 	a->err = err ? err : sites.failed ? sites.failed : graph_error();
 }
@@ -835,6 +836,8 @@ void sites_begin(void)
 	}
 	if (!sites.plants && agent.here->process && probes_may_come())
 		sites_never_plants();
+	else if (!any_known() && agent.here->process && sites.nr_closed)
+		answer_fill(0);
 	watch_age();
 	sites_unlock();
 	signals_restore(old);

@@ -81,6 +81,7 @@ struct site_state {
 	bool		plants;		/* the process plants probes */
 	/* site_control.asked, when it was last looked who asks for functions */
 	uint32_t	asked;
+	uint32_t	nr_closed;	/* files that could not be opened, with their functions */
 	bool		forking;	/* the thread that forks has the lock */
 };
 

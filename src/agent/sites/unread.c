@@ -135,7 +135,7 @@ bool known_read(struct known *k)
 	struct image im;
 	struct known_file f;
 
-	if (!known_file_map(*k->path ? k->path : "/proc/self/exe", &f))
+	if (!known_file_map(k->path, &f))
 		return false;
 	sites_ask_memory();
 	if (known_is_loaded(&now, &f) && image_open(&im, f.bytes, f.size)) {
@@ -171,7 +171,7 @@ static bool file_is_siteless(const struct known_file *f)
 	return !sites_find(f->bytes, f->size, NULL, 0);
 }
 
-static bool late_fill(struct known *k, struct known_file *f)
+static __attribute__((cold)) bool late_fill(struct known *k, struct known_file *f)
 {
 	struct dso_place place;
 
@@ -183,7 +183,7 @@ static bool late_fill(struct known *k, struct known_file *f)
 }
 
 /* U1 */
-static void late_see(const struct watched *w)
+static __attribute__((cold)) void late_see(const struct watched *w)
 {
 	struct known_file f;
 	struct known *k;
@@ -195,7 +195,7 @@ static void late_see(const struct watched *w)
 	if (!known_is_asked(w->path) || known_of(w->ld))
 		return;
 	k = known_free();
-	if (!k || !known_file_map(*w->path ? w->path : "/proc/self/exe", &f))
+	if (!k || !known_file_map(w->path, &f))
 		return;
 	*k = (struct known){
 		.dso.bias = w->bias, .path = w->path, .number = UINT32_MAX, .program = !*w->path,

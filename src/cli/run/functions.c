@@ -300,18 +300,30 @@ static void say_not_found(const struct run *r, const struct run_pattern *p)
 			"libraries, too\n", option_of(p), p->pattern);
 }
 
-/* Processes that have ended could not change their own code. */
+/* The part of a list "...; WHY; ..." that says that a process lost more than single functions. */
+static const char *whole_loss(const char *list)
+{
+	const char *at = strstr(list, "they cannot be switched");
+
+	if (!at)
+		at = strstr(list, " of its files cannot be opened");
+	while (at && at > list && at[-1] != ' ')
+		at--;
+	return at;
+}
+
+/* Processes that have ended could not change their own code, or not open their files. */
 static void say_unswitched(const char *info)
 {
 	static const char key[] = "ended-functions";
 	char value[1024];
 
 	for (unsigned int i = 0; client_info(info, key, i, value, sizeof(value)); i++) {
-		const char *why = strstr(value, "they cannot be switched");
+		const char *tab = strrchr(value, '\t'), *why = tab ? whole_loss(tab + 1) : NULL;
 		const unsigned long nr = strtoul(value, NULL, 10);
 
 		if (why)
-			message_error("the functions of %lu %s were not traced: %s", nr,
+			message_error("functions of %lu %s were not traced: %s", nr,
 				      nr == 1 ? "process" : "processes", why);
 	}
 }
@@ -324,6 +336,7 @@ void run_functions_summary(const struct run *r, const char *info)
 		return;
 	if (!f->seen) {
 		say_none(r, info);
+		say_unswitched(info);
 		return;
 	}
 	for (unsigned int i = 0; i < f->nr; i++)

@@ -516,7 +516,10 @@ static void print_names_left(struct programs *p, const struct attach_answer *a, 
 		fputs(nr < a->skipped[why] ? ", ...)" : ")", out);
 }
 
-/* "; NUMBER REASON (NAME, ...)" for each */
+/*
+ * "; NUMBER REASON (NAME, ...)" for each. Files are opened in any session: they may have a
+ * compiler's sites.
+ */
 static void print_reasons(struct programs *p, const struct attach_answer *a, FILE *out)
 {
 	for (unsigned int k = 0; k < SITE_NR_SKIPS; k++)
@@ -525,6 +528,8 @@ static void print_reasons(struct programs *p, const struct attach_answer *a, FIL
 				site_left_text((enum site_skip)k));
 			print_names_left(p, a, k, out);
 		}
+	if (a->nr_closed && p->model->ftrace)
+		fprintf(out, "; %" PRIu32 " of its files cannot be opened", a->nr_closed);
 }
 
 struct printing {
@@ -536,7 +541,7 @@ static void print_answer(void *arg, const struct attach_answer *a)
 {
 	const struct printing *g = arg;
 
-	if (!a->nr_sites && !a->err)
+	if (!a->nr_sites && !a->err && !a->nr_closed)
 		return;
 	fprintf(g->out, "answer %d sites %" PRIu32 " skipped %" PRIu32 " on %" PRIu32 " error %d%s",
 		(int)a->peer.pid, a->nr_sites, a->nr_skipped, a->nr_on, -a->err,
