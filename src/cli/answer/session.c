@@ -9,8 +9,10 @@
 #include "access/wire.h"
 #include "cli/answer/refresh.h"
 #include "cli/answer/session.h"
+#include "cli/answer/undo.h"
 #include "cli/client.h"
 #include "cli/draw/draw.h"
+#include "model/text_memory.h"
 #include "setup/setup.h"
 
 enum { NS_A_SECOND = 1000000000 };
@@ -59,25 +61,36 @@ static void answer_session_wait(const sigset_t *ends, const struct timespec *lim
 	while (ret < 0 && errno == EINTR);
 }
 
-/* Runs the first lines that are accepted. -> their number; all: nothing was refused */
-static unsigned int do_lines(const struct answer *a, struct setup_params *params)
+/* What it makes has the same name each time. */
+static void say_refused(const struct answer *a, const char *errors)
 {
-	unsigned int i;
-
-	for (i = 0; i < a->lines.nr; i++)
-		if (setup_run_text(params, a->lines.v[i], strlen(a->lines.v[i])))
-			break;
-	return i;
+	fputs(errors, stderr);
+	if (strstr(errors, strerror(EEXIST)))
+		message_error("`tracefuse %s` may be counting the same in session %s: only one can",
+			      a->command->name, a->session);
 }
 
-/* Undoes the first `nr` lines, the last one first. */
-static int undo_lines(const struct answer *a, struct setup_params *params, unsigned int nr)
+/* Runs the first lines that are accepted. -> their number; all: nothing was refused */
+static unsigned int do_lines(const struct answer *a, struct setup_params *params,
+			     const struct undo *undo)
 {
-	int failed = 0;
+	char *errors;
+	size_t size;
+	unsigned int i;
 
-	while (nr--)
-		failed |= setup_run_text(params, a->undo.v[nr], strlen(a->undo.v[nr]));
-	return failed;
+	params->err = text_memory_open(&errors, &size);
+	for (i = 0; i < a->lines.nr; i++) {
+		undo_line(undo);
+		if (setup_run_text(params, a->lines.v[i], strlen(a->lines.v[i])))
+			break;
+	}
+	if (params->err) {
+		fclose(params->err);
+		say_refused(a, errors ? errors : "");
+		free(errors);
+		params->err = NULL;
+	}
+	return i;
 }
 
 /* The server may have died during the wait: connecting restores the session with its lines. */
@@ -235,6 +248,7 @@ int answer_in_session(struct answer *a)
 	int refreshed = COMMAND_DONE;
 	unsigned long long before, dropped;
 	unsigned int done;
+	struct undo undo;
 	sigset_t ends;
 
 	if (status)
@@ -249,7 +263,8 @@ int answer_in_session(struct answer *a)
 	}
 	block_ends(&ends);
 	before = answer_session_dropped(params.access);
-	done = do_lines(a, &params);
+	undo_begin(&undo, a);
+	done = do_lines(a, &params, &undo);
 	if (done == a->lines.nr) {
 		if (a->every > 0)
 			refreshed = answer_refresh(a, &params, &ends, &limit);
@@ -269,6 +284,7 @@ int answer_in_session(struct answer *a)
 		status = answer_session_print(a, params.access);
 	if (params.access && undo_lines(a, &params, done) && !status)
 		status = COMMAND_FAILED;
+	undo_end(&undo);
 	access_close(params.access);
 	/* A command that writes to a closed pipe ends by the signal. */
 	pipe_mask(SIG_UNBLOCK);

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* undo.c - see undo.h */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/answer/undo.h"
+#include "cli/client.h"
+#include "setup/setup.h"
+
+enum { UNDO_LINE = 'l', UNDO_END = 'e' };
+
+int undo_lines(const struct answer *a, const struct setup_params *params, unsigned int nr)
+{
+	int failed = 0;
+
+	while (nr--)
+		failed += setup_run_text(params, a->undo.v[nr], strlen(a->undo.v[nr])) != 0;
+	return failed;
+}
+
+/* ---- The process ---- */
+
+/*
+ * Out of the command's process group, which may be killed as a whole, and without its streams,
+ * whose readers wait for their ends.
+ */
+static void process_part(void)
+{
+	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+		signal(ends[i], SIG_IGN);
+	setsid();
+	for (int fd = STDIN_FILENO; null >= 0 && fd <= STDERR_FILENO; fd++)
+		dup2(null, fd);
+}
+
+static void process_run(const struct answer *a, int fd)
+{
+	struct setup_params params = { .name = a->command->name };
+	unsigned int nr = 0;
+	char what = UNDO_LINE;
+	ssize_t n;
+
+	process_part();
+	while ((n = read(fd, &what, 1)) > 0 || (n < 0 && errno == EINTR))
+		nr += n > 0 && what == UNDO_LINE;
+	if (what == UNDO_END)
+		return;
+	params.access = client_connect_to(a->command, a->session);
+	if (params.access)
+		undo_lines(a, &params, nr);
+}
+
+/* ---- The command ---- */
+
+void undo_begin(struct undo *u, const struct answer *a)
+{
+	int fds[2];
+
+	u->fd = -1;
+	if (pipe2(fds, O_CLOEXEC))
+		return;
+	fflush(NULL);
+	u->pid = fork();
+	if (!u->pid) {
+		close(fds[1]);
+		process_run(a, fds[0]);
+		_exit(0);
+	}
+	close(fds[0]);
+	if (u->pid < 0)
+		close(fds[1]);
+	else
+		u->fd = fds[1];
+}
+
+/* If it was killed, the command goes on without it. */
+static void undo_tell(const struct undo *u, char what)
+{
+	while (u->fd >= 0 && write(u->fd, &what, 1) < 0 && errno == EINTR)
+		;
+}
+
+void undo_line(const struct undo *u)
+{
+	undo_tell(u, UNDO_LINE);
+}
+
+void undo_end(struct undo *u)
+{
+	if (u->fd < 0)
+		return;
+	undo_tell(u, UNDO_END);
+	close(u->fd);
+	while (waitpid(u->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	u->fd = -1;
+}
