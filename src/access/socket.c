@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,12 +14,17 @@
 #include "access/access.h"
 #include "access/socket.h"
 #include "access/wire.h"
+#include "host/message.h"
+#include "session/attach/stat.h"
 #include "session/message.h"
 #include "session/session.h"
+
+enum { SILENT_MS = 2000 };
 
 struct far {
 	struct access	access;
 	int		fd;
+	bool		stopped;	/* that was said */
 };
 
 struct far_file {
@@ -68,6 +74,30 @@ static int torn(const struct access *a, int err)
 	return err;
 }
 
+/* A read may wait for events as long as it likes; a server that is stopped answers nobody. */
+static void look_at_server(struct far *s)
+{
+	struct ucred server = { 0 };
+	socklen_t size = sizeof(server);
+	char state;
+
+	if (getsockopt(s->fd, SOL_SOCKET, SO_PEERCRED, &server, &size))
+		return;
+	state = process_stat(server.pid).state;
+	s->stopped = state == 'T' || state == 't';
+	if (s->stopped)
+		message_error("the session's server is stopped, and this command waits for it: "
+			      "kill -CONT %d", (int)server.pid);
+}
+
+static void await_answer(struct far *s)
+{
+	struct pollfd answer = { .fd = s->fd, .events = POLLIN };
+
+	while (!s->stopped && !poll(&answer, 1, SILENT_MS))
+		look_at_server(s);
+}
+
 static int ask(struct access *a, struct wire_request *rq, const void *body, int passed,
 	       struct wire_answer *answer)
 {
@@ -77,8 +107,10 @@ static int ask(struct access *a, struct wire_request *rq, const void *body, int 
 
 	if (!ret && rq->size)
 		ret = send_all(s->fd, body, rq->size);
-	if (!ret)
+	if (!ret) {
+		await_answer(s);
 		ret = receive_all(s->fd, answer, sizeof(*answer));
+	}
 	if (!ret && answer->size > WIRE_TEXT_MAX)
 		ret = -EPROTO;
 	return ret ? torn(a, ret) : 0;

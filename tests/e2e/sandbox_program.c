@@ -92,16 +92,23 @@ static void filter_maps(void)
 	install(code, 7);
 }
 
+/* Kills for the call. It is valid until the next call of this function. */
+static struct sock_fprog filter_killing(unsigned int nr)
+{
+	static struct sock_filter code[4];
+
+	code[0] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+					       offsetof(struct seccomp_data, nr));
+	code[1] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1);
+	code[2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+	code[3] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	return (struct sock_fprog){ sizeof(code) / sizeof(*code), code };
+}
+
 /* As filter_call(), by an instruction of its own. */
 static void filter_unseen(unsigned int nr)
 {
-	const struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	const struct sock_fprog prog = { sizeof(code) / sizeof(*code), (struct sock_filter *)code };
+	const struct sock_fprog prog = filter_killing(nr);
 	long ret = SYS_prctl;
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
@@ -117,13 +124,7 @@ static void filter_unseen(unsigned int nr)
 /* As filter_call(), by a call that returns a descriptor. */
 static void filter_listened(unsigned int nr)
 {
-	const struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	const struct sock_fprog prog = { sizeof(code) / sizeof(*code), (struct sock_filter *)code };
+	const struct sock_fprog prog = filter_killing(nr);
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,

@@ -263,7 +263,7 @@ int answer_in_session(struct answer *a)
 	}
 	block_ends(&ends);
 	before = answer_session_dropped(params.access);
-	undo_begin(&undo, a);
+	undo_begin(&undo, a, params.access);
 	done = do_lines(a, &params, &undo);
 	if (done == a->lines.nr) {
 		if (a->every > 0)

@@ -2,17 +2,19 @@
 /* undo.c - see undo.h */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "access/socket.h"
 #include "cli/answer/undo.h"
 #include "cli/client.h"
 #include "setup/setup.h"
 
-enum { UNDO_LINE = 'l', UNDO_END = 'e' };
+enum { UNDO_LINE = 'l', UNDO_END = 'e', AGAIN_MS = 200 };
 
 int undo_lines(const struct answer *a, const struct setup_params *params, unsigned int nr)
 {
@@ -41,26 +43,31 @@ static void process_part(void)
 		dup2(null, fd);
 }
 
-static void process_run(const struct answer *a, int fd)
+static void process_run(const struct answer *a, struct access *mine, int fd)
 {
 	struct setup_params params = { .name = a->command->name };
 	unsigned int nr = 0;
 	char what = UNDO_LINE;
 	ssize_t n;
 
+	/* The server closes the command's files when the last copy is closed. */
+	close(access_fd(mine));
 	process_part();
 	while ((n = read(fd, &what, 1)) > 0 || (n < 0 && errno == EINTR))
 		nr += n > 0 && what == UNDO_LINE;
 	if (what == UNDO_END)
 		return;
 	params.access = client_connect_to(a->command, a->session);
-	if (params.access)
+	/* An instance stays while the server has not closed the command's files in it. */
+	if (params.access && undo_lines(a, &params, nr)) {
+		poll(NULL, 0, AGAIN_MS);
 		undo_lines(a, &params, nr);
+	}
 }
 
 /* ---- The command ---- */
 
-void undo_begin(struct undo *u, const struct answer *a)
+void undo_begin(struct undo *u, const struct answer *a, struct access *mine)
 {
 	int fds[2];
 
@@ -71,7 +78,7 @@ void undo_begin(struct undo *u, const struct answer *a)
 	u->pid = fork();
 	if (!u->pid) {
 		close(fds[1]);
-		process_run(a, fds[0]);
+		process_run(a, mine, fds[0]);
 		_exit(0);
 	}
 	close(fds[0]);

@@ -27,8 +27,11 @@ struct undo {
 /* Undoes the first `nr` lines, the last one first. -> the number of lines that failed */
 int undo_lines(const struct answer *a, const struct setup_params *params, unsigned int nr);
 
-/* SIGPIPE is blocked. Where there can be no process, the command goes on without one. */
-void undo_begin(struct undo *u, const struct answer *a);
+/*
+ * SIGPIPE is blocked. `mine` is the command's connection. Where there can be no process, the
+ * command goes on without one.
+ */
+void undo_begin(struct undo *u, const struct answer *a, struct access *mine);
 /* The next line is about to run. */
 void undo_line(const struct undo *u);
 /* Nothing is left to be undone. */
