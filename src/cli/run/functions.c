@@ -313,16 +313,16 @@ static const char *whole_loss(const char *list)
 }
 
 /* Processes that have ended could not change their own code, or not open their files. */
-static void say_unswitched(const char *info)
+static void say_unswitched(const struct run *r, const char *info)
 {
 	static const char key[] = "ended-functions";
 	char value[1024];
 
 	for (unsigned int i = 0; client_info(info, key, i, value, sizeof(value)); i++) {
 		const char *tab = strrchr(value, '\t'), *why = tab ? whole_loss(tab + 1) : NULL;
-		const unsigned long nr = strtoul(value, NULL, 10);
+		const unsigned long nr = run_ended_since(r, key, value);
 
-		if (why)
+		if (why && nr)
 			message_error("functions of %lu %s were not traced: %s", nr,
 				      nr == 1 ? "process" : "processes", why);
 	}
@@ -336,7 +336,7 @@ void run_functions_summary(const struct run *r, const char *info)
 		return;
 	if (!f->seen) {
 		say_none(r, info);
-		say_unswitched(info);
+		say_unswitched(r, info);
 		return;
 	}
 	for (unsigned int i = 0; i < f->nr; i++)
@@ -344,7 +344,7 @@ void run_functions_summary(const struct run *r, const char *info)
 			say_not_found(r, &f->patterns[i]);
 	if (r->quiet)
 		return;
-	say_unswitched(info);
+	say_unswitched(r, info);
 	if (!f->nr)
 		client_say_untraced(info, "here");
 }

@@ -12,19 +12,65 @@ static const char *plural(unsigned long long nr, const char *one, const char *ma
 	return nr == 1 ? one : many;
 }
 
-static void print_no_room(const char *info)
+/* ---- what the session had lost before this run joined it ---- */
+
+/* A server that died since then counts anew. */
+static unsigned long long since(unsigned long long now, unsigned long long before)
 {
-	unsigned long long processes, threads, hits;
+	return now - (now < before ? 0 : before);
+}
+
+static void no_room_read(const char *info, unsigned long long nr[3])
+{
 	char value[128];
 
-	if (!client_info(info, "no-room", 0, value, sizeof(value)) ||
-	    sscanf(value, "%llu %llu %llu", &processes, &threads, &hits) != 3)
+	nr[0] = nr[1] = nr[2] = 0;
+	if (info && client_info(info, "no-room", 0, value, sizeof(value)))
+		sscanf(value, "%llu %llu %llu", &nr[0], &nr[1], &nr[2]);
+}
+
+/* "REASON NUMBER" */
+static unsigned long long untraced_before(const struct run *r, const char *reason, size_t len)
+{
+	char value[128];
+
+	for (unsigned int i = 0; r->info_before && client_info(r->info_before, "untraced", i, value,
+							       sizeof(value)); i++)
+		if (!strncmp(value, reason, len) && value[len] == ' ')
+			return strtoull(value + len, NULL, 10);
+	return 0;
+}
+
+unsigned long run_ended_since(const struct run *r, const char *key, const char *value)
+{
+	const unsigned long nr = strtoul(value, NULL, 10);
+	const char *text = strrchr(value, '\t');
+	char old[1024];
+
+	for (unsigned int i = 0; text && r->info_before && client_info(r->info_before, key, i, old,
+								       sizeof(old)); i++)
+		if (strrchr(old, '\t') && !strcmp(strrchr(old, '\t'), text))
+			return since(nr, strtoul(old, NULL, 10));
+	return nr;
+}
+
+/* ---- losses ---- */
+
+static void print_no_room(const struct run *r, const char *info)
+{
+	unsigned long long nr[3], before[3];
+
+	no_room_read(info, nr);
+	no_room_read(r->info_before, before);
+	for (int i = 0; i < 3; i++)
+		nr[i] = since(nr[i], before[i]);
+	if (!nr[0] && !nr[1] && !nr[2])
 		return;
 	fprintf(stderr,
 		"tracefuse: %llu process%s (%llu thread%s) had no place in the session: "
 		"%llu hit%s lost\n",
-		processes, plural(processes, "", "es"), threads, plural(threads, "", "s"), hits,
-		plural(hits, " is", "s are"));
+		nr[0], plural(nr[0], "", "es"), nr[1], plural(nr[1], "", "s"), nr[2],
+		plural(nr[2], " is", "s are"));
 }
 
 /* Events that were asked for, and are not hit. */
@@ -43,15 +89,16 @@ static void print_refused_probes(const char *info)
 }
 
 /* The same, in processes that have ended: "NR PID NAME\tTEXT". */
-static void print_unplanted(const char *info)
+static void print_unplanted(const struct run *r, const char *info)
 {
+	static const char key[] = "ended-probes";
 	char value[1024];
 
-	for (unsigned int i = 0; client_info(info, "ended-probes", i, value, sizeof(value)); i++) {
+	for (unsigned int i = 0; client_info(info, key, i, value, sizeof(value)); i++) {
 		const char *text = strrchr(value, '\t');
-		const unsigned long nr = strtoul(value, NULL, 10);
+		const unsigned long nr = run_ended_since(r, key, value);
 
-		if (text)
+		if (text && nr)
 			message_error("%lu %s: %s", nr,
 				      plural(nr, "process", "processes"), text + 1);
 	}
@@ -63,16 +110,17 @@ void run_losses(const struct run *r, const char *info)
 
 	if (!r->plain) {
 		print_refused_probes(info);
-		print_unplanted(info);
+		print_unplanted(r, info);
 	}
 	if (!r->quiet)
-		print_no_room(info);
+		print_no_room(r, info);
 	for (unsigned int i = 0; client_info(info, "untraced", i, value, sizeof(value)); i++) {
-		const char *at = strchr(value, ' ');
-		unsigned long long nr = at ? strtoull(at, NULL, 10) : 0;
+		const size_t len = strcspn(value, " ");
+		const unsigned long long nr = since(strtoull(value + len, NULL, 10),
+						    untraced_before(r, value, len));
 		const struct client_untraced *u = client_untraced(value);
 
-		if (!u->usual || !r->quiet)
+		if (nr && (!u->usual || !r->quiet))
 			fprintf(stderr,
 				"tracefuse: %llu process%s could not %s: %s (%s)\n", nr,
 				plural(nr, "", "es"),

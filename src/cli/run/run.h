@@ -96,6 +96,7 @@ struct run {
 	char		name[64];
 	bool		joined;		/* it existed already */
 	struct run_counts before;	/* what it had counted then */
+	char		*info_before;	/* and what WIRE_INFO said; NULL: nothing */
 	bool		lent;		/* --session USER:NAME: root has lent the kernel's events */
 	bool		made;		/* this command made it, and ends it unless it stays */
 	char		mount_dir[PATH_MAX]; /* "": none */
@@ -295,6 +296,11 @@ bool run_recorded(const struct run *r, run_recorded_fn fn, void *arg);
  * Prints threads and programs that found no room or could not join. info: the answer of WIRE_INFO.
  */
 void run_losses(const struct run *r, const char *info);
+/*
+ * How many processes a line of WIRE_INFO is about, without those that ended before this run joined
+ * the session: "NUMBER PID NAME\tTEXT" of ended-functions and ended-probes.
+ */
+unsigned long run_ended_since(const struct run *r, const char *key, const char *value);
 
 /* ---- crash.c ---- */
 

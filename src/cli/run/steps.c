@@ -58,6 +58,7 @@ static void run_release(struct run *r)
 	run_crash_end(r);
 	run_setup_free(r);
 	free(r->preload);
+	free(r->info_before);
 	run_functions_free(r);
 	free(r->kernel_events.v);
 	run_flood_free(r);

@@ -266,7 +266,7 @@ void run_summary_begin(struct run *r)
 		return;
 	sums_read(&s, info);
 	r->before = s.nr;
-	free(info);
+	r->info_before = info;
 }
 
 /* A count may be smaller than before: its histogram or instance was removed meanwhile. */
