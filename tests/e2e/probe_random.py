@@ -29,7 +29,8 @@ ARGUMENTS = ['a=%ax', 'b=%di', 'c=$stack2', 'd=+0(%sp):u64', 'e=+8(%di):x32', 'f
              'g=+0(+0(%dx)):u8', 'h=+4(%sp):u16[3]', 'i=$comm', 'j=%flags']
 # docs/probes.md has more. But what is executed is an instruction, so others would be wrong.
 REASONS = ['code without an entry in .eh_frame', 'the instruction works only at its own address',
-           'only a trap (INT3) would do', 'the bytes belong to another probe',
+           'only a trap (INT3) would do',
+           "the bytes belong to another probe or a compiler's site",
            'bytes that are no known instruction', 'it may return more than once',
            'it looks at its return address', 'its caller uses the flags', 'a part of another',
            'the start of the program']

@@ -41,7 +41,7 @@ enum code_why {
 	CODE_FIXED,		/* the instruction does not work at another address */
 	CODE_SIGNAL_FRAME,	/* the code that a signal handler returns to */
 	CODE_SEQUENCE,		/* a restartable sequence (rseq), which must stay together */
-	CODE_OWNED,		/* the bytes belong to another probe: code_own() */
+	CODE_OWNED,		/* the bytes belong to a probe or site: code_own() */
 	/* Only a trapping byte (INT3) would do, and that was to be avoided. */
 	CODE_TRAP_ONLY,
 	/* of a function: code_function.why */

@@ -13,7 +13,7 @@ const char *code_why_text(enum code_why why)
 		[CODE_FIXED]		= "the instruction works only at its own address",
 		[CODE_SIGNAL_FRAME]	= "the frame of a signal",
 		[CODE_SEQUENCE]		= "a restartable sequence",
-		[CODE_OWNED]		= "the bytes belong to another probe",
+		[CODE_OWNED]		= "the bytes belong to another probe or a compiler's site",
 		[CODE_TRAP_ONLY]	= "only a trap (INT3) would do",
 		[CODE_FIRST]		= "the start of the program, which nothing called",
 		[CODE_PART]		= "a part of another function",
