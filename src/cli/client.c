@@ -343,6 +343,56 @@ void client_say_untraced(const char *info, const char *where)
 			      "`tracefuse list -v FILE` says why", all, files, where);
 }
 
+unsigned long client_ended_since(const char *before, const char *key, const char *value)
+{
+	const unsigned long nr = strtoul(value, NULL, 10);
+	const char *text = strrchr(value, '\t'), *tab;
+	char old[1024];
+
+	for (unsigned int i = 0; before && client_info(before, key, i, old, sizeof(old)); i++) {
+		tab = strrchr(old, '\t');
+		/* A server that died since then counts anew. */
+		if (text && tab && !strcmp(tab, text) && strtoul(old, NULL, 10) <= nr)
+			return nr - strtoul(old, NULL, 10);
+	}
+	return nr;
+}
+
+/* The part of a list "...; WHY; ..." that says that a process lost more than single functions. */
+static const char *whole_loss(const char *list)
+{
+	static const char *const losses[] = {
+		"they cannot be switched: ", "its code may not be changed",
+		" of its files cannot be opened",
+	};
+	const char *at = NULL;
+
+	for (size_t i = 0; !at && i < sizeof(losses) / sizeof(*losses); i++)
+		at = strstr(list, losses[i]);
+	while (at && at > list && at[-1] != ' ')
+		at--;
+	return at;
+}
+
+bool client_say_lost(const char *info, const char *before)
+{
+	static const char key[] = "ended-functions";
+	char value[1024];
+	bool any = false;
+
+	for (unsigned int i = 0; client_info(info, key, i, value, sizeof(value)); i++) {
+		const char *tab = strrchr(value, '\t'), *why = tab ? whole_loss(tab + 1) : NULL;
+		const unsigned long nr = client_ended_since(before, key, value);
+
+		if (!why || !nr)
+			continue;
+		message_error("functions of %lu %s were not traced: %s", nr,
+			      nr == 1 ? "process" : "processes", why);
+		any = true;
+	}
+	return any;
+}
+
 int client_end(struct access *a)
 {
 	struct pollfd end = { .fd = server_pidfd(a), .events = POLLIN };

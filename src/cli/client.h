@@ -48,6 +48,16 @@ int client_boot(struct access *a, const char *text);
 bool client_info(const char *text, const char *key, unsigned int nr, char *out, size_t size);
 /* Prints how many functions of programs' files cannot be traced, and so are not `where`, if any. */
 void client_say_untraced(const char *info, const char *where);
+/*
+ * How many processes "NUMBER PID NAME\tTEXT", a line of ended-functions or ended-probes, is about,
+ * without those of the same line in `before`, an earlier answer; NULL: there is none.
+ */
+unsigned long client_ended_since(const char *before, const char *key, const char *value);
+/*
+ * Prints how many processes that have ended could not change their own code, or not open their
+ * files. `before` is the same. Returns whether there were some.
+ */
+bool client_say_lost(const char *info, const char *before);
 /* Finds the machine on which the session's recording was made; "": this one. */
 void client_machine(struct access *a, char *out, size_t size);
 

@@ -815,6 +815,8 @@ enum {
 	PROBE_REFUSALS	= 8,
 	SITES_LEFT	= 4,
 	SITE_LEFT_SHIFT	= 56,
+	/* The process has entered a sandbox, and had obeyed the last command before. */
+	SITE_FORBIDDEN	= 1,
 };
 
 /*
@@ -829,10 +831,11 @@ struct site_answer {
 	/* By enum site_skip; [0]: their DSO was not prepared */
 	uint32_t	skipped[SITE_SKIPS];
 	uint32_t	nr_on;
-	int32_t		err;		/* the last error, -errno */
+	int32_t		err;		/* the last error, -errno; or SITE_FORBIDDEN */
 	/* 1: it plants probes. So it answers, though it may have no sites. */
 	uint32_t	plants;
-	uint32_t	plants_never;		/* 1: it was asked to, and cannot */
+	/* 1: it changes no code, or plants no probes though it was asked to */
+	uint32_t	plants_never;
 	/* site_control.asked: what it looked for last among its files */
 	uint32_t	asked;
 	/* Objects that it has loaded and knows nothing of: no probe is planted there */

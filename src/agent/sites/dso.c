@@ -317,7 +317,7 @@ static __attribute__((cold)) struct known *known_add(const void *ld, uintptr_t b
 	struct known_file f;
 
 	if (!known_file_map(path, &f)) {
-		sites.nr_closed++;
+		sites_note_closed();
 		return NULL;
 	}
 	if (find_in(&found, &f, contents))
@@ -339,8 +339,13 @@ struct known *known_find(const void *ld, uintptr_t bias, const char *path, bool 
 	uint64_t contents;
 
 	/* The vdso's path has no directory. */
-	if (!ld || (*path && !strchr(path, '/')) || sites_quiet())
+	if (!ld || (*path && !strchr(path, '/')))
 		return NULL;
+	if (sites_quiet()) {
+		if (known_is_asked(path))
+			sites_note_closed();
+		return NULL;
+	}
 	contents = dso_contents((uintptr_t)ld);
 	return is_siteless(contents) && !known_is_asked(path) ? NULL :
 	       known_add(ld, bias, path, alone, contents);

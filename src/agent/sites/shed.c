@@ -114,7 +114,8 @@ static int unfiltered(long err)
 	return (err == -ENOSYS || err == -EINVAL) && agent_syscall(SYS_geteuid) ? 0 : (int)err;
 }
 
-static int calls_shed(bool own_files)
+/* *filtered: the calls are refused from now on. */
+static int calls_shed(bool own_files, bool *filtered)
 {
 	struct filter f = { .nr = 0 };
 	struct sock_fprog prog;
@@ -124,6 +125,7 @@ static int calls_shed(bool own_files)
 	prog = (struct sock_fprog){ f.nr, f.code };
 	agent_syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	err = agent_syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog);
+	*filtered = !err;
 	return err ? unfiltered(err) : 0;
 }
 
@@ -152,9 +154,15 @@ int task_stat_open(void)
 int task_shed(int *stat_fd)
 {
 	bool own_files = !agent_syscall(SYS_close_range, 0, -1ul >> 32, CLOSE_RANGE_UNSHARE);
-	int err;
+	bool filtered;
+	int err, capabilities;
 
 	*stat_fd = own_files ? task_stat_open() : -1;
-	err = capabilities_shed();
-	return err ? err : calls_shed(own_files);
+	capabilities = capabilities_shed();
+	err = calls_shed(own_files, &filtered);
+	/*
+	 * Many services have a filter that refuses capset() (systemd's @privileged). None of the
+	 * calls that stay needs a capability.
+	 */
+	return err ? err : filtered ? 0 : capabilities;
 }

@@ -326,8 +326,12 @@ bool agent_functions_on(void)
 static void obey(const struct site_control *c, uint32_t command)
 {
 	bool may = !agent_restricted() && !agent_filtered();
-	/* A sandbox may kill a thread that changes its memory; all threads may wait. */
-	int err = may && sites.may_patch ? 0 : -EPERM;
+	/*
+	 * A sandbox may kill a thread that changes its memory; all threads may wait. A child of a
+	 * process in one has what its parent obeyed. Relaxed: this process or its parent stored it.
+	 */
+	bool is_new = command != atomic_load_explicit(&sites.command, memory_order_relaxed);
+	int err = (may || !is_new) && sites.may_patch ? 0 : -EPERM;
 
 	/* Never set back: the process has a task from then on, and this may be it. */
 	sites.plants |= may && sites.permitted && sites.may_patch && probes_may_come();
@@ -509,7 +513,14 @@ void sites_forbidden(void)
 {
 	/* Relaxed: see pages.h. */
 	atomic_store_explicit(&pages_may_move, false, memory_order_relaxed);
-	sites_note_failure(-EPERM);
+	sites_note_failure(SITE_FORBIDDEN);
+}
+
+void sites_note_closed(void)
+{
+	sites.nr_closed++;
+	if (agent_attached() && agent.here->process)
+		answer_place()->nr_closed = sites.nr_closed;
 }
 
 /* ---- Beginning ---- */
@@ -834,7 +845,7 @@ void sites_begin(void)
 		pages_alone = false;
 		task_begin();
 	}
-	if (!sites.plants && agent.here->process && probes_may_come())
+	if (agent.here->process && (!sites.permitted || (!sites.plants && probes_may_come())))
 		sites_never_plants();
 	else if (!any_known() && agent.here->process && sites.nr_closed)
 		answer_fill(0);

@@ -148,6 +148,8 @@ uintptr_t sites_lead(uintptr_t ip);
 void sites_fail(int err);
 /* The same without a message. */
 void sites_note_failure(int err);
+/* A file of the process could not be opened. */
+void sites_note_closed(void);
 
 /* ---- task.c ---- */
 

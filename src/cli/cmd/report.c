@@ -165,7 +165,7 @@ static void report_say(const struct answer *a, struct access *access, bool none)
 		return;
 	if (a->session && !a->every && !a->quiet && (none || !a->words.nr))
 		say_processes(a, info);
-	if (none)
+	if ((a->session || !client_say_lost(info, NULL)) && none)
 		report_say_none(a, info);
 	/* All were asked for. */
 	if (!a->words.nr && !a->quiet && a->every <= 0)

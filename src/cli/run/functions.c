@@ -300,34 +300,6 @@ static void say_not_found(const struct run *r, const struct run_pattern *p)
 			"libraries, too\n", option_of(p), p->pattern);
 }
 
-/* The part of a list "...; WHY; ..." that says that a process lost more than single functions. */
-static const char *whole_loss(const char *list)
-{
-	const char *at = strstr(list, "they cannot be switched");
-
-	if (!at)
-		at = strstr(list, " of its files cannot be opened");
-	while (at && at > list && at[-1] != ' ')
-		at--;
-	return at;
-}
-
-/* Processes that have ended could not change their own code, or not open their files. */
-static void say_unswitched(const struct run *r, const char *info)
-{
-	static const char key[] = "ended-functions";
-	char value[1024];
-
-	for (unsigned int i = 0; client_info(info, key, i, value, sizeof(value)); i++) {
-		const char *tab = strrchr(value, '\t'), *why = tab ? whole_loss(tab + 1) : NULL;
-		const unsigned long nr = run_ended_since(r, key, value);
-
-		if (why && nr)
-			message_error("functions of %lu %s were not traced: %s", nr,
-				      nr == 1 ? "process" : "processes", why);
-	}
-}
-
 void run_functions_summary(const struct run *r, const char *info)
 {
 	const struct run_functions *f = &r->functions;
@@ -335,16 +307,14 @@ void run_functions_summary(const struct run *r, const char *info)
 	if (!run_functions_asked(r) || !r->attached || r->failed)
 		return;
 	if (!f->seen) {
-		say_none(r, info);
-		say_unswitched(r, info);
+		if (!client_say_lost(info, r->info_before))
+			say_none(r, info);
 		return;
 	}
 	for (unsigned int i = 0; i < f->nr; i++)
 		if (!f->patterns[i].found)
 			say_not_found(r, &f->patterns[i]);
-	if (r->quiet)
-		return;
-	say_unswitched(r, info);
-	if (!f->nr)
+	client_say_lost(info, r->info_before);
+	if (!r->quiet && !f->nr)
 		client_say_untraced(info, "here");
 }

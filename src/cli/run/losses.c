@@ -41,19 +41,6 @@ static unsigned long long untraced_before(const struct run *r, const char *reaso
 	return 0;
 }
 
-unsigned long run_ended_since(const struct run *r, const char *key, const char *value)
-{
-	const unsigned long nr = strtoul(value, NULL, 10);
-	const char *text = strrchr(value, '\t');
-	char old[1024];
-
-	for (unsigned int i = 0; text && r->info_before && client_info(r->info_before, key, i, old,
-								       sizeof(old)); i++)
-		if (strrchr(old, '\t') && !strcmp(strrchr(old, '\t'), text))
-			return since(nr, strtoul(old, NULL, 10));
-	return nr;
-}
-
 /* ---- losses ---- */
 
 static void print_no_room(const struct run *r, const char *info)
@@ -96,7 +83,7 @@ static void print_unplanted(const struct run *r, const char *info)
 
 	for (unsigned int i = 0; client_info(info, key, i, value, sizeof(value)); i++) {
 		const char *text = strrchr(value, '\t');
-		const unsigned long nr = run_ended_since(r, key, value);
+		const unsigned long nr = client_ended_since(r->info_before, key, value);
 
 		if (text && nr)
 			message_error("%lu %s: %s", nr,

@@ -296,11 +296,6 @@ bool run_recorded(const struct run *r, run_recorded_fn fn, void *arg);
  * Prints threads and programs that found no room or could not join. info: the answer of WIRE_INFO.
  */
 void run_losses(const struct run *r, const char *info);
-/*
- * How many processes a line of WIRE_INFO is about, without those that ended before this run joined
- * the session: "NUMBER PID NAME\tTEXT" of ended-functions and ended-probes.
- */
-unsigned long run_ended_since(const struct run *r, const char *key, const char *value);
 
 /* ---- crash.c ---- */
 

@@ -532,6 +532,14 @@ static void print_reasons(struct programs *p, const struct attach_answer *a, FIL
 		fprintf(out, "; %" PRIu32 " of its files cannot be opened", a->nr_closed);
 }
 
+/* Whether somebody wants functions now. */
+static bool functions_wanted(const struct programs *p)
+{
+	const struct ftrace *f = p->model->ftrace;
+
+	return f && (!list_empty(&f->ops) || session_asked(p->model->session));
+}
+
 struct printing {
 	struct programs	*programs;
 	FILE		*out;
@@ -544,7 +552,8 @@ static void print_answer(void *arg, const struct attach_answer *a)
 	if (!a->nr_sites && !a->err && !a->nr_closed)
 		return;
 	fprintf(g->out, "answer %d sites %" PRIu32 " skipped %" PRIu32 " on %" PRIu32 " error %d%s",
-		(int)a->peer.pid, a->nr_sites, a->nr_skipped, a->nr_on, -a->err,
+		(int)a->peer.pid, a->nr_sites, a->nr_skipped, a->nr_on,
+		a->err == SITE_FORBIDDEN ? EPERM : -a->err,
 		a->slow ? " late" : "");
 	print_reasons(g->programs, a, g->out);
 	fputc('\n', g->out);
@@ -560,8 +569,10 @@ void program_sites_ended(struct programs *p, const struct attach_answer *a)
 		return;
 	print_reasons(p, a, out);
 	/* That returns are left alone is said for the whole session (sums.c). */
-	if (a->err && a->err != -ENOTSUP)
+	if (a->err && a->err != -ENOTSUP && a->err != SITE_FORBIDDEN)
 		fprintf(out, "; they cannot be switched: %s", strerror(-a->err));
+	else if (a->plants_never && !a->nr_on && functions_wanted(p))
+		fputs("; its code may not be changed", out);
 	fclose(out);
 	if (text && *text)
 		program_ended_note(p, ENDED_FUNCTIONS, a->peer.pid, text + strlen("; "));
