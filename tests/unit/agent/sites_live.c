@@ -514,7 +514,7 @@ static int fails_late(void)
 	alarm(20);
 	if (pthread_create(&thread, NULL, answer_late, (void *)&listener))
 		return 1;
-	listener = (int)answers(SYS_close_range, SECCOMP_RET_USER_NOTIF, SYS_capset,
+	listener = (int)answers(SYS_close_range, SECCOMP_RET_USER_NOTIF, SYS_seccomp,
 				SECCOMP_RET_ERRNO | EPERM, SECCOMP_FILTER_FLAG_NEW_LISTENER);
 	if (listener < 0)
 		return 77;
