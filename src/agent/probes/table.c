@@ -188,7 +188,8 @@ static __attribute__((cold)) bool file_ask(struct probe_object *o)
 	const char *path = *o->image.path ? o->image.path : "/proc/self/exe";
 	struct stat st;
 
-	if (o->image.id_len)
+	/* The vdso's path has no directory. */
+	if (o->image.id_len || !strchr(path, '/'))
 		return true;
 	while (agent_syscall(SYS_newfstatat, AT_FDCWD, path, &st, 0)) {
 		/* Without /proc */
