@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "access/access.h"
+#include "session/array.h"
 #include "tracefs/tree.h"
 
 struct here {
@@ -110,12 +112,41 @@ static int here_release(struct access_file *file)
 	return ret;
 }
 
+struct names {
+	struct name {
+		char	*name;
+		bool	is_dir;
+	} *v;
+	size_t		nr;
+};
+
+static int names_add(void *arg, const char *name, bool is_dir)
+{
+	struct names *n = arg;
+	struct name *next;
+
+	if (array_room(&n->v, n->nr, sizeof(*n->v)))
+		return -ENOMEM;
+	next = &n->v[n->nr];
+	*next = (struct name){ strdup(name), is_dir };
+	n->nr += next->name != NULL;
+	return next->name ? 0 : -ENOMEM;
+}
+
+/* fn uses the files, too, so it is not called under the lock. */
 static int here_list(struct access *a, const char *path,
 		     int (*fn)(void *arg, const char *name, bool is_dir), void *arg)
 {
 	struct here *h = here_of(a);
+	struct names n = { 0 };
+	int ret = tree_leave(h, tree_list(h->tree, path, names_add, &n));
 
-	return tree_leave(h, tree_list(h->tree, path, fn, arg));
+	for (size_t i = 0; i < n.nr; i++) {
+		ret = ret ? ret : fn(arg, n.v[i].name, n.v[i].is_dir);
+		free(n.v[i].name);
+	}
+	free(n.v);
+	return ret;
 }
 
 static int here_stat(struct access *a, const char *path, mode_t *mode)

@@ -63,6 +63,12 @@ enum string_kind {
 	STRING_REF,		/* the text that a reference read */
 	/* The name that OP_ELT_COMM stored in the elt's variables arg and arg + 1 */
 	STRING_ELT_COMM,
+	STRING_FAULT,		/* "(fault)" */
+};
+
+enum synth_flags {
+	/* The reference is a number. The kernel takes it for a pointer, which leads nowhere. */
+	SYNTH_FAULT	= 1 << 0,
 };
 
 enum stack_kind { STACK_HIT, STACK_FIELD, STACK_REF };
@@ -247,7 +253,10 @@ enum op_kind {
 	OP_SYNTH_BEGIN,
 	OP_SYNTH_U64, /* off: in the record, size: bytes, arg: reference */
 	OP_SYNTH_OWN, /* OP_REF_OWN of variable arg, OP_SYNTH_U64 */
-	/* off, len: room of a fixed array, 0: off is a __data_loc; arg: reference */
+	/*
+	 * off, len: room of a fixed array, 0: off is a __data_loc; arg: reference; flags: enum
+	 * synth_flags
+	 */
 	OP_SYNTH_STRING,
 	OP_SYNTH_STACK, /* off: of the __data_loc, arg: reference */
 	/*

@@ -14,7 +14,10 @@
 #include "model/text_memory.h"
 #include "session/array.h"
 
-enum { WAITS = 1 };		/* a parameter's function returns 0, -errno or this */
+enum {
+	WAITS		= 1,		/* a parameter's function returns 0, -errno or this */
+	SIZE_LEAST	= 4096,		/* bytes of a buffer */
+};
 
 struct boot_parameter;
 
@@ -34,7 +37,7 @@ struct boot {
 
 struct boot_parameter {
 	const char	*name;
-	/* Of a list of values; 0: it has one value, and the last one counts */
+	/* Of a list of values; 0: it has one value */
 	char		separator;
 	int (*give)(struct boot *b, const struct boot_params *params, const struct boot_item *item);
 	const char	*file;
@@ -75,20 +78,33 @@ static int give_option(struct boot *b, const struct boot_params *params,
 	return err ? ret : 0;
 }
 
-/* A number of bytes, with K, M or G. */
+/* A number of bytes, with K, M ...; as in the kernel, what is behind does not count. */
 static int give_size(struct boot *b, const struct boot_params *params, const struct boot_item *item)
 {
-	static const char units[] = "kmgt";
+	static const char units[] = "kmgtpe";
 	char text[32], *end;
 	unsigned long long bytes = strtoull(item->value, &end, 0);
 	const char *unit = *end ? strchr(units, *end | 32) : NULL;
 
-	if (!bytes || (*end && (!unit || end[1])) ||
-	    (unit && bytes >> (64 - 10 * (unit - units + 1))))
+	if (end == item->value || (unit && bytes >> (64 - 10 * (unit - units + 1))))
 		return -EINVAL;
 	if (unit)
 		bytes <<= 10 * (unit - units + 1);
+	bytes = bytes < SIZE_LEAST ? SIZE_LEAST : bytes;
 	snprintf(text, sizeof(text), "%llu", (bytes + 1023) >> 10);
+	return write_line(params, item->parameter->file, O_TRUNC, text);
+}
+
+/* The file itself takes decimal numbers only. */
+static int give_thresh(struct boot *b, const struct boot_params *params,
+		       const struct boot_item *item)
+{
+	char text[32], *end;
+	const unsigned long long us = strtoull(item->value, &end, 0);
+
+	if (end == item->value || *end)
+		return -EINVAL;
+	snprintf(text, sizeof(text), "%llu", us);
 	return write_line(params, item->parameter->file, O_TRUNC, text);
 }
 
@@ -225,7 +241,7 @@ static int give_stack_tracer(struct boot *b, const struct boot_params *params,
 static const struct boot_parameter parameters[] = {
 	{ "trace_clock", 0, give_file, "trace_clock" },
 	{ "trace_buf_size", 0, give_size, "buffer_size_kb" },
-	{ "tracing_thresh", 0, give_file, "tracing_thresh" },
+	{ "tracing_thresh", 0, give_thresh, "tracing_thresh" },
 	{ "ftrace_graph_max_depth", 0, give_file, "max_graph_depth" },
 	{ "ftrace_filter", ',', give_filter, "set_ftrace_filter" },
 	{ "ftrace_notrace", ',', give_function, "set_ftrace_notrace" },
@@ -255,21 +271,33 @@ static int add_item(struct boot *b, const struct boot_parameter *p, const char *
 	return 0;
 }
 
+/* The last value counts. */
+static void drop_earlier(struct boot *b, const struct boot_parameter *p)
+{
+	for (unsigned int i = 0; i < b->nr; i++) {
+		if (b->items[i].parameter != p || b->items[i].given)
+			continue;
+		b->items[i].given = true;
+		b->filters -= p->give == give_filter;
+	}
+}
+
 static int add_list(struct boot *b, const struct boot_parameter *p, const char *value)
 {
 	int err = 0;
 
+	/* The events of several are together. */
+	if (p->give != give_event)
+		drop_earlier(b, p);
 	for (; !err && *value; value += strcspn(value, ",") + (strchr(value, ',') != NULL))
 		if (strcspn(value, ","))
 			err = add_item(b, p, value, strcspn(value, ","));
 	return err;
 }
 
-/* Replaces an earlier value that was not given yet. */
 static int add_single(struct boot *b, const struct boot_parameter *p, const char *value)
 {
-	for (unsigned int i = 0; i < b->nr; i++)
-		b->items[i].given |= b->items[i].parameter == p;
+	drop_earlier(b, p);
 	return add_item(b, p, value, strlen(value));
 }
 

@@ -11,6 +11,7 @@
 #include "model/dynamic/events.h"
 #include "model/dynamic/place.h"
 #include "model/parameters.h"
+#include "plane/code.h"
 #include "show/state.h"
 
 /* All print fmts of a kernel together take less. */
@@ -156,6 +157,21 @@ static const uint8_t *field_bytes(const struct field *f, const struct show_recor
 	return r->at.data + (*len ? at : 0);
 }
 
+/* As in the kernel, an array's text may be longer than the array: it has room in the record. */
+static void synthetic_string(struct show *s, const struct field *f, const struct show_record *r)
+{
+	uint32_t len;
+	const uint8_t *p = field_bytes(f, r, &len);
+
+	if (len && strncmp(f->type, "__data_loc", 10)) {
+		len = (uint32_t)(r->at.size - f->offset);
+		len = len < STRING_ROOM ? len : STRING_ROOM;
+	}
+	text_puts(&s->text, f->name);
+	text_putc(&s->text, '=');
+	text_put(&s->text, p, strnlen((const char *)p, len));
+}
+
 static void synthetic_stack(struct show *s, const struct field *f, const struct show_record *r)
 {
 	uint32_t len, i;
@@ -177,8 +193,6 @@ static void synthetic_field(struct show *s, const struct field *f, const struct 
 			    bool last)
 {
 	const char *conversion = synthetic_conversion(f);
-	uint32_t len;
-	const uint8_t *p;
 	uint64_t v;
 
 	if (show_option(s, OPTION_VERBOSE)) {
@@ -190,10 +204,7 @@ static void synthetic_field(struct show *s, const struct field *f, const struct 
 		return;
 	}
 	if (conversion[1] == 's') {
-		p = field_bytes(f, r, &len);
-		text_puts(&s->text, f->name);
-		text_putc(&s->text, '=');
-		text_put(&s->text, p, strnlen((const char *)p, len));
+		synthetic_string(s, f, r);
 	} else {
 		v = record_load(r, f->offset, f->size < 8 ? f->size : 8);
 		synthetic_number(s, f, conversion, v);

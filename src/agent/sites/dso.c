@@ -564,7 +564,7 @@ bool known_number(struct known *k, struct dso_place *place)
 	return true;
 }
 
-int known_prepare(struct known *k)
+__attribute__((cold)) int known_prepare(struct known *k)
 {
 	const struct site *s;
 	struct dso_place place;

@@ -301,20 +301,25 @@ static void emit_own_refs(const struct hist_data *hd, struct compiler *c)
 
 /* ---- Actions ---- */
 
-static void emit_argument(struct compiler *c, const struct synth_field *field, unsigned int ref)
+static void emit_argument(struct compiler *c, const struct synth_field *field,
+			  const struct hist_field *ref)
 {
 	struct op *op = hist_compile_emit(c, field->is_stack ? OP_SYNTH_STACK :
 					     field->is_string ? OP_SYNTH_STRING : OP_SYNTH_U64);
+	const bool faults = !field->is_dynamic && ref->content == HIST_NUMBER;
 
 	op->off = (uint16_t)field->offset;
-	op->arg = ref;
+	op->arg = ref->var_ref_idx;
+	if (field->is_string && faults)
+		op->flags = SYNTH_FAULT;
 	if (field->is_string && !field->is_dynamic)
 		op->len = STRING_ROOM;
 	else if (!field->is_string && !field->is_stack)
 		op->size = (uint8_t)field->size;
 }
 
-static void emit_trace(struct compiler *c, const struct hist_action *a)
+static void emit_trace(struct compiler *c, const struct hist_data *hd,
+		       const struct hist_action *a)
 {
 	struct op *op = hist_compile_emit(c, OP_SYNTH_BEGIN);
 
@@ -322,7 +327,7 @@ static void emit_trace(struct compiler *c, const struct hist_action *a)
 	op->arg = a->synth->event->id;
 	op->len = (uint16_t)a->synth->record_size;
 	for (unsigned int i = 0; i < a->synth->nr_fields; i++)
-		emit_argument(c, &a->synth->fields[i], a->var_ref_idx[i]);
+		emit_argument(c, &a->synth->fields[i], hd->var_refs[a->var_ref_idx[i]]);
 	hist_compile_emit(c, OP_SYNTH_END);
 }
 
@@ -381,7 +386,7 @@ static void emit_track(const struct hist_data *hd, struct compiler *c, const str
 		emit_save(hd, c);
 	end = hist_compile_emit(c, OP_TRACK_END);
 	if (a->kind == HIST_TRACE)
-		emit_trace(c, a);
+		emit_trace(c, hd, a);
 	else if (a->kind == HIST_SNAPSHOT)
 		emit_snapshot(hd, c, a);
 	begin->on_false = end->on_false = (uint16_t)c->nr;
@@ -394,7 +399,7 @@ static void emit_actions(const struct hist_data *hd, struct compiler *c)
 		const struct hist_action *a = hd->actions[i];
 
 		if (a->handler == HIST_ONMATCH)
-			emit_trace(c, a);
+			emit_trace(c, hd, a);
 		else
 			emit_track(hd, c, a);
 	}

@@ -147,6 +147,9 @@ static uint32_t text_read(struct fold *f, const struct op *op)
 			return text_end(to, 0);
 	}
 	switch (op->size) {
+	case STRING_FAULT:
+		*to = 0x0029746c75616628;	/* "(fault)" */
+		return text_end(to, 7);
 	case STRING_ELT_COMM:
 		return text_of_elt(f, op->arg, to);
 	case STRING_COMM:
@@ -427,7 +430,9 @@ static void synth_data_loc(struct fold *f, const struct op *op, uint32_t at, uin
 
 static void synth_string(struct fold *f, const struct op *op)
 {
-	const struct op source = { .size = STRING_REF, .arg = op->arg };
+	const struct op source = {
+		.size = op->flags & SYNTH_FAULT ? STRING_FAULT : STRING_REF, .arg = op->arg,
+	};
 	uint32_t len, at = f->synth_size;
 	char *to;
 
