@@ -298,9 +298,37 @@ void fuse_on_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t 
 	fuse_reply_err(req, EACCES);
 }
 
+void fuse_on_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t device)
+{
+	(void)parent;
+	(void)name;
+	(void)mode;
+	(void)device;
+	fuse_reply_err(req, EACCES);
+}
+
 /* Files of tracefs cannot be removed. */
 void fuse_on_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
+	(void)parent;
+	(void)name;
+	fuse_reply_err(req, EPERM);
+}
+
+void fuse_on_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t to,
+		    const char *new_name, unsigned int flags)
+{
+	(void)parent;
+	(void)name;
+	(void)to;
+	(void)new_name;
+	(void)flags;
+	fuse_reply_err(req, EPERM);
+}
+
+void fuse_on_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
+{
+	(void)target;
 	(void)parent;
 	(void)name;
 	fuse_reply_err(req, EPERM);

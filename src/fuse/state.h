@@ -125,6 +125,10 @@ void fuse_on_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *f
 void fuse_on_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode);
 void fuse_on_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name);
 void fuse_on_unlink(fuse_req_t req, fuse_ino_t parent, const char *name);
+void fuse_on_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t device);
+void fuse_on_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t to,
+		    const char *new_name, unsigned int flags);
+void fuse_on_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name);
 void fuse_on_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 		       struct fuse_file_info *fi);
 

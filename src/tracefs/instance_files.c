@@ -325,23 +325,34 @@ static bool ends_group(char c)
 	return c == ',' || text_is_space(c);
 }
 
-/* Parses a group of at most eight hexadecimal digits, from its end. Moves *end before the group. */
+/*
+ * Parses a group of at most eight hexadecimal digits, from its end. Moves *end before the group. As
+ * in the kernel, one other character before eight digits is passed over.
+ */
 static int parse_group(const char *start, const char **end, uint32_t *group)
 {
 	const char *s = *end;
 
 	*group = 0;
-	for (int shift = 0; s >= start && !ends_group(*s); shift += 4, s--) {
+	for (int shift = 0; shift < 32 && s >= start && !ends_group(*s); shift += 4, s--) {
 		int d = hex_digit(*s);
 
-		if (shift == 32 && d >= 0)
-			return -EOVERFLOW;
 		if (d < 0)
 			return -EINVAL;
 		*group |= (uint32_t)d << shift;
 	}
+	if (s >= start && !ends_group(*s) && hex_digit(*s--) >= 0)
+		return -EOVERFLOW;
 	*end = s;
 	return 0;
+}
+
+/* The bytes before a newline or a 0. */
+static size_t line_length(const char *text, size_t size)
+{
+	const char *newline = memchr(text, '\n', size);
+
+	return strnlen(text, newline ? (size_t)(newline - text) : size);
 }
 
 /*
@@ -350,8 +361,7 @@ static int parse_group(const char *start, const char **end, uint32_t *group)
  */
 static int parse_cpumask(const char *start, size_t len, uint32_t nr_cpus, uint64_t *mask)
 {
-	const char *newline = memchr(start, '\n', len),
-		   *end = (newline ? newline : start + len) - 1;
+	const char *end = start + line_length(start, len) - 1;
 	uint32_t group;
 
 	memset(mask, 0, LAYOUT_MAX_CPUS / 8);
@@ -375,15 +385,13 @@ static int parse_cpumask(const char *start, size_t len, uint32_t nr_cpus, uint64
 static ssize_t write_cpumask(struct tree_file *f, const char *buf, size_t size)
 {
 	struct instance *inst = f->at.inst;
-	const char *newline = memchr(buf, '\n', size);
-	size_t len = newline ? (size_t)(newline - buf) : size;
 	uint64_t mask[LAYOUT_MAX_CPUS / 64];
 	char *text;
 	int err = parse_cpumask(buf, size, inst->model->nr_cpus, mask);
 
 	if (err)
 		return err;
-	text = strndup(buf, len);
+	text = strndup(buf, line_length(buf, size));
 	err = text ? instance_save(inst, SETTING_CPUMASK, "tracing_cpumask", text) : -ENOMEM;
 	free(text);
 	if (err)

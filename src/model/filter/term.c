@@ -139,9 +139,12 @@ static int find_function(struct filter_parser *p, const char **s, uint64_t range
 		return filter_fail(p, FILTER_NO_FUNCTION, *s);
 	memcpy(name, start, (size_t)(*s - start));
 	name[*s - start] = '\0';
-	return symbols_range(symbols, name, &range[0], &range[1])
-		       ? 0
-		       : filter_fail(p, FILTER_NO_FUNCTION, *s);
+	/* kallsyms has names of what is behind the image, too: _end. */
+	if (!symbols_range(symbols, name, &range[0], &range[1]) ||
+	    !symbols_find(symbols, range[0], &offset, &size, &module) ||
+	    !in_image(symbols, range[0], module))
+		return filter_fail(p, FILTER_NO_FUNCTION, *s);
+	return 0;
 }
 
 static int parse_function(struct filter_parser *p, const char **s, const struct term *t,

@@ -66,7 +66,11 @@ static void cpumasks_are_groups_of_digits(void **state)
 
 	assert_becomes(w, "tracing_cpumask", "00000002\n", "2\n");
 	assert_becomes(w, "tracing_cpumask", ", 1,\n3\n", "1\n");
+	assert_becomes(w, "tracing_cpumask", "x00000003", "3\n");
+	assert_becomes(w, "tracing_cpumask", "-00000001,", "1\n");
 	assert_becomes(w, "tracing_cpumask", "\n", "0\n");
+	assert_int_equal(fixture_write(w, "tracing_cpumask", "0x00000001"), -EOVERFLOW);
+	assert_int_equal(fixture_write(w, "tracing_cpumask", "x3"), -EINVAL);
 	assert_int_equal(fixture_write(w, "tracing_cpumask", "0,1"), -EOVERFLOW);
 	assert_int_equal(fixture_write(w, "tracing_cpumask", "000000001"), -EOVERFLOW);
 	assert_int_equal(fixture_write(w, "tracing_cpumask", "4"), -EOVERFLOW);
