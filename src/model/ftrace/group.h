@@ -27,6 +27,7 @@ struct ftrace_group {
 	uint32_t	hash;
 	bool		stale;		/* one of its ops has ended: it is in no chain */
 	bool		seen;		/* for ftrace_groups_settled() */
+	int64_t		settled_ms;	/* it was stale when that was called first; 0: not yet */
 	struct ftrace_group *next;	/* in its chain */
 	struct ftrace_plan plans[GROUP_ENTRIES];
 	uint64_t	saved;		/* R4 */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "model/ftrace/group.h"
+#include "session/session.h"
 
 /* Below that, unused groups do no harm: a search looks at all sites */
 enum { SWEEP_FROM = 256 };
@@ -290,7 +291,16 @@ static void sweep(struct ftrace_groups *gs)
 			ftrace_group_stale(gs, gs->by_index[i]);
 }
 
-void ftrace_groups_settled(struct ftrace *ft)
+static bool may_end(const struct ftrace_groups *gs, struct ftrace_group *g, int64_t late_ms)
+{
+	const int64_t now = session_now_ms();
+
+	if (!g->settled_ms)
+		g->settled_ms = now;
+	return now - g->settled_ms >= late_ms || gs->nr >= GROUPS_MAX / 2;
+}
+
+void ftrace_groups_settled(struct ftrace *ft, int64_t late_ms)
 {
 	struct ftrace_groups *gs = ft->groups;
 	bool swept;
@@ -301,7 +311,8 @@ void ftrace_groups_settled(struct ftrace *ft)
 	if (swept)
 		sweep(gs);
 	for (uint32_t i = 0; i < GROUPS_MAX; i++)
-		if (gs->by_index[i] && gs->by_index[i]->stale)
+		if (gs->by_index[i] && gs->by_index[i]->stale &&
+		    may_end(gs, gs->by_index[i], late_ms))
 			group_free(gs, gs->by_index[i]);
 	/* While most groups are in use, not every call looks at all sites. */
 	if (swept)

@@ -20,6 +20,8 @@ enum {
 	WAIT_MS		= 100,		/* a writer waits at most so long for programs */
 	FIRST_NS	= 50000,	/* pause between two looks; it doubles each time */
 	LAST_NS		= 2000000,
+	/* How long a thread is thought to be preempted between a word and its plan. */
+	LATE_MS		= 2000,
 };
 
 static struct site_set *set_of(struct programs *p, uint32_t nr)
@@ -144,7 +146,7 @@ static void words_settle(struct programs *p, const struct attach_behind *b)
 	if (b->late || b->slow || b->fresh)
 		return;
 	p->sites->unsettled = false;
-	ftrace_groups_settled(p->model->ftrace);
+	ftrace_groups_settled(p->model->ftrace, LATE_MS);
 	program_probes_settled(p);
 }
 

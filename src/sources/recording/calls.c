@@ -201,7 +201,7 @@ static void changed(void *arg, const struct ftrace_change *list, size_t nr)
 	struct source *src = arg;
 
 	calls_drop_commands(src);
-	ftrace_groups_settled(src->model->ftrace);
+	ftrace_groups_settled(src->model->ftrace, 0);
 	calls_put(src, calls_make(src->model));
 }
 

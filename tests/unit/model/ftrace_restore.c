@@ -301,7 +301,7 @@ static void what_does_not_come_back_has_no_part_in_its_groups(void **state)
 	load(w);
 	assert_int_equal(word(0x1010), probe);
 	/* The old words mean nothing once no program has them. */
-	ftrace_groups_settled(ftrace_of(w->model));
+	ftrace_groups_settled(ftrace_of(w->model), 0);
 	assert_non_null(plan_at(w, probe));
 	assert_null(plan_at(w, both));
 	assert_null(plan_at(w, stale & SITE_GROUP));
