@@ -176,6 +176,9 @@ static void older(void)
 	show("after");
 	printf("sigset: %d\n", sigset(SIGUSR1, plain) == SIG_DFL);
 	show("sigset");
+	/* As vim asks what a signal does. */
+	printf("asked: %d\n", sigset(SIGUSR1, SIG_ERR) == plain);
+	sigset(SIGUSR1, plain);
 	printf("hold: %d\n", sigset(SIGUSR1, SIG_HOLD) == plain);
 	show_mask("hold");
 	printf("hold: %d\n", sigset(SIGUSR1, SIG_HOLD) == SIG_HOLD);

@@ -549,10 +549,6 @@ static void (*handler_set(int sig, void (*handler)(int), int flags, bool masked,
 {
 	struct sigaction act = { .sa_handler = handler, .sa_flags = flags }, old;
 
-	if (handler == SIG_ERR || sig < 1 || sig >= _NSIG) {
-		errno = EINVAL;
-		return SIG_ERR;
-	}
 	if (masked)
 		(void)set_add(&act.sa_mask, sig);
 	return action_set(sig, &act, &old, frame) ? SIG_ERR : old.sa_handler;
@@ -560,13 +556,22 @@ static void (*handler_set(int sig, void (*handler)(int), int flags, bool masked,
 
 INTERPOSE void (*call_signal(int, void (*)(int)))(int) __asm__("signal");
 
+static bool is_refused(int sig, void (*handler)(int))
+{
+	if (handler != SIG_ERR && sig >= 1 && sig < _NSIG)
+		return false;
+	errno = EINVAL;
+	return true;
+}
+
 void (*call_signal(int sig, void (*handler)(int)))(int)
 {
 	/* Relaxed: G6. */
 	bool interrupts = sig > 0 && sig < _NSIG &&
 			  atomic_load_explicit(&interrupting, memory_order_relaxed) & bit(sig);
 
-	return handler_set(sig, handler, interrupts ? 0 : SA_RESTART, true, CALL_FRAME);
+	return is_refused(sig, handler) ? SIG_ERR :
+	       handler_set(sig, handler, interrupts ? 0 : SA_RESTART, true, CALL_FRAME);
 }
 
 INTERPOSE void (*call_bsd_signal(int, void (*)(int)))(int) __asm__("bsd_signal")
@@ -578,7 +583,8 @@ INTERPOSE void (*call_sysv_signal(int, void (*)(int)))(int) __asm__("sysv_signal
 
 void (*call_sysv_signal(int sig, void (*handler)(int)))(int)
 {
-	return handler_set(sig, handler, (int)SA_RESETHAND | SA_NODEFER | SA_INTERRUPT, false,
+	return is_refused(sig, handler) ? SIG_ERR :
+	       handler_set(sig, handler, (int)SA_RESETHAND | SA_NODEFER | SA_INTERRUPT, false,
 			   CALL_FRAME);
 }
 
@@ -592,7 +598,7 @@ void (*call_sigset(int sig, void (*disp)(int)))(int)
 	void (*old)(int);
 	sigset_t set = { 0 }, before;
 
-	if (disp == SIG_ERR || !set_add(&set, sig)) {
+	if (!set_add(&set, sig)) {
 		errno = EINVAL;
 		return SIG_ERR;
 	}
@@ -605,6 +611,7 @@ void (*call_sigset(int sig, void (*disp)(int)))(int)
 			return SIG_HOLD;
 		return action_set(sig, NULL, &act, CALL_FRAME) ? SIG_ERR : act.sa_handler;
 	}
+	/* Not SIG_ERR: vim asks by it whether a signal is ignored, and sets what it was again. */
 	old = handler_set(sig, disp, 0, false, CALL_FRAME);
 	if (old == SIG_ERR || sigprocmask(SIG_UNBLOCK, &set, &before))
 		return SIG_ERR;
