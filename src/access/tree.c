@@ -120,7 +120,7 @@ struct names {
 	size_t		nr;
 };
 
-static int names_add(void *arg, const char *name, bool is_dir)
+static int here_name_add(void *arg, const char *name, bool is_dir)
 {
 	struct names *n = arg;
 	struct name *next;
@@ -139,7 +139,7 @@ static int here_list(struct access *a, const char *path,
 {
 	struct here *h = here_of(a);
 	struct names n = { 0 };
-	int ret = tree_leave(h, tree_list(h->tree, path, names_add, &n));
+	int ret = tree_leave(h, tree_list(h->tree, path, here_name_add, &n));
 
 	for (size_t i = 0; i < n.nr; i++) {
 		ret = ret ? ret : fn(arg, n.v[i].name, n.v[i].is_dir);

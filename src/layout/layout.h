@@ -838,7 +838,7 @@ struct site_answer {
 	uint32_t	plants_never;
 	/* site_control.asked: what it looked for last among its files */
 	uint32_t	asked;
-	/* Objects that it has loaded and knows nothing of: no probe is planted there */
+	/* Objects that it has loaded and knows nothing of, or may not change: they have no probe */
 	uint32_t	nr_unseen;
 	uint32_t	nr_probes;		/* points that are planted */
 	uint32_t	nr_probes_refused;	/* points in its files that cannot be planted */

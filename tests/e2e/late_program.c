@@ -15,6 +15,7 @@
  *   reads	it first waits for a byte on its input
  *   handler	it waits in a signal handler
  *   sandbox	it has entered a filter of system calls
+ *   seals	its code may not be changed any more; 77: this kernel has no mseal()
  *   blocks	it has blocked SIGSEGV for a moment
  *   nested	outer() calls target()
  *   exec	then it executes itself as one
@@ -168,6 +169,14 @@ static long leaves(void)
 	_exit(0);
 }
 
+static void seals(void)
+{
+	const long page = sysconf(_SC_PAGESIZE);
+
+	if (syscall(462, (long)target & -page, page, 0))
+		_exit(77);
+}
+
 static void blocks(void)
 {
 	sigset_t faults;
@@ -265,6 +274,8 @@ static long run(const char *how, const char *library)
 		return -1;
 	if (!strcmp(how, "sandbox"))
 		sandbox();
+	if (!strcmp(how, "seals"))
+		seals();
 	if (!strcmp(how, "blocks"))
 		blocks();
 	if (!strcmp(how, "heap"))

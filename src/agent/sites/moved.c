@@ -26,8 +26,9 @@
  *     A thread may execute the old form after a switch has begun, which is harmless.
  * V3  The instructions are moved by x86_64/relocate.c. Nothing jumps to those behind the first one:
  *     the plan of the file says so (elf/code).
- * V4  The area lies below the program, or far above it: right above it the heap grows. It begins a
- *     multiple of 16 MB behind the text, so its jumps are not taken for the text's (N4 of near.c).
+ * V4  The area lies below the program, or far above it: right above it the heap grows, which begins
+ *     up to 1 GB behind it. It begins a multiple of 16 MB behind the text, so its jumps are not
+ *     taken for the text's (N4 of near.c). Below a program that is not PIE there are 4 MB.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -39,6 +40,7 @@
 enum {
 	PAGE = 4096,
 	ALIKE = 16 << 20,	/* N4 of near.c */
+	BELOW_STEP = 64 << 10,
 	SITE_WORD = 12,		/* where the distance to the site is */
 	CORRECTION = 16,
 };
@@ -54,7 +56,7 @@ struct moved_area {
 
 /* V4. Distances from the text's start, in pieces of 64 MB. */
 static const int8_t places[] = {
-	-1, -2, -4, -8, -12, -16, -20, -24, 24, 20, 16, 12, 8, 4, 27, -27,
+	-1, -2, -4, -8, -12, -16, -20, -24, 30, 27, 24, 20, 16, 12, 8, 4, -27,
 };
 
 static const struct moved_area *area_of(const struct site_dso *d)
@@ -147,7 +149,7 @@ static size_t area_size(struct site_dso *d)
 	return (all + PAGE - 1) & -(size_t)PAGE;
 }
 
-static long area_try(uintptr_t at, size_t size)
+static __attribute__((cold, noinline)) long area_try(uintptr_t at, size_t size)
 {
 	long got;
 
@@ -172,16 +174,40 @@ static size_t text_span(const struct site_dso *d, uintptr_t text)
 	return span + d->mirror_size <= ALIKE ? span : 0;
 }
 
-static int area_map(struct site_dso *d)
+/* Between the null page and a program that is not PIE. */
+static long area_try_below(uintptr_t text, size_t size)
+{
+	uintptr_t at = (text - size) & -(uintptr_t)BELOW_STEP;
+	long got = -ENOMEM;
+
+	for (; is_error(got) && text < ALIKE && at < text && at; at -= BELOW_STEP)
+		got = area_try(at, size);
+	return got;
+}
+
+/* Whether all of the area is reached from all of the text. */
+static bool area_reaches(const struct site_dso *d, uintptr_t text, uintptr_t at)
+{
+	const uintptr_t last = d->bias + d->sites[d->nr - 1].at + PAGE, end = at + d->mirror_size;
+
+	return (intptr_t)(at - text) < 0 ? last - at <= INT32_MAX : end - text <= INT32_MAX;
+}
+
+static __attribute__((cold)) int area_map(struct site_dso *d)
 {
 	const uintptr_t text = (d->bias + d->sites[0].at) & -(uintptr_t)PAGE;
-	long at = -ENOMEM;
 	size_t span;
+	long at;
 
 	d->mirror_size = area_size(d);
 	span = text_span(d, text);
-	for (size_t i = 0; is_error(at) && i < sizeof(places); i++)
-		at = area_try(text + span + (uintptr_t)((intptr_t)places[i] << 26), d->mirror_size);
+	at = area_try_below(text, d->mirror_size);
+	for (size_t i = 0; is_error(at) && i < sizeof(places); i++) {
+		const uintptr_t place = text + span + (uintptr_t)((intptr_t)places[i] << 26);
+
+		if (area_reaches(d, text, place))
+			at = area_try(place, d->mirror_size);
+	}
 	if (is_error(at))
 		return (int)at;
 	d->mirror = (char *)at;

@@ -371,8 +371,8 @@ static void check_unseen(struct patient *p)
 		snprintf(text, sizeof(text),
 			 "%u programs and libraries of process %d can have no probes.", nr, pid);
 		complain(p, text,
-			 "A process has 512 that can, if their headers are in memory and there is "
-			 "memory for the list");
+			 "A process has 512 that can, if their headers are in memory, there is "
+			 "memory for the list, and their code may be changed (mseal, a sandbox)");
 	}
 }
 

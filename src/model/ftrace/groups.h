@@ -44,8 +44,8 @@ int ftrace_groups_error(struct ftrace *ft);
 /*
  * All living processes have the words that the sites have now: numbers that no site has can be used
  * again. To be called only if programs have been informed of all changes. A thread may have read a
- * word just before, and look for its plan only now. So such a group keeps its plan for late_ms more,
- * unless half of all numbers are in use; it ends with a later call.
+ * word just before, and look for its plan only now. So such a group keeps its plan for late_ms
+ * more, unless half of all numbers are in use; it ends with a later call.
  */
 void ftrace_groups_settled(struct ftrace *ft, int64_t late_ms);
 
