@@ -31,6 +31,7 @@ struct access_ops {
 	ssize_t	(*read)(struct access_file *f, char *buf, size_t size, off_t off);
 	ssize_t	(*write)(struct access_file *f, const char *buf, size_t size);
 	int	(*release)(struct access_file *f);
+	/* fn may use the files. */
 	int	(*list)(struct access *a, const char *path,
 			int (*fn)(void *arg, const char *name, bool is_dir), void *arg);
 	int	(*stat)(struct access *a, const char *path, mode_t *mode);

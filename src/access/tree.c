@@ -133,7 +133,7 @@ static int here_name_add(void *arg, const char *name, bool is_dir)
 	return next->name ? 0 : -ENOMEM;
 }
 
-/* fn uses the files, too, so it is not called under the lock. */
+/* fn may use the files, which takes the lock again. */
 static int here_list(struct access *a, const char *path,
 		     int (*fn)(void *arg, const char *name, bool is_dir), void *arg)
 {

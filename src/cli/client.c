@@ -351,9 +351,8 @@ unsigned long client_ended_since(const char *before, const char *key, const char
 
 	for (unsigned int i = 0; before && client_info(before, key, i, old, sizeof(old)); i++) {
 		tab = strrchr(old, '\t');
-		/* A server that died since then counts anew. */
-		if (text && tab && !strcmp(tab, text) && strtoul(old, NULL, 10) <= nr)
-			return nr - strtoul(old, NULL, 10);
+		if (text && tab && !strcmp(tab, text))
+			return (unsigned long)client_since(nr, strtoul(old, NULL, 10));
 	}
 	return nr;
 }

@@ -48,6 +48,12 @@ int client_boot(struct access *a, const char *text);
 bool client_info(const char *text, const char *key, unsigned int nr, char *out, size_t size);
 /* Prints how many functions of programs' files cannot be traced, and so are not `where`, if any. */
 void client_say_untraced(const char *info, const char *where);
+/* What was counted since `before`. If the server has died, the next one counts from 0. */
+static inline unsigned long long client_since(unsigned long long now, unsigned long long before)
+{
+	return now - (now < before ? 0 : before);
+}
+
 /*
  * How many processes "NUMBER PID NAME\tTEXT", a line of ended-functions or ended-probes, is about,
  * without those of the same line in `before`, an earlier answer; NULL: there is none.

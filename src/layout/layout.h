@@ -843,7 +843,7 @@ struct site_answer {
 	uint32_t	nr_probes;		/* points that are planted */
 	uint32_t	nr_probes_refused;	/* points in its files that cannot be planted */
 	/* Programs and libraries whose files it cannot open: their functions are not known */
-	uint32_t	nr_closed;
+	uint32_t	nr_unopened;
 	struct site_refused {
 		uint64_t	at;
 		uint32_t	file;		/* probe_file.number */

@@ -55,7 +55,7 @@ static struct {
 	bool		changed;
 	uint32_t	nr_planted, nr_refused;
 	uint32_t	nr_unseen;	/* objects that are loaded and not in objects[] */
-	uint32_t	nr_closed;	/* objects whose code could not be changed */
+	uint32_t	nr_sealed;	/* objects whose code could not be changed */
 	struct site_refused refused[PROBE_REFUSALS];
 	/* Counters that were raised: a hash table with free entries between them */
 	struct counter {
@@ -726,7 +726,7 @@ static void object_switch(struct probe_object *o, bool on)
 
 	if (!err)
 		err = places_switch(o, on, o->fresh, o->texts, o->nr_texts);
-	probes.nr_closed += on && err;
+	probes.nr_sealed += on && err;
 }
 
 static void all_switch(void)
@@ -740,7 +740,7 @@ static void all_switch(void)
 
 static void table_obey(const struct probe_table *table)
 {
-	probes.nr_refused = probes.nr_closed = 0;
+	probes.nr_refused = probes.nr_sealed = 0;
 	probes.leads = guard_leads();
 	places_unwant();
 	for (uint32_t i = 0; i < probes.counters_room; i++)
@@ -783,7 +783,7 @@ void probes_answer(struct site_answer *a)
 	a->plants = 1;
 	a->nr_probes = probes.nr_planted;
 	a->nr_probes_refused = probes.nr_refused;
-	a->nr_unseen = probes.nr_unseen + probes.nr_closed + watch_unseen();
+	a->nr_unseen = probes.nr_unseen + probes.nr_sealed + watch_unseen();
 	memcpy(a->probe_refused, probes.refused, sizeof(a->probe_refused));
 }
 

@@ -317,7 +317,7 @@ static __attribute__((cold)) struct known *known_add(const void *ld, uintptr_t b
 	struct known_file f;
 
 	if (!known_file_map(path, &f)) {
-		sites_note_closed();
+		sites_note_unopened();
 		return NULL;
 	}
 	if (find_in(&found, &f, contents))
@@ -343,7 +343,7 @@ struct known *known_find(const void *ld, uintptr_t bias, const char *path, bool 
 		return NULL;
 	if (sites_quiet()) {
 		if (known_is_asked(path))
-			sites_note_closed();
+			sites_note_unopened();
 		return NULL;
 	}
 	contents = dso_contents((uintptr_t)ld);

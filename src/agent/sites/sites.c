@@ -311,7 +311,7 @@ static void answer_fill(int err)
 	if (sites.plants)
 		probes_answer(a);
 	a->asked = sites.asked;
-	a->nr_closed = sites.nr_closed;
+	a->nr_unopened = sites.nr_unopened;
 	a->pid = agent.here->pid;
 	a->err = err ? err : sites.failed ? sites.failed : graph_error();
 }
@@ -516,11 +516,11 @@ void sites_forbidden(void)
 	sites_note_failure(SITE_FORBIDDEN);
 }
 
-void sites_note_closed(void)
+void sites_note_unopened(void)
 {
-	sites.nr_closed++;
+	sites.nr_unopened++;
 	if (agent_attached() && agent.here->process)
-		answer_place()->nr_closed = sites.nr_closed;
+		answer_place()->nr_unopened = sites.nr_unopened;
 }
 
 /* ---- Beginning ---- */
@@ -847,7 +847,7 @@ void sites_begin(void)
 	}
 	if (agent.here->process && (!sites.permitted || (!sites.plants && probes_may_come())))
 		sites_never_plants();
-	else if (!any_known() && agent.here->process && sites.nr_closed)
+	else if (!any_known() && agent.here->process && sites.nr_unopened)
 		answer_fill(0);
 	watch_age();
 	sites_unlock();

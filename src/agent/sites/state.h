@@ -81,7 +81,7 @@ struct site_state {
 	bool		plants;		/* the process plants probes */
 	/* site_control.asked, when it was last looked who asks for functions */
 	uint32_t	asked;
-	uint32_t	nr_closed;	/* files that could not be opened, with their functions */
+	uint32_t	nr_unopened;	/* files that could not be opened, with their functions */
 	bool		forking;	/* the thread that forks has the lock */
 };
 
@@ -149,7 +149,7 @@ void sites_fail(int err);
 /* The same without a message. */
 void sites_note_failure(int err);
 /* A file of the process could not be opened. */
-void sites_note_closed(void);
+void sites_note_unopened(void);
 
 /* ---- task.c ---- */
 

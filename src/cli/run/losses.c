@@ -14,12 +14,6 @@ static const char *plural(unsigned long long nr, const char *one, const char *ma
 
 /* ---- what the session had lost before this run joined it ---- */
 
-/* A server that died since then counts anew. */
-static unsigned long long since(unsigned long long now, unsigned long long before)
-{
-	return now - (now < before ? 0 : before);
-}
-
 static void no_room_read(const char *info, unsigned long long nr[3])
 {
 	char value[128];
@@ -50,7 +44,7 @@ static void print_no_room(const struct run *r, const char *info)
 	no_room_read(info, nr);
 	no_room_read(r->info_before, before);
 	for (int i = 0; i < 3; i++)
-		nr[i] = since(nr[i], before[i]);
+		nr[i] = client_since(nr[i], before[i]);
 	if (!nr[0] && !nr[1] && !nr[2])
 		return;
 	fprintf(stderr,
@@ -103,8 +97,9 @@ void run_losses(const struct run *r, const char *info)
 		print_no_room(r, info);
 	for (unsigned int i = 0; client_info(info, "untraced", i, value, sizeof(value)); i++) {
 		const size_t len = strcspn(value, " ");
-		const unsigned long long nr = since(strtoull(value + len, NULL, 10),
-						    untraced_before(r, value, len));
+		const unsigned long long nr =
+			client_since(strtoull(value + len, NULL, 10),
+				     untraced_before(r, value, len));
 		const struct client_untraced *u = client_untraced(value);
 
 		if (nr && (!u->usual || !r->quiet))

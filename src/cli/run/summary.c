@@ -272,7 +272,7 @@ void run_summary_begin(struct run *r)
 /* A count may be smaller than before: its histogram or instance was removed meanwhile. */
 static void subtract(unsigned long long *now, unsigned long long before)
 {
-	*now -= *now < before ? 0 : before;
+	*now = client_since(*now, before);
 }
 
 static void sums_since(struct sums *s, const struct run_counts *before)

@@ -179,7 +179,7 @@ struct attach_answer {
 	bool		plants_never;	/* it cannot have one */
 	uint32_t	asked;		/* site_answer.asked */
 	uint32_t	nr_probes, nr_probes_refused;
-	uint32_t	nr_closed;	/* files that it cannot open */
+	uint32_t	nr_unopened;	/* files that it cannot open */
 	uint32_t	nr_unseen;	/* objects of which it knows nothing */
 	struct site_refused probe_refused[PROBE_REFUSALS];
 	uint64_t	left[SITES_LEFT];	/* as in site_answer */

@@ -142,7 +142,7 @@ void process_forget_answer(struct session *s, unsigned int index)
 	/* Those of the process that had this index before. */
 	t->sites[index].plants = t->sites[index].plants_never = 0;
 	t->sites[index].nr_probes = t->sites[index].nr_probes_refused = 0;
-	t->sites[index].nr_unseen = t->sites[index].nr_closed = 0;
+	t->sites[index].nr_unseen = t->sites[index].nr_unopened = 0;
 	t->sites[index].asked = 0;
 	/*
 	 * Relaxed: only the server stores the command, and no process has been given this index
@@ -258,7 +258,7 @@ bool process_answer(struct session *s, unsigned int index, struct attach_answer 
 		.nr_probes = a->nr_probes,
 		.nr_probes_refused = a->nr_probes_refused,
 		.nr_unseen = a->nr_unseen,
-		.nr_closed = a->nr_closed,
+		.nr_unopened = a->nr_unopened,
 		.plants = a->plants,
 		.plants_never = a->plants_never,
 		.asked = a->asked,

@@ -528,8 +528,8 @@ static void print_reasons(struct programs *p, const struct attach_answer *a, FIL
 				site_left_text((enum site_skip)k));
 			print_names_left(p, a, k, out);
 		}
-	if (a->nr_closed && p->model->ftrace)
-		fprintf(out, "; %" PRIu32 " of its files cannot be opened", a->nr_closed);
+	if (a->nr_unopened && p->model->ftrace)
+		fprintf(out, "; %" PRIu32 " of its files cannot be opened", a->nr_unopened);
 }
 
 /* Whether somebody wants functions now. */
@@ -549,7 +549,7 @@ static void print_answer(void *arg, const struct attach_answer *a)
 {
 	const struct printing *g = arg;
 
-	if (!a->nr_sites && !a->err && !a->nr_closed)
+	if (!a->nr_sites && !a->err && !a->nr_unopened)
 		return;
 	fprintf(g->out, "answer %d sites %" PRIu32 " skipped %" PRIu32 " on %" PRIu32 " error %d%s",
 		(int)a->peer.pid, a->nr_sites, a->nr_skipped, a->nr_on,
