@@ -125,8 +125,8 @@ static size_t block_size(const struct point_block *b, uint32_t *nr)
 
 static void fill_file(const struct probed_file *f, uint32_t nr, struct probe_file *out)
 {
-	out->device = f->is.device;
-	out->inode = f->is.inode;
+	out->device = f->is.status.device;
+	out->inode = f->is.status.inode;
 	out->size = f->is.size;
 	memcpy(out->id, f->is.id, sizeof(out->id));
 	out->id_len = f->is.id_len;

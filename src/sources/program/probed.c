@@ -21,15 +21,12 @@ bool probed_is_same(const struct probed_is *a, const struct probed_is *b)
 	if (a->id_len || b->id_len)
 		return a->id_len == b->id_len && a->size == b->size &&
 		       !memcmp(a->id, b->id, a->id_len);
-	return a->device == b->device && a->inode == b->inode;
+	return a->status.device == b->status.device && a->status.inode == b->status.inode;
 }
 
 static void identify_by_status(const struct stat *st, struct probed_is *out)
 {
-	*out = (struct probed_is){
-		.device = st->st_dev, .inode = st->st_ino, .mtime = st->st_mtim,
-		.ctime = st->st_ctim, .bytes = st->st_size,
-	};
+	*out = (struct probed_is){ .status = elf_status_of(st), .ctime = st->st_ctim };
 }
 
 int probed_identify(const struct elf_file *file, struct probed_is *out)
@@ -53,17 +50,12 @@ int probed_identify(const struct elf_file *file, struct probed_is *out)
 	return 0;
 }
 
-static bool is_same_time(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
-}
-
 /* Nothing points to it, and it is no longer what was read. */
 static bool is_stale(const struct probed_file *f, const struct probed_is *is)
 {
 	return !f->needed && !f->has_notes &&
-	       (f->is.bytes != is->bytes || !is_same_time(&f->is.mtime, &is->mtime) ||
-		!is_same_time(&f->is.ctime, &is->ctime));
+	       (elf_status_changed(&f->is.status, &is->status) ||
+		f->is.ctime.tv_sec != is->ctime.tv_sec || f->is.ctime.tv_nsec != is->ctime.tv_nsec);
 }
 
 struct probed_file *probed_same(const struct list_head *list, const struct probed_is *is)
@@ -108,7 +100,7 @@ struct probed_file *probed_add(struct list_head *list, const char *path, const s
 	lookup_init(&f->by_address);
 	list_add_tail(&f->node, list);
 	f->is = *is;
-	f->code_awaited.inode = is->inode;
+	f->code_awaited.inode = is->status.inode;
 	f->path = strdup(path);
 	if (f->path && probed_phdrs(f, phdrs, nr_phdrs))
 		return f;
@@ -123,7 +115,8 @@ struct probed_file *probed_find(const struct list_head *list, const struct stat 
 
 	identify_by_status(st, &is);
 	list_each(f, list, node)
-		if (f->is.device == is.device && f->is.inode == is.inode && !is_stale(f, &is))
+		if (f->is.status.device == is.status.device &&
+		    f->is.status.inode == is.status.inode && !is_stale(f, &is))
 			return f;
 	return NULL;
 }

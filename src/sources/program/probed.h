@@ -30,9 +30,8 @@ struct point_block;
 
 /* Which file it is. */
 struct probed_is {
-	uint64_t	device, inode;
-	struct timespec	mtime, ctime;
-	int64_t		bytes;		/* of the file */
+	struct elf_status status;
+	struct timespec	ctime;
 	uint64_t	low, size;	/* first mapped address, a page's begin; mapped bytes */
 	uint8_t		id[sizeof(((struct probe_file *)0)->id)];
 	uint32_t	id_len;

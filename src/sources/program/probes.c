@@ -998,7 +998,7 @@ static bool inode_has_points(const struct program_probes *pr, uint64_t inode)
 	const struct probed_file *f;
 
 	list_each(f, &pr->files, node)
-		if (f->nr_blocks && f->is.inode == inode)
+		if (f->nr_blocks && f->is.status.inode == inode)
 			return true;
 	return false;
 }
