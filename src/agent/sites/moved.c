@@ -28,7 +28,8 @@
  *     the plan of the file says so (elf/code).
  * V4  The area lies below the program, or far above it: right above it the heap grows, which begins
  *     up to 1 GB behind it. It begins a multiple of 16 MB behind the text, so its jumps are not
- *     taken for the text's (N4 of near.c). Below a program that is not PIE there are 4 MB.
+ *     taken for the text's (N4 of near.c). The 4 MB below a program that is not PIE come last: they
+ *     are where a program maps memory at fixed addresses (emulators).
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -201,13 +202,15 @@ static __attribute__((cold)) int area_map(struct site_dso *d)
 
 	d->mirror_size = area_size(d);
 	span = text_span(d, text);
-	at = area_try_below(text, d->mirror_size);
+	at = -ENOMEM;
 	for (size_t i = 0; is_error(at) && i < sizeof(places); i++) {
 		const uintptr_t place = text + span + (uintptr_t)((intptr_t)places[i] << 26);
 
 		if (area_reaches(d, text, place))
 			at = area_try(place, d->mirror_size);
 	}
+	if (is_error(at))
+		at = area_try_below(text, d->mirror_size);
 	if (is_error(at))
 		return (int)at;
 	d->mirror = (char *)at;

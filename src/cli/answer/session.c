@@ -83,6 +83,7 @@ static unsigned int do_lines(const struct answer *a, struct setup_params *params
 		undo_line(undo);
 		if (setup_run_text(params, a->lines.v[i], strlen(a->lines.v[i])))
 			break;
+		undo_done(undo);
 	}
 	if (params->err) {
 		fclose(params->err);

@@ -14,7 +14,7 @@
 #include "cli/client.h"
 #include "setup/setup.h"
 
-enum { UNDO_LINE = 'l', UNDO_END = 'e', AGAIN_MS = 200 };
+enum { UNDO_LINE = 'l', UNDO_DONE = 'd', UNDO_END = 'e', AGAIN_MS = 200 };
 
 int undo_lines(const struct answer *a, const struct setup_params *params, unsigned int nr)
 {
@@ -43,20 +43,27 @@ static void process_part(void)
 		dup2(null, fd);
 }
 
+static bool is_own(const struct answer *a, const char *line)
+{
+	/* rmdir has no slash behind the name. */
+	return a->apart && memmem(line, strlen(line), a->apart, strlen(a->apart) - 1);
+}
+
 static void process_run(const struct answer *a, struct access *mine, int fd)
 {
 	struct setup_params params = { .name = a->command->name };
 	unsigned int nr = 0;
-	char what = UNDO_LINE;
+	char what = UNDO_DONE;
 	ssize_t n;
 
 	/* The server closes the command's files when the last copy is closed. */
 	close(access_fd(mine));
 	process_part();
 	while ((n = read(fd, &what, 1)) > 0 || (n < 0 && errno == EINTR))
-		nr += n > 0 && what == UNDO_LINE;
+		nr += n > 0 && what == UNDO_DONE;
 	if (what == UNDO_END)
 		return;
+	nr += what == UNDO_LINE && is_own(a, a->undo.v[nr]);
 	params.access = client_connect_to(a->command, a->session);
 	/* An instance stays while the server has not closed the command's files in it. */
 	if (params.access && undo_lines(a, &params, nr)) {
@@ -98,6 +105,11 @@ static void undo_tell(const struct undo *u, char what)
 void undo_line(const struct undo *u)
 {
 	undo_tell(u, UNDO_LINE);
+}
+
+void undo_done(const struct undo *u)
+{
+	undo_tell(u, UNDO_DONE);
 }
 
 void undo_end(struct undo *u)

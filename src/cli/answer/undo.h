@@ -2,10 +2,13 @@
 /*
  * undo.h - a process that undoes what a command has set up in a session, if the command is killed
  *
- *     command  undo_begin() -> undo_line() -> a line -> ... -> undoes them itself -> undo_end()
- *                  |fork          |a byte                                             |a byte
- *     process      +--------------+---------------------------------------------------+-> ends
+ *     command  undo_begin() -> undo_line() -> a line -> undo_done() ... -> undo_end()
+ *                  |fork          |a byte                  |a byte            |a byte
+ *     process      +--------------+------------------------+------------------+-> ends
  *                                       the pipe ends, as the command was killed -> undoes
+ *
+ * A line that was begun may have been refused, because another command has the same. So it is
+ * undone only in the command's own instance, where nobody else has anything.
  *
  * Without it a command that is killed by SIGKILL would leave its probes and triggers, and the next
  * one could not make its own.
@@ -34,6 +37,8 @@ int undo_lines(const struct answer *a, const struct setup_params *params, unsign
 void undo_begin(struct undo *u, const struct answer *a, struct access *mine);
 /* The next line is about to run. */
 void undo_line(const struct undo *u);
+/* It was accepted. */
+void undo_done(const struct undo *u);
 /* Nothing is left to be undone. */
 void undo_end(struct undo *u);
 
