@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,12 +100,13 @@ static int give_size(struct boot *b, const struct boot_params *params, const str
 static int give_thresh(struct boot *b, const struct boot_params *params,
 		       const struct boot_item *item)
 {
-	char text[32], *end;
-	const unsigned long long us = strtoull(item->value, &end, 0);
+	char text[32];
+	uint64_t us;
+	const int err = text_to_u64(item->value, 0, &us);
 
-	if (end == item->value || *end)
-		return -EINVAL;
-	snprintf(text, sizeof(text), "%llu", us);
+	if (err)
+		return err;
+	snprintf(text, sizeof(text), "%" PRIu64, us);
 	return write_line(params, item->parameter->file, O_TRUNC, text);
 }
 

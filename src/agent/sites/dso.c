@@ -322,6 +322,8 @@ static __attribute__((cold)) struct known *known_add(const void *ld, uintptr_t b
 	}
 	if (find_in(&found, &f, contents))
 		k = known_free();
+	else if (!*path && !known_is_loaded(&found, &f))
+		sites_note_unopened();	/* a script's: file_open() */
 	if (k) {
 		*k = found;
 		/*
