@@ -43,7 +43,7 @@ static void process_part(void)
 		dup2(null, fd);
 }
 
-static bool is_own(const struct answer *a, const char *line)
+static bool is_of_own_instance(const struct answer *a, const char *line)
 {
 	/* rmdir has no slash behind the name. */
 	return a->apart && memmem(line, strlen(line), a->apart, strlen(a->apart) - 1);
@@ -63,7 +63,7 @@ static void process_run(const struct answer *a, struct access *mine, int fd)
 		nr += n > 0 && what == UNDO_DONE;
 	if (what == UNDO_END)
 		return;
-	nr += what == UNDO_LINE && is_own(a, a->undo.v[nr]);
+	nr += what == UNDO_LINE && is_of_own_instance(a, a->undo.v[nr]);
 	params.access = client_connect_to(a->command, a->session);
 	/* An instance stays while the server has not closed the command's files in it. */
 	if (params.access && undo_lines(a, &params, nr)) {

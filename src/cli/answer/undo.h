@@ -7,7 +7,7 @@
  *     process      +--------------+------------------------+------------------+-> ends
  *                                       the pipe ends, as the command was killed -> undoes
  *
- * A line that was begun may have been refused, because another command has the same. So it is
+ * A line that was begun may have been refused, because another command has the same. Such a line is
  * undone only in the command's own instance, where nobody else has anything.
  *
  * Without it a command that is killed by SIGKILL would leave its probes and triggers, and the next
