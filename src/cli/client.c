@@ -357,36 +357,20 @@ unsigned long client_ended_since(const char *before, const char *key, const char
 	return nr;
 }
 
-/* The part of a list "...; WHY; ..." that says that a process lost more than single functions. */
-static const char *whole_loss(const char *list)
-{
-	static const char *const losses[] = {
-		"they cannot be switched: ", "its code may not be changed",
-		" of its files cannot be opened",
-	};
-	const char *at = NULL;
-
-	for (size_t i = 0; !at && i < sizeof(losses) / sizeof(*losses); i++)
-		at = strstr(list, losses[i]);
-	while (at && at > list && at[-1] != ' ')
-		at--;
-	return at;
-}
-
 bool client_say_lost(const char *info, const char *before)
 {
-	static const char key[] = "ended-functions";
+	static const char key[] = "ended-lost";
 	char value[1024];
 	bool any = false;
 
 	for (unsigned int i = 0; client_info(info, key, i, value, sizeof(value)); i++) {
-		const char *tab = strrchr(value, '\t'), *why = tab ? whole_loss(tab + 1) : NULL;
+		const char *tab = strrchr(value, '\t');
 		const unsigned long nr = client_ended_since(before, key, value);
 
-		if (!why || !nr)
+		if (!tab || !nr)
 			continue;
 		message_error("functions of %lu %s were not traced: %s", nr,
-			      nr == 1 ? "process" : "processes", why);
+			      nr == 1 ? "process" : "processes", tab + 1);
 		any = true;
 	}
 	return any;

@@ -55,7 +55,7 @@ static inline unsigned long long client_since(unsigned long long now, unsigned l
 }
 
 /*
- * How many processes "NUMBER PID NAME\tTEXT", a line of ended-functions or ended-probes, is about,
+ * How many processes "NUMBER PID NAME\tTEXT", a line of ended-lost or ended-probes, is about,
  * without those of the same line in `before`, an earlier answer; NULL: there is none.
  */
 unsigned long client_ended_since(const char *before, const char *key, const char *value);

@@ -12,26 +12,39 @@ static bool call_is_function(const char *name, size_t len, const char *what)
 	return strlen(what) == len && !memcmp(name, what, len);
 }
 
-static bool names_add(struct print_parser *p, struct print_node *n, uint64_t value, char *name)
+static bool names_add(struct print_parser *p, struct print_node *n, struct node_name name)
 {
 	if (array_room(&n->names, n->nr_names, sizeof(*n->names))) {
 		p->no_memory = true;
 		return false;
 	}
-	n->names[n->nr_names++] = (struct node_name){ value, name };
+	n->names[n->nr_names++] = name;
 	return true;
 }
 
-/* { value, "name" } */
-static bool parse_name_pair(struct print_parser *p, struct print_node *n)
+/*
+ * The value of a pair. Old kernels and modules leave names of enums in their tables, which have no
+ * number in a recording.
+ */
+static bool parse_pair_value(struct print_parser *p, uint64_t *number)
 {
 	struct print_node *value;
+
+	p->unknown = p->known = false;
+	p->in_pair = true;
+	value = print_parse_expression(p);
+	p->in_pair = false;
+	return value && print_constant(value, number);
+}
+
+/* { value, "name" }. A pair whose value is not known is left out. */
+static bool parse_name_pair(struct print_parser *p, struct print_node *n, bool *left_out)
+{
 	uint64_t number;
 	char *name;
 
 	token_next(p);
-	value = print_parse_expression(p);
-	if (!value || !print_constant(value, &number) || !parser_expect(p, ','))
+	if (!parse_pair_value(p, &number) || !parser_expect(p, ','))
 		return false;
 	while (p->token == '(')
 		token_next(p);
@@ -47,25 +60,51 @@ static bool parse_name_pair(struct print_parser *p, struct print_node *n)
 	}
 	p->weight++;
 	p->bytes += 2 * sizeof(struct node_name) + (name ? strlen(name) : 0);
-	if (!name || !names_add(p, n, number, name)) {
+	if (!name)
+		return false;
+	if (p->unknown) {
+		*left_out = true;
+		free(name);
+	} else if (!names_add(p, n, (struct node_name){ number, name, p->known })) {
 		free(name);
 		return false;
 	}
 	return parser_expect(p, '}');
 }
 
-/* , { value, "name" }, ... ) */
+static void forget_known(struct print_node *n)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < n->nr_names; i++)
+		if (n->names[i].known)
+			free(n->names[i].name);
+		else
+			n->names[nr++] = n->names[i];
+	n->nr_names = nr;
+}
+
+/*
+ * , { value, "name" }, ... )
+ *
+ * A table with an unknown name is that of another kernel than those of constants.h: there the
+ * others may have other values, too. What is in no pair is printed as a number.
+ */
 static bool parse_names(struct print_parser *p, struct print_node *n)
 {
+	bool left_out = false;
+
 	while (p->token == ',') {
 		token_next(p);
 		if (p->token == ')')
 			break;
-		if (p->token != '{' || !parse_name_pair(p, n)) {
+		if (p->token != '{' || !parse_name_pair(p, n, &left_out)) {
 			p->failed = true;
 			return false;
 		}
 	}
+	if (left_out)
+		forget_known(n);
 	return parser_expect(p, ')');
 }
 

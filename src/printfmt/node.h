@@ -50,6 +50,7 @@ enum node_operator {
 struct node_name {
 	uint64_t	value;
 	char		*name;
+	bool		known;		/* the value has a name of constants.h */
 };
 
 /* An integer's or an element's type. */
@@ -129,6 +130,8 @@ struct print_parser {
 	unsigned int	weight;		/* nodes that are evaluated */
 	struct print_local locals[LOCALS_MAX];
 	unsigned int	nr_locals;
+	/* In the value of a table's pair: a name that has no number here; one of constants.h */
+	bool		in_pair, unknown, known;
 	bool		failed;
 	/* failed because memory ran out; the text may parse another time */
 	bool		no_memory;

@@ -3,7 +3,7 @@
  * parse.c - the expressions of a print fmt
  *
  *     condition := binary [? condition : condition]
- *     unary     := (- ~ ! + & *) unary | (type) unary | postfix
+ *     unary     := (- ~ ! + & *) unary | (type) unary | (type) { . name = condition } | postfix
  *     postfix   := primary ([ condition ] | . name | -> name)*
  *     primary   := number | string | REC->name | name ( arguments ) | ( condition ) | block
  *     block     := ( { (type name = condition ;)* condition ; } )
@@ -42,6 +42,8 @@ static const struct constant others[] = {
 	/* Variables that are not in the recording. Pointers into what they point to are hashed. */
 	{ "vmemmap_base", 0xffffea0000000000 },
 	{ "mem_map", 0xc1000000 },
+	/* What IRQ_POLL_SOFTIRQ was before Linux 4.5. */
+	{ "BLOCK_IOPOLL_SOFTIRQ", 5 },
 };
 
 static struct print_node *parse_condition(struct print_parser *p);
@@ -223,12 +225,18 @@ static const struct constant *find_constant(const struct print_parser *p)
 	return bsearch(p, enums, sizeof(enums) / sizeof(enums[0]), sizeof(enums[0]), compare_token);
 }
 
+static bool is_other(const struct constant *c)
+{
+	return c >= others && c < others + sizeof(others) / sizeof(others[0]);
+}
+
 static struct print_node *parse_constant_name(struct print_parser *p)
 {
 	struct node_type type = { .size = 4, .is_signed = true, .stride = 64 };
 	const struct constant *c = find_constant(p);
 
 	if (c) {
+		p->known |= !is_other(c);
 		if ((int64_t)c->value != (int32_t)c->value)
 			type = (struct node_type){ .size = 8 };
 		token_next(p);
@@ -236,6 +244,11 @@ static struct print_node *parse_constant_name(struct print_parser *p)
 	}
 	if (token_is(p, "_stext"))
 		return parse_image_start(p);
+	if (p->in_pair) {
+		p->unknown = true;
+		token_next(p);
+		return node_number(p, 0, type);
+	}
 	p->failed = true;
 	return NULL;
 }
@@ -396,6 +409,10 @@ static struct print_node *parse_postfix(struct print_parser *p)
 		} else if (p->token == TOKEN_ARROW && n->kind == NODE_RECORD) {
 			token_next(p);
 			n = parse_member(p);
+		} else if (p->token == '.' && n->kind == NODE_CAST && n->op == '.') {
+			token_next(p);
+			n->op = 0;
+			parser_expect(p, TOKEN_NAME);
 		} else if (p->token == TOKEN_ARROW || p->token == '.') {
 			p->failed = true;
 		} else {
@@ -403,6 +420,25 @@ static struct print_node *parse_postfix(struct print_parser *p)
 		}
 	}
 	return n;
+}
+
+/*
+ * (ktime_t) { .tv64 = condition }, as kernels before 4.10 have it, followed by .tv64. The present
+ * token is '{'.
+ */
+static struct print_node *parse_literal(struct print_parser *p, struct node_type type)
+{
+	struct print_node *n = node_new(p, NODE_CAST);
+
+	if (!n)
+		return NULL;
+	n->type = type;
+	n->op = '.';
+	token_next(p);
+	if (!parser_expect(p, '.') || !parser_expect(p, TOKEN_NAME) || !parser_expect(p, '='))
+		return NULL;
+	n->a = parse_condition(p);
+	return parser_expect(p, '}') ? n : NULL;
 }
 
 /* The present token is '('. Returns a cast, or NULL if there is none; then no token is taken. */
@@ -419,6 +455,8 @@ static struct print_node *parse_cast(struct print_parser *p)
 		return NULL;
 	}
 	token_next(p);
+	if (p->token == '{')
+		return parse_literal(p, type);
 	n = node_new(p, NODE_CAST);
 	if (!n)
 		return NULL;

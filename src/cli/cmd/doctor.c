@@ -667,6 +667,7 @@ static void check_ended(struct patient *p)
 	char value[32];
 
 	print_ended(p, "ended-functions", "functions that were not or only partly traced: ");
+	print_ended(p, "ended-lost", "functions that were not or only partly traced: ");
 	print_ended(p, "ended-probes", "");
 	if (client_info(p->info, "ended-more", 0, value, sizeof(value)))
 		printf("ended: %s more refusals, for which there was no room\n", value);

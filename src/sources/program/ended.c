@@ -66,6 +66,7 @@ void program_ended_print(struct programs *p, FILE *out)
 {
 	static const char *const keys[] = {
 		[ENDED_FUNCTIONS] = "ended-functions",
+		[ENDED_LOST] = "ended-lost",
 		[ENDED_PROBES] = "ended-probes",
 	};
 	const struct program_ended *e = p->ended;

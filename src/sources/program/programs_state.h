@@ -155,13 +155,14 @@ void program_symbols_take(struct programs *p, const struct program_dso *d,
 
 /* ---- ended.c ---- */
 
-enum ended_what { ENDED_FUNCTIONS, ENDED_PROBES };
+enum ended_what { ENDED_FUNCTIONS, ENDED_LOST, ENDED_PROBES };
 
 /* Notes what was refused in a process that has ended. */
 void program_ended_note(struct programs *p, enum ended_what what, pid_t pid, const char *text);
 /*
- * Prints "ended-functions NR PID NAME\tTEXT" and "ended-probes ..." for what was refused in NR
- * processes, of which PID ended last; "ended-more NR": how often there was no room for a note.
+ * Prints "ended-functions NR PID NAME\tTEXT" for functions of NR processes that were left out, of
+ * which PID ended last; "ended-lost ..." for processes that lost more than single functions;
+ * "ended-probes ..."; "ended-more NR": how often there was no room for a note.
  */
 void program_ended_print(struct programs *p, FILE *out);
 void program_ended_destroy(struct programs *p);

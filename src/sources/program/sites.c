@@ -516,10 +516,7 @@ static void print_names_left(struct programs *p, const struct attach_answer *a, 
 		fputs(nr < a->skipped[why] ? ", ...)" : ")", out);
 }
 
-/*
- * "; NUMBER REASON (NAME, ...)" for each. Files are opened in any session: they may have a
- * compiler's sites.
- */
+/* "; NUMBER REASON (NAME, ...)" for each. */
 static void print_reasons(struct programs *p, const struct attach_answer *a, FILE *out)
 {
 	for (unsigned int k = 0; k < SITE_NR_SKIPS; k++)
@@ -528,6 +525,11 @@ static void print_reasons(struct programs *p, const struct attach_answer *a, FIL
 				site_left_text((enum site_skip)k));
 			print_names_left(p, a, k, out);
 		}
+}
+
+/* Files are opened in any session: they may have a compiler's sites. */
+static void print_unopened(const struct programs *p, const struct attach_answer *a, FILE *out)
+{
 	if (a->nr_unopened && p->model->ftrace)
 		fprintf(out, "; %" PRIu32 " of its files cannot be opened", a->nr_unopened);
 }
@@ -556,10 +558,23 @@ static void print_answer(void *arg, const struct attach_answer *a)
 		a->err == SITE_FORBIDDEN ? EPERM : -a->err,
 		a->slow ? " late" : "");
 	print_reasons(g->programs, a, g->out);
+	print_unopened(g->programs, a, g->out);
 	fputc('\n', g->out);
 }
 
-void program_sites_ended(struct programs *p, const struct attach_answer *a)
+/* What makes a process lose more than single functions. */
+static void print_lost(struct programs *p, const struct attach_answer *a, FILE *out)
+{
+	print_unopened(p, a, out);
+	/* That returns are left alone is said for the whole session (sums.c). */
+	if (a->err && a->err != -ENOTSUP && a->err != SITE_FORBIDDEN)
+		fprintf(out, "; they cannot be switched: %s", strerror(-a->err));
+	else if (a->plants_never && !a->nr_on && functions_wanted(p))
+		fputs("; its code may not be changed", out);
+}
+
+static void note_ended(struct programs *p, const struct attach_answer *a, enum ended_what what,
+		       void (*print)(struct programs *p, const struct attach_answer *a, FILE *out))
 {
 	char *text = NULL;
 	size_t size;
@@ -567,16 +582,17 @@ void program_sites_ended(struct programs *p, const struct attach_answer *a)
 
 	if (!out)
 		return;
-	print_reasons(p, a, out);
-	/* That returns are left alone is said for the whole session (sums.c). */
-	if (a->err && a->err != -ENOTSUP && a->err != SITE_FORBIDDEN)
-		fprintf(out, "; they cannot be switched: %s", strerror(-a->err));
-	else if (a->plants_never && !a->nr_on && functions_wanted(p))
-		fputs("; its code may not be changed", out);
+	print(p, a, out);
 	fclose(out);
 	if (text && *text)
-		program_ended_note(p, ENDED_FUNCTIONS, a->peer.pid, text + strlen("; "));
+		program_ended_note(p, what, a->peer.pid, text + strlen("; "));
 	free(text);
+}
+
+void program_sites_ended(struct programs *p, const struct attach_answer *a)
+{
+	note_ended(p, a, ENDED_FUNCTIONS, print_reasons);
+	note_ended(p, a, ENDED_LOST, print_lost);
 }
 
 /* Each program has a start, which nobody misses. */

@@ -61,6 +61,12 @@ static void expect_print(struct fixture *f, const char *print_fmt, const char *e
 	assert_string_equal(piped(f, &r, 80), line);
 }
 
+/* The record as a list of fields, where the format is not understood. */
+#define AS_FIELDS									\
+	"a=0xfffffffe (-2) c='\xc8'(200) h=0xfffd (65533) "				\
+	"b=0x10000000005 (1099511627781) s=12345678 d=dyn r=rel "			\
+	"l=01,00,00,00,20,00,00,00 m=<INVALID-TYPE> w=<INVALID-SIZE>"
+
 static void integers(void **state)
 {
 	expect_print(*state,
@@ -145,6 +151,37 @@ static void names_that_the_format_leaves(void **state)
 	expect_print(*state, "\"%d %d\", TCP_SYN_RECV, I_DIRTY_PAGES", "3 64");
 }
 
+/* Tables of drivers and of old kernels: the other names may have other numbers there, too. */
+static void tables_with_names_of_other_kernels(void **state)
+{
+	expect_print(*state,
+		     "\"%s\", __print_symbolic(REC->h + 203, { OURS + 199, \"x\" }, { 200, \"y\" })",
+		     "y");
+	expect_print(*state,
+		     "\"%s\", __print_symbolic(REC->h + 6, { TCP_SYN_RECV, \"x\" }, { OURS, \"y\" })",
+		     "0x3");
+	expect_print(*state,
+		     "\"%s\", __print_flags(REC->c, \"|\", { (1 << OURS), \"A\" }, { 0x40, \"B\" })",
+		     "B|0x88");
+	expect_print(*state,
+		     "\"%s\", __print_symbolic(5, { NET_RX_SOFTIRQ, \"NET_RX\" }, "
+		     "{ BLOCK_IOPOLL_SOFTIRQ, \"BLOCK_IOPOLL\" })",
+		     "BLOCK_IOPOLL");
+	expect_print(*state, "\"%s\", __print_symbolic(OURS, { 1, \"x\" })", AS_FIELDS);
+	expect_print(*state, "\"%s\", __print_symbolic(1, { OURS(1), \"x\" })", AS_FIELDS);
+}
+
+/* Kernels before 4.10 */
+static void times_are_unions(void **state)
+{
+	expect_print(*state,
+		     "\"%llu\", (unsigned long long)(((ktime_t) { .tv64 = REC->b }).tv64)",
+		     "1099511627781");
+	expect_print(*state, "\"%d\", ((ktime_t) { .tv64 = 1 }).tv64.tv64", AS_FIELDS);
+	expect_print(*state, "\"%d\", ((ktime_t) { .tv64 = 1, 2 }).tv64", AS_FIELDS);
+	expect_print(*state, "\"%d\", ((ktime_t) { 1 }).tv64", AS_FIELDS);
+}
+
 static void pointers(void **state)
 {
 	struct fixture *f = *state;
@@ -178,12 +215,6 @@ static void offsets_outside_the_record(void **state)
 	put32(&r, 44, 0xffffffff);
 	assert_non_null(strstr(piped(f, &r, 80), "out: <><><>\n"));
 }
-
-/* The record as a list of fields, where the format is not understood. */
-#define AS_FIELDS									\
-	"a=0xfffffffe (-2) c='\xc8'(200) h=0xfffd (65533) "				\
-	"b=0x10000000005 (1099511627781) s=12345678 d=dyn r=rel "			\
-	"l=01,00,00,00,20,00,00,00 m=<INVALID-TYPE> w=<INVALID-SIZE>"
 
 static void texts_without_a_place_are_refused(void **state)
 {
@@ -291,6 +322,8 @@ int main(void)
 		TEST(arrays),
 		TEST(names_of_values),
 		TEST(names_that_the_format_leaves),
+		TEST(tables_with_names_of_other_kernels),
+		TEST(times_are_unions),
 		TEST(pointers),
 		TEST(offsets_in_the_image),
 		TEST(offsets_outside_the_record),
