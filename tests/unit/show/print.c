@@ -155,13 +155,16 @@ static void names_that_the_format_leaves(void **state)
 static void tables_with_names_of_other_kernels(void **state)
 {
 	expect_print(*state,
-		     "\"%s\", __print_symbolic(REC->h + 203, { OURS + 199, \"x\" }, { 200, \"y\" })",
+		     "\"%s\", __print_symbolic(REC->h + 203, { OURS + 199, \"x\" }, "
+		     "{ 200, \"y\" })",
 		     "y");
 	expect_print(*state,
-		     "\"%s\", __print_symbolic(REC->h + 6, { TCP_SYN_RECV, \"x\" }, { OURS, \"y\" })",
+		     "\"%s\", __print_symbolic(REC->h + 6, { TCP_SYN_RECV, \"x\" }, "
+		     "{ OURS, \"y\" })",
 		     "0x3");
 	expect_print(*state,
-		     "\"%s\", __print_flags(REC->c, \"|\", { (1 << OURS), \"A\" }, { 0x40, \"B\" })",
+		     "\"%s\", __print_flags(REC->c, \"|\", { (1 << OURS), \"A\" }, "
+		     "{ 0x40, \"B\" })",
 		     "B|0x88");
 	expect_print(*state,
 		     "\"%s\", __print_symbolic(5, { NET_RX_SOFTIRQ, \"NET_RX\" }, "
