@@ -284,6 +284,8 @@ void fuse_on_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 
 	if (child_path(node_of(m, parent), name, path))
 		ret = tree_rmdir(m->srv->tree, path);
+	if (!ret)
+		nodes_forget(m, path);
 	fuse_reply_err(req, -ret);
 }
 

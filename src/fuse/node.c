@@ -3,7 +3,7 @@
  * node.c - the numbers by which the kernel knows files: a node is a path
  *
  * A path has one node as long as the kernel remembers it. With a second node the kernel would think
- * that the directory is another one.
+ * that the directory is another one, as it is after the first was removed.
  */
 #include <search.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ struct node *node_get_raw(const char *path)
 		free(n);
 		return NULL;
 	}
-	n->raw = true;
+	n->alone = true;
 	n->lookups = 1;
 	return n;
 }
@@ -77,9 +77,38 @@ void node_put(struct mount_point *m, struct node *n, uint64_t lookups)
 	n->lookups -= lookups < n->lookups ? lookups : n->lookups;
 	if (n->lookups)
 		return;
-	if (!n->raw)
+	if (!n->alone)
 		tdelete(n, &m->nodes, compare_nodes);
 	node_free(n);
+}
+
+struct node_list {
+	const char	*dir;
+	size_t		len;
+	struct node	*first;
+};
+
+static void list_if_below(const void *at, VISIT visit, void *arg)
+{
+	struct node *n = *(struct node *const *)at;
+	struct node_list *list = arg;
+
+	if ((visit != postorder && visit != leaf) || strncmp(n->path, list->dir, list->len) ||
+	    (n->path[list->len] && n->path[list->len] != '/'))
+		return;
+	n->next = list->first;
+	list->first = n;
+}
+
+void nodes_forget(struct mount_point *m, const char *dir)
+{
+	struct node_list list = { .dir = dir, .len = strlen(dir) };
+
+	twalk_r(m->nodes, list_if_below, &list);
+	for (struct node *n = list.first; n; n = n->next) {
+		tdelete(n, &m->nodes, compare_nodes);
+		n->alone = true;
+	}
 }
 
 void nodes_destroy(struct mount_point *m)

@@ -22,8 +22,10 @@
 
 struct node {
 	char		*path;		/* the key in mount_point.nodes */
-	bool		raw;		/* P2: not in mount_point.nodes */
+	/* Not in mount_point.nodes: of trace_pipe_raw (P2), or of an instance that is removed */
+	bool		alone;
 	uint64_t	lookups;	/* the kernel's references */
+	struct node	*next;		/* inside nodes_forget() */
 };
 
 struct mount_point {
@@ -97,6 +99,11 @@ struct node *node_of(struct mount_point *m, fuse_ino_t ino);
 struct node *node_get(struct mount_point *m, const char *path);
 /* Another node of the path, which no other lookup gets (P2). */
 struct node *node_get_raw(const char *path);
+/*
+ * The directory is removed. What its paths name from now on gets other nodes: the kernel finds
+ * nothing in a directory that it has removed, as long as somebody has it open or is in it.
+ */
+void nodes_forget(struct mount_point *m, const char *dir);
 void node_put(struct mount_point *m, struct node *n, uint64_t lookups);
 void nodes_destroy(struct mount_point *m);
 
