@@ -40,6 +40,7 @@ static int restore_source(struct restoring *r, const char *text)
 	const struct restored o = model_restored(r->model, NULL, SOURCE_SAVED, NULL);
 
 	r->progress = restored_ref(&o, 0);
+	source_restore_machine(r->model, text);
 	r->source = strdup(text);
 	return r->source ? session_data_restore(r->model->session, r->progress, sizeof(uint64_t))
 			 : -ENOMEM;

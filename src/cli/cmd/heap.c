@@ -49,7 +49,7 @@ struct heap_place {
 };
 
 static const struct heap_place heap_address = {
-	.type = "u64", .field = "call_site", .modifier = ".sym-offset",
+	.type = "unsigned long", .field = "call_site", .modifier = ".sym-offset",
 	.site_modifier = ".sym-offset",
 };
 
@@ -314,7 +314,7 @@ static int add_heap_lines(struct answer *a, const struct heap_place *p)
 	static const struct answer_event alloc = { (char *)"kmem", (char *)"kmalloc" };
 	static const struct answer_event release = { (char *)"kmem", (char *)"kfree" };
 	static const struct answer_event freed = { (char *)"synthetic", (char *)"heap_free" };
-	int err = heap_line(a, NULL, "heap_free %s site; u64 bytes", p->type);
+	int err = heap_line(a, NULL, "heap_free %s site; unsigned long bytes", p->type);
 
 	if (!err)
 		err = heap_line(a, &alloc, "hist:keys=ptr:heap_site=%s,"

@@ -182,7 +182,8 @@ static int synth_make(struct model *m, const char *name, const char *definition,
 	s->dyn.kind = &synth_kind;
 	list_init(&s->dyn.node);
 	s->name = strdup(name);
-	err = s->name ? synth_parse_fields(definition, &s->fields, &s->nr_fields, error) : -ENOMEM;
+	err = !s->name ? -ENOMEM : synth_parse_fields(definition, m->machine.long_size, &s->fields,
+							 &s->nr_fields, error);
 	if (!err) {
 		s->record_size = record_size(s);
 		err = synth_add_event(s, m, definition, id);

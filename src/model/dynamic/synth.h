@@ -71,9 +71,12 @@ struct synth_error {
 	char		*at;
 };
 
-/* Parses FIELD[;FIELD]... of a definition and computes offsets. 0, -ENOMEM; -EINVAL and *error. */
-int synth_parse_fields(const char *text, struct synth_field **fields, unsigned int *nr,
-		       struct synth_error *error);
+/*
+ * Parses FIELD[;FIELD]... of a definition and computes offsets. `long_size`: of the traced machine.
+ * 0, -ENOMEM; -EINVAL and *error.
+ */
+int synth_parse_fields(const char *text, unsigned int long_size, struct synth_field **fields,
+		       unsigned int *nr, struct synth_error *error);
 void synth_fields_free(struct synth_field *fields, unsigned int nr);
 
 #endif

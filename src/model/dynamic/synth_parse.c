@@ -13,7 +13,7 @@
 #include "model/dynamic/synth.h"
 #include "model/text.h"
 
-enum { RECORD_HEAD = 8, WORD_SIZE = 8, TEXT_SIZE = 256 };
+enum { RECORD_HEAD = 8, WORD_SIZE = 8, TEXT_SIZE = 256, OF_LONG = 0 };
 
 struct number_type {
 	const char	*name;
@@ -27,8 +27,8 @@ static const struct number_type *find_number(const char *type)
 		{ "s64", 8, "%lld" }, { "u64", 8, "%llu" }, { "s32", 4, "%d" }, { "u32", 4, "%u" },
 		{ "s16", 2, "%d" }, { "u16", 2, "%u" }, { "s8", 1, "%d" }, { "u8", 1, "%u" },
 		{ "char", 1, "%d" }, { "unsigned char", 1, "%u" }, { "int", 4, "%d" },
-		{ "unsigned int", 4, "%u" }, { "long", 8, "%ld" }, { "unsigned long", 8, "%lu" },
-		{ "bool", 1, "%d" }, { "pid_t", 4, "%d" }, { "gfp_t", 4, "%x" },
+		{ "unsigned int", 4, "%u" }, { "long", OF_LONG, "%ld" },
+		{ "unsigned long", OF_LONG, "%lu" }, { "bool", 1, "%d" }, { "pid_t", 4, "%d" }, { "gfp_t", 4, "%x" },
 	};
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
@@ -81,12 +81,12 @@ static int string_size(const char *type)
 }
 
 /* 0: the length varies, or there is no such type. */
-static int type_size(const char *type)
+static int type_size(const char *type, unsigned int long_size)
 {
 	const struct number_type *number = find_number(type);
 
 	if (number)
-		return (int)number->size;
+		return (int)(number->size == OF_LONG ? long_size : number->size);
 	return synth_parse_is_string(type) ? string_size(type) : 0;
 }
 
@@ -94,6 +94,7 @@ struct parser {
 	struct synth_field	*fields;	/* SYNTH_FIELDS_MAX */
 	unsigned int		nr;
 	unsigned int		offset;		/* where the next field will be */
+	unsigned int		long_size;
 	struct synth_error	*error;
 };
 
@@ -113,7 +114,7 @@ struct declaration {
 
 static int set_size(struct parser *p, const struct declaration *d, struct synth_field *f)
 {
-	int size = type_size(f->type);
+	int size = type_size(f->type, p->long_size);
 
 	if (size < 0)
 		return *d->array ? synth_parse_wrong(p, "Invalid array specification", d->name) :
@@ -194,10 +195,10 @@ void synth_fields_free(struct synth_field *fields, unsigned int nr)
 	free(fields);
 }
 
-int synth_parse_fields(const char *text, struct synth_field **fields, unsigned int *nr,
-		       struct synth_error *error)
+int synth_parse_fields(const char *text, unsigned int long_size, struct synth_field **fields,
+		       unsigned int *nr, struct synth_error *error)
 {
-	struct parser p = { .offset = RECORD_HEAD, .error = error };
+	struct parser p = { .offset = RECORD_HEAD, .long_size = long_size, .error = error };
 	char *copy = strdup(text), *rest = copy, *piece;
 	int err = 0;
 

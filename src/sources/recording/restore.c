@@ -6,6 +6,7 @@
  *
  *     partial 0
  *     memory 0                                     0: as usual
+ *     machine 8 0                                  bytes of a long, enum model_calls
  *     buffer syn
  *     file 4096 1700000000 /home/me/trace.dat      bytes, seconds of its last change, path
  *
@@ -38,7 +39,7 @@ static int print_file(const char *name, FILE *out)
 	return ret;
 }
 
-static char *restore_describe(const struct source_params *params)
+static char *restore_describe(const struct source_params *params, struct traced_machine machine)
 {
 	char *text = NULL;
 	size_t size;
@@ -49,6 +50,7 @@ static char *restore_describe(const struct source_params *params)
 		return NULL;
 	fprintf(out, "partial %d\n", params->partial);
 	fprintf(out, "memory %" PRIu64 "\n", params->memory);
+	fprintf(out, "machine %u %u\n", machine.long_size, machine.calls);
 	for (unsigned int i = 0; i < params->nr_buffers; i++)
 		fprintf(out, "buffer %s\n", params->buffers[i]);
 	for (unsigned int i = 0; !ret && i < params->nr_files; i++)
@@ -64,7 +66,7 @@ int source_save(struct source *src, const struct source_params *params)
 {
 	struct session *s = src->model->session;
 	data_ref ref = session_data_alloc(s, sizeof(struct source_progress));
-	char *text = restore_describe(params);
+	char *text = restore_describe(params, src->model->machine);
 	uint64_t id = 0;
 	int ret = ref && text ? 0 : -ENOMEM;
 
@@ -74,6 +76,16 @@ int source_save(struct source *src, const struct source_params *params)
 		src->progress = session_data(s, ref, sizeof(struct source_progress));
 	free(text);
 	return ret;
+}
+
+void source_restore_machine(struct model *m, const char *text)
+{
+	const char *line = strstr(text, "\nmachine ");
+	unsigned int long_size, calls;
+
+	if (line && sscanf(line, "\nmachine %u %u", &long_size, &calls) == 2 &&
+	    (long_size == 4 || long_size == 8) && calls <= CALLS_UNKNOWN)
+		m->machine = (struct traced_machine){ (uint8_t)long_size, (uint8_t)calls };
 }
 
 /* The saved text, parsed in place. */

@@ -96,6 +96,8 @@ int source_save(struct source *src, const struct source_params *params);
  * record before them has. Not saved for the next server.
  */
 void source_keep_stacks(struct source *src);
+/* What is defined from now on is for the machine of the saved text. */
+void source_restore_machine(struct model *m, const char *text);
 /*
  * Call it after model_restore(): opens the recording of the saved text, and goes to behind the
  * records that have passed. Changes the text. `progress`: the saved text's first ref, which is
