@@ -191,10 +191,25 @@ static int answer_print_file(struct access *access, const char *file)
 	return ret;
 }
 
+/* Whether somebody has removed the triggers of this command. */
+static bool hist_is_gone(const struct answer *a, struct access *access)
+{
+	const char *name = strrchr(a->file, '/');
+	char *text;
+	size_t len;
+
+	if (!name || strcmp(name, "/hist") || access_read_all(access, a->file, &text, &len))
+		return false;
+	free(text);
+	return !len;
+}
+
 static int answer_session_print(const struct answer *a, struct access *access)
 {
 	int status;
 
+	if (hist_is_gone(a, access))
+		return message_error("%s: its histogram was removed meanwhile", a->file);
 	if (!a->plain)
 		return a->print ? a->print(a, access) : draw_file(access, a->file);
 	status = answer_print_file(access, a->file);
