@@ -224,6 +224,8 @@ static void shares(void)
 	pid_t pid = clone(unfollowed, stack + sizeof(stack), CLONE_VM | SIGCHLD, (void *)&value);
 	int status = status_of(pid);
 
+	for (int i = 0; i < 10; i++)
+		value += getpgid(0) < 0;
 	printf("shared: %x %d\n", (unsigned int)status, value);
 }
 

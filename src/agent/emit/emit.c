@@ -175,13 +175,15 @@ static void borrow(struct slot *slot, struct record_common *common, struct hit *
 	atomic_store_explicit(&slot->lease, lease | RING_LEASE_WANTED, memory_order_release);
 }
 
-/* Whether the task is another one that has this thread's control block, and so finds its slot. */
-static __attribute__((noinline)) bool stranger(struct agent_thread *t, struct slot *slot)
+__attribute__((cold)) bool emit_refuses_stranger(struct agent_thread *t)
 {
+	struct slot *slot = agent_slot(t);
+
 	if (!agent_restricted() && (uint32_t)agent_syscall(SYS_gettid) == t->tid)
 		return false;
 	/* Relaxed: a count. */
-	atomic_fetch_add_explicit(&slot->missed, 1, memory_order_relaxed);
+	if (slot)
+		atomic_fetch_add_explicit(&slot->missed, 1, memory_order_relaxed);
 	return true;
 }
 
@@ -241,7 +243,7 @@ static __attribute__((noinline)) uint64_t hit_with_stack(struct agent_thread *t,
 static inline __attribute__((always_inline)) bool
 hit_begin(struct agent_thread *t, struct slot *slot, uint32_t entry, void *record, struct hit *h)
 {
-	if (!slot || (t->no_rseq == AGENT_SHARED && stranger(t, slot)))
+	if (!slot || emit_stranger(t))
 		return false;
 	if ((t->flags & AGENT_HANDLER) && agent_signal_flags)
 		t->flags = agent_signal_flags(t, __builtin_frame_address(0));
@@ -253,7 +255,8 @@ hit_begin(struct agent_thread *t, struct slot *slot, uint32_t entry, void *recor
 	}
 	emit_fill(t, entry, record);
 	level_note(t, slot, frame_here());
-	if (t->no_rseq)
+	/* The owner of a control block that others share is registered for it; they are not. */
+	if (t->no_rseq && t->no_rseq != AGENT_SHARED)
 		borrow(slot, record, h);
 	return true;
 }
@@ -273,13 +276,13 @@ static bool is_one(uint64_t mask)
 }
 
 /*
- * No short way leads to several instances. There is none for a signal handler, nor for a child of
- * vfork(), which uses its parent's slot.
+ * No short way leads to several instances. There is none for a signal handler, nor for a thread
+ * whose slot others use.
  */
 static inline void next_make(struct agent_thread *t, struct slot *slot, const struct hit *h,
 			     enum emit_next next, uint64_t done)
 {
-	if (next == EMIT_NEXT_LONG || h->writer || (t->flags & AGENT_HANDLER) || !slot_stays(t))
+	if (next == EMIT_NEXT_LONG || t->no_rseq || (t->flags & AGENT_HANDLER) || !slot_stays(t))
 		return;
 	if (next == EMIT_NEXT_PROFILE)
 		guarded_profile_make(t, slot, h->entry, &t->resume);
@@ -415,7 +418,7 @@ struct agent_thread *agent_enter(void)
 {
 	struct agent_thread *t = agent_thread();
 
-	if (!t || t->busy)
+	if (!t || emit_stranger(t) || t->busy)
 		return NULL;
 	t->busy = 1;
 	return t;

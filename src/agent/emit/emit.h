@@ -105,6 +105,17 @@ uint64_t emit_hit(struct agent_thread *t, struct hit *h, uint64_t *time, const v
  */
 void emit_levels_left(struct agent_thread *t, uintptr_t sp);
 
+/* The system call of emit_stranger(). */
+bool emit_refuses_stranger(struct agent_thread *t);
+/*
+ * Whether this is another task that has the thread's control block, and so finds its slot: its hit
+ * counts as missed. Nothing of the thread may be read or changed before.
+ */
+static inline bool emit_stranger(struct agent_thread *t)
+{
+	return __builtin_expect(t->no_rseq == AGENT_SHARED, 0) && emit_refuses_stranger(t);
+}
+
 /* The time now, of that clock. */
 uint64_t emit_time(void);
 

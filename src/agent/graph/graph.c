@@ -878,7 +878,7 @@ static inline __attribute__((always_inline)) uint32_t hit_at(struct site_dso *d,
 		return PATCH_PASS;
 	if (__builtin_expect(!t || !t->slot, 0))
 		return is_on() ? slowly(NULL, slot, PATCH_SLOW) : PATCH_PASS;
-	if (__builtin_expect(t->busy, 0))
+	if (emit_stranger(t) || __builtin_expect(t->busy, 0))
 		return PATCH_PASS;
 	if (__builtin_expect(t->flags & AGENT_HANDLER, 0) &&
 	    !stack_has_room((uintptr_t)slot, HIT_ROOM))
@@ -934,7 +934,7 @@ uint32_t patch_hit_slow(struct site_call *c, const uint64_t *saved)
 	uintptr_t ip = c->after - 5;
 	uint32_t word = table ? site_word(table, ip) : 0, how;
 
-	if (!t || t->busy || !word)
+	if (!t || !word || emit_stranger(t) || t->busy)
 		return PATCH_PASS;
 	/* It calls functions of libc, which may have sites. */
 	t->busy = 1;

@@ -371,9 +371,14 @@ static void counters_lower(void)
 
 static void point_refuse(uint64_t at, uint32_t file, enum code_why why)
 {
-	if (probes.nr_refused < PROBE_REFUSALS)
-		probes.refused[probes.nr_refused] =
-			(struct site_refused){ .at = at, .file = file, .why = why };
+	const struct site_refused r = { .at = at, .file = file, .why = why };
+	const uint32_t nr = probes.nr_refused;
+
+	/* The server names all events of the place that are refused for it. */
+	if (nr && nr <= PROBE_REFUSALS && !memcmp(&probes.refused[nr - 1], &r, sizeof(r)))
+		return;
+	if (nr < PROBE_REFUSALS)
+		probes.refused[nr] = r;
 	probes.nr_refused++;
 }
 
@@ -456,17 +461,47 @@ static uint32_t points_together(const struct probe_file *f, uint32_t first)
 	return nr;
 }
 
+/* Why a point is refused where others of its place may be hit: it is that of a return. */
+static enum code_why point_refuses(const struct probe_point *point)
+{
+	const struct fetch_code *code;
+
+	if (!(point->flags & PROBE_POINT_RETURN))
+		return CODE_GOOD;
+	if (graph_refused())
+		return CODE_NO_RETURNS;
+	code = code_of(point->code);
+	return code && (code->flags & FETCH_WANTS_ENTRY) ? CODE_NO_ENTRY : CODE_GOOD;
+}
+
+/* The next point from `i` on that is not refused; `nr`: there is none. */
+static uint32_t next_good(const struct probe_point *points, uint32_t nr, uint32_t i)
+{
+	while (i < nr && point_refuses(&points[i]))
+		i++;
+	return i;
+}
+
+static uint32_t count_good(const struct probe_point *points, uint32_t nr)
+{
+	uint32_t good = 0;
+
+	for (uint32_t i = 0; (i = next_good(points, nr, i)) < nr; i++)
+		good++;
+	return good;
+}
+
 static bool runs_are(const struct probe_runs *runs, const struct probe_point *points, uint32_t nr)
 {
-	if (!runs || runs->nr != nr)
-		return false;
-	for (uint32_t i = 0; i < nr; i++) {
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; runs && (i = next_good(points, nr, i)) < nr; i++) {
 		const struct fetch_code *code = code_of(points[i].code);
 
-		if (!code || !run_is(&runs->runs[i], &points[i], code))
+		if (n == runs->nr || !code || !run_is(&runs->runs[n++], &points[i], code))
 			return false;
 	}
-	return true;
+	return runs && n == runs->nr;
 }
 
 static bool run_fill(struct probe_run *r, const struct probe_object *o,
@@ -501,26 +536,27 @@ void runs_free(const struct probe_runs *runs)
 	arena_give(runs, sizeof(*runs) + runs->nr * sizeof(runs->runs[0]));
 }
 
-/* Hits that run the old ones go on with them: they stay. */
+/* Hits that run the old ones go on with them: they stay. `good`: how many are not refused. */
 static bool runs_set(struct probe_place *p, const struct probe_object *o,
-		     const struct probe_point *points, uint32_t nr)
+		     const struct probe_point *points, uint32_t nr, uint32_t good)
 {
 	struct probe_runs *runs;
+	uint32_t n = 0;
 
 	/* Relaxed: written under the lock. */
 	if (runs_are(atomic_load_explicit(&p->runs, memory_order_relaxed), points, nr))
 		return true;
-	runs = arena_take(sizeof(*runs) + nr * sizeof(runs->runs[0]));
+	runs = arena_take(sizeof(*runs) + good * sizeof(runs->runs[0]));
 	if (!runs)
 		return false;
-	runs->nr = nr;
 	runs->returns = false;
-	for (uint32_t i = 0; i < nr; i++)
-		if (!run_fill(&runs->runs[i], o, &points[i]))
+	for (uint32_t i = 0; n < good && (i = next_good(points, nr, i)) < nr; i++) {
+		if (!run_fill(&runs->runs[n++], o, &points[i]))
 			return false;
-	for (uint32_t i = 0; i < nr; i++)
 		runs->returns |= points[i].flags & PROBE_POINT_RETURN;
-	runs->quick = nr == 1 && is_quick(&runs->runs[0]);
+	}
+	runs->nr = n;
+	runs->quick = good == 1 && is_quick(&runs->runs[0]);
 	/* Pairs with the acquire in runs_of(). */
 	atomic_store_explicit(&p->runs, runs, memory_order_release);
 	return true;
@@ -578,35 +614,21 @@ static bool needs_handler(const struct probe_place *p, bool alone)
 	return !alone && (p->jump.inner || text_way(&p->jump) == TEXT_TRAP);
 }
 
-static enum code_why returns_refuse(const struct probe_point *points, uint32_t nr)
-{
-	for (uint32_t i = 0; i < nr; i++) {
-		const struct fetch_code *code = code_of(points[i].code);
-
-		if (!(points[i].flags & PROBE_POINT_RETURN))
-			continue;
-		if (graph_refused())
-			return CODE_NO_RETURNS;
-		if (code && (code->flags & FETCH_WANTS_ENTRY))
-			return CODE_NO_ENTRY;
-	}
-	return CODE_GOOD;
-}
-
 static enum code_why place_want(struct probe_object *o, const struct probe_point *points,
 				uint32_t nr)
 {
 	const struct probe_plan *plan = &points->plan;
 	struct probe_place *p;
 	enum code_why why;
+	uint32_t good;
 
 	if (o->ours)
 		return CODE_OURS;
 	if (!plan_is_good(plan))
 		return plan->why ? (enum code_why)plan->why : CODE_TRAP_ONLY;
-	why = returns_refuse(points, nr);
-	if (why)
-		return why;
+	good = count_good(points, nr);
+	if (!good)
+		return point_refuses(points);
 	p = place_get(o->bias + plan->from);
 	if (!p)
 		return CODE_TOO_FAR;
@@ -618,11 +640,23 @@ static enum code_why place_want(struct probe_object *o, const struct probe_point
 	}
 	if (!p->is_on && needs_handler(p, o->fresh) && !probes.leads)
 		return CODE_BUSY;
-	if (!runs_set(p, o, points, nr))
+	if (!runs_set(p, o, points, nr, good))
 		return CODE_TOO_FAR;
 	p->wanted = true;
-	p->nr_points = nr;
+	p->nr_points = good;
 	return CODE_GOOD;
+}
+
+/* `why`: why its place is refused. */
+static void point_want(const struct probe_object *o, const struct probe_file *f,
+		       const struct probe_point *point, enum code_why why)
+{
+	if (!why)
+		why = point_refuses(point);
+	if (!why && !counter_want(o, point->counter))
+		why = CODE_TOO_FAR;
+	if (why)
+		point_refuse(point->at, f->number, why);
 }
 
 static void file_want(struct probe_object *o, const struct probe_file *f)
@@ -632,11 +666,8 @@ static void file_want(struct probe_object *o, const struct probe_file *f)
 
 		nr = points_together(f, i);
 		why = place_want(o, &f->points[i], nr);
-		for (uint32_t k = 0; k < nr; k++) {
-			if (why || !counter_want(o, f->points[i + k].counter))
-				point_refuse(f->points[i + k].at, f->number,
-					     why ? why : CODE_TOO_FAR);
-		}
+		for (uint32_t k = i; k < i + nr; k++)
+			point_want(o, f, &f->points[k], why);
 	}
 }
 

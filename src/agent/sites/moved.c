@@ -268,7 +268,7 @@ static void area_fill(struct site_dso *d)
 }
 
 /* The area is never writable and executable at once here. */
-int moved_map(struct site_dso *d)
+__attribute__((cold)) int moved_map(struct site_dso *d)
 {
 	int err = area_map(d);
 

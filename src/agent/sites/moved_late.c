@@ -144,7 +144,7 @@ static void stubs_make(struct site_dso *d, struct late_area *area,
 	}
 }
 
-int moved_late_make(struct site_dso *d)
+__attribute__((cold)) int moved_late_make(struct site_dso *d)
 {
 	struct late_area *area = late_area_map(d);
 	struct stub_shared *shared =

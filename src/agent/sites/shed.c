@@ -115,7 +115,7 @@ static int unfiltered(long err)
 }
 
 /* *filtered: the calls are refused from now on. */
-static int calls_shed(bool own_files, bool *filtered)
+static __attribute__((cold)) int calls_shed(bool own_files, bool *filtered)
 {
 	struct filter f = { .nr = 0 };
 	struct sock_fprog prog;

@@ -297,7 +297,7 @@ static void answer_dsos(struct site_answer *a)
 		atomic_store_explicit(&a->dsos[i], dsos[i], memory_order_relaxed);
 }
 
-static void answer_fill(int err)
+static __attribute__((cold)) void answer_fill(int err)
 {
 	struct site_answer *a = answer_place();
 

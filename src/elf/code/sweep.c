@@ -279,14 +279,27 @@ static void gaps_read(struct code_file *f, const struct code_segment *s)
 		gap_read(f, s, at, s->high);
 }
 
+/* Whether the function begins with a pop, and so takes its return address from the stack. */
+static bool takes_return(const struct code_segment *s, const struct code_function *fn)
+{
+	const uint64_t at = code_entry(fn);
+	struct insn in;
+
+	return at < s->high && insn_read(s->bytes + (at - s->low), s->high - at, &in) &&
+	       in.map == INSN_BYTE && (in.opcode & 0xf8) == 0x58;
+}
+
 bool sweep_all(struct code_file *f)
 {
 	for (size_t i = 0; i < f->nr_functions; i++) {
 		struct code_function *fn = &f->functions[i];
 		const struct code_segment *s = code_segment_at(f, fn->start);
 
-		if (fn->has & CODE_HAS_FDE)
-			fn->has |= range_read(f, s, fn->start, fn->start + fn->size, fn);
+		if (!(fn->has & CODE_HAS_FDE))
+			continue;
+		fn->has |= range_read(f, s, fn->start, fn->start + fn->size, fn);
+		if (fn->returns == CODE_RETURN_GOOD && takes_return(s, fn))
+			fn->returns = CODE_RETURN_READ;
 	}
 	for (unsigned int i = 0; i < f->nr_segments; i++)
 		gaps_read(f, &f->segments[i]);

@@ -370,6 +370,8 @@ static void look_at_note(struct programs *p, struct usdt_note *n)
 		n->point = NULL;
 		n->refused = false;
 	} else if (!n->point) {
+		/* A program may open the library of this note later: its start must be ready. */
+		session_probes_defined(p->model->session);
 		n->point = point_add(p, &like);
 	}
 }
@@ -526,13 +528,20 @@ static bool awaited_end(struct awaited *a, int err)
 	return err <= 0;
 }
 
+/* There could be no printer, so this thread has read it: nothing is awaited any more. */
+static void awaited_here(struct awaited *a, int err)
+{
+	awaited_end(a, err);
+	a->wanted = false;
+}
+
 /* Begins to read its code, unless too many files are being read. */
 static void read_file(struct programs *p, struct probed_file *f)
 {
 	struct awaited *a = &f->code_awaited;
 
 	if (await(p->probes, a) && probed_code_start(p, scans_printers(p->sites->scans), f))
-		awaited_end(a, probed_code_here(p, f));
+		awaited_here(a, probed_code_here(p, f));
 }
 
 static void read_path(struct programs *p, struct probed_path *path)
@@ -540,7 +549,7 @@ static void read_path(struct programs *p, struct probed_path *path)
 	struct awaited *a = &path->awaited;
 
 	if (await(p->probes, a) && probed_path_start(scans_printers(p->sites->scans), path))
-		awaited_end(a, probed_path_here(path));
+		awaited_here(a, probed_path_here(path));
 }
 
 /* Whether a file is read now, or cannot be. */
@@ -899,6 +908,12 @@ static const struct probed_file *file_of_number(const struct program_probes *pr,
 	return NULL;
 }
 
+/* The place's other probes are hit. */
+static bool is_of_returns(enum code_why why)
+{
+	return why == CODE_NO_RETURNS || why == CODE_NO_ENTRY;
+}
+
 static void take_refusal(const struct answering *g, pid_t pid, const struct site_refused *r)
 {
 	const struct probed_file *f = file_of_number(g->programs->probes, r->file + 1);
@@ -907,6 +922,8 @@ static void take_refusal(const struct answering *g, pid_t pid, const struct site
 	char text[160];
 
 	for (; w && w->at == r->at; w = point_next(f, w)) {
+		if (!w->is_return && is_of_returns((enum code_why)r->why))
+			continue;
 		snprintf(text, sizeof(text), "Process %d cannot be probed here: %s", (int)pid, why);
 		if (g->ended)
 			refusal_note(g, pid, w, why);

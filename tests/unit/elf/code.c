@@ -200,6 +200,7 @@ static void each_function(void **state)
 		{ "f_part", CODE_PART, 0 }, { "f_resolver", CODE_PART, 0 },
 		{ "f_no_fde", CODE_NO_FDE, 0 },
 		{ "f_undefined_later", 0, CODE_RETURN_TWICE }, { "setjmp", 0, CODE_RETURN_TWICE },
+		{ "f_returns_behind", 0, CODE_RETURN_READ },
 	};
 	const struct opened *o = *state;
 

@@ -289,6 +289,14 @@ begin setjmp
 	ret
 end setjmp
 
+/* What is behind the call of it is its argument. */
+begin f_returns_behind
+	endbr64
+	pop %r10
+	add $4, %r10
+	jmp *%r10
+end f_returns_behind
+
 	.fill 8, 1, 0x90		/* nops */
 begin f_padding_before
 	push %rbx

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <cmocka.h>
 
@@ -22,6 +23,7 @@
 #include "model/symbols.h"
 #include "elf/code/code.h"
 #include "plane/fetch.h"
+#include "sources/program/probes.h"
 #include "sources/program/programs.h"
 #include "tracefs/tree.h"
 #include "cat.h"
@@ -221,6 +223,25 @@ static void points_follow_the_event(void **state)
 	assert_int_equal(put("events/uprobes/up/enable", "0"), 0);
 	assert_null(the_file());
 	assert_int_equal(atomic_load(&control()->command), command + 2);
+}
+
+/* With so few descriptors no other process can read the file. */
+static void what_the_server_reads_itself_is_not_awaited(void **state)
+{
+	struct rlimit files, few;
+	int fd = dup(0), err;
+
+	add("p:up", "a=%di:s32");
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	few = files;
+	few.rlim_cur = (rlim_t)fd + 1;
+	close(fd);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	err = put("events/uprobes/up/enable", "1");
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+	assert_int_equal(err, 0);
+	assert_non_null(the_file());
+	assert_false(program_probes_reading(programs));
 }
 
 static void trigger_and_instance_need_the_point_too(void **state)
@@ -710,6 +731,8 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(points_follow_the_event, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_the_server_reads_itself_is_not_awaited, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(trigger_and_instance_need_the_point_too, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(points_of_a_file_are_sorted, set_up, tear_down),
