@@ -283,6 +283,19 @@ void *near_take(struct near *n, uintptr_t at, unsigned int inner, size_t size)
 
 /* ---- Sealing ---- */
 
+/* Pages that cannot be sealed stay open: nothing may lead to them, and the next call tries again. */
+static int pages_seal(struct near_window *w, size_t first, size_t nr)
+{
+	const long err = agent_syscall(SYS_mprotect, w->base + first * PAGE, nr * PAGE,
+				       PROT_READ | PROT_EXEC);
+
+	for (size_t i = first; !err && i < first + nr; i++) {
+		bit_clear(w->open, i);
+		bit_set(w->sealed, i);
+	}
+	return (int)err;
+}
+
 static int window_seal(struct near_window *w)
 {
 	const size_t pages = w->size / PAGE;
@@ -290,7 +303,7 @@ static int window_seal(struct near_window *w)
 
 	for (size_t i = 0; i < pages; i++) {
 		size_t nr = 0;
-		long one;
+		int one;
 
 		if (i % 64 == 0 && !w->open[i / 64]) {
 			i += 63;
@@ -300,14 +313,9 @@ static int window_seal(struct near_window *w)
 			nr++;
 		if (!nr)
 			continue;
-		one = agent_syscall(SYS_mprotect, w->base + i * PAGE, nr * PAGE,
-				    PROT_READ | PROT_EXEC);
-		err = one ? (int)one : err;
-		for (; nr; nr--, i++) {
-			bit_clear(w->open, i);
-			bit_set(w->sealed, i);
-		}
-		i--;
+		one = pages_seal(w, i, nr);
+		err = one ? one : err;
+		i += nr - 1;
 	}
 	return err;
 }

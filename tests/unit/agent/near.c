@@ -5,6 +5,7 @@
  * The code that is jumped to does what the displaced instructions do, so the results are equal
  * whether a thread takes the jump or not. A handler leads on threads that met a byte that traps.
  */
+#include <errno.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -72,6 +73,21 @@ static void places_reach_and_trap(void **state)
 	/* Pages that can be executed are not written again. */
 	for (unsigned int inner = 0; inner < 32; inner += 2)
 		take_one(&n, n.low, inner);
+	near_free(&n);
+	munmap(text, SPAN);
+}
+
+/* What cannot be made executable is never said to be. */
+static void pages_that_cannot_be_sealed_stay_open(void **state)
+{
+	uint8_t *text = code_map(SPAN, PROT_READ | PROT_EXEC), *got;
+	struct near n = { .low = (uintptr_t)text, .high = (uintptr_t)text + SPAN };
+
+	got = near_take(&n, n.low, 0, PIECE);
+	assert_non_null(got);
+	munmap((void *)((uintptr_t)got & -(uintptr_t)PAGE), PAGE);
+	assert_int_equal(near_seal(&n), -ENOMEM);
+	assert_int_equal(near_seal(&n), -ENOMEM);
 	near_free(&n);
 	munmap(text, SPAN);
 }
@@ -248,6 +264,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(places_reach_and_trap),
+		cmocka_unit_test(pages_that_cannot_be_sealed_stay_open),
 		cmocka_unit_test(places_are_not_like_the_text),
 		cmocka_unit_test(all_places_are_given),
 		cmocka_unit_test(far_code_has_none),
