@@ -283,7 +283,7 @@ void *near_take(struct near *n, uintptr_t at, unsigned int inner, size_t size)
 
 /* ---- Sealing ---- */
 
-/* Pages that cannot be sealed stay open: nothing may lead to them, and the next call tries again. */
+/* Pages that cannot be sealed stay open. Nothing may lead to them; the next call tries again. */
 static int pages_seal(struct near_window *w, size_t first, size_t nr)
 {
 	const long err = agent_syscall(SYS_mprotect, w->base + first * PAGE, nr * PAGE,

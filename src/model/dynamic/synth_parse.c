@@ -28,7 +28,8 @@ static const struct number_type *find_number(const char *type)
 		{ "s16", 2, "%d" }, { "u16", 2, "%u" }, { "s8", 1, "%d" }, { "u8", 1, "%u" },
 		{ "char", 1, "%d" }, { "unsigned char", 1, "%u" }, { "int", 4, "%d" },
 		{ "unsigned int", 4, "%u" }, { "long", OF_LONG, "%ld" },
-		{ "unsigned long", OF_LONG, "%lu" }, { "bool", 1, "%d" }, { "pid_t", 4, "%d" }, { "gfp_t", 4, "%x" },
+		{ "unsigned long", OF_LONG, "%lu" }, { "bool", 1, "%d" },
+		{ "pid_t", 4, "%d" }, { "gfp_t", 4, "%x" },
 	};
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
