@@ -1119,6 +1119,21 @@ bool program_probes_fresh(struct programs *p)
 	return fresh;
 }
 
+/* A note may be one of many of its event, and the others are hit. */
+static void print_refused(const struct wanted_point *w, FILE *out)
+{
+	const struct usdt_note *n;
+	unsigned int nr = 0;
+
+	fprintf(out, "probe-refused %s:%s %s", w->event->system->name, w->event->name, w->why);
+	if (w->note)
+		list_each(n, &w->note->of->notes, node)
+			nr++;
+	if (nr > 1)
+		fprintf(out, " (at one of its %u places)", nr);
+	fputc('\n', out);
+}
+
 void program_probes_print(struct programs *p, FILE *out)
 {
 	struct planting planting = { .programs = p, .out = out };
@@ -1129,8 +1144,7 @@ void program_probes_print(struct programs *p, FILE *out)
 	attach_answers(p->model->session, probes_print_answer, out);
 	list_each(w, &pr->points, node)
 		if (w->why)
-			fprintf(out, "probe-refused %s:%s %s\n", w->event->system->name,
-				w->event->name, w->why);
+			print_refused(w, out);
 	if (list_empty(&pr->points))
 		return;
 	attach_answers(p->model->session, take_answer, &g);
