@@ -296,6 +296,8 @@ uint32_t probe_hit(struct probe_registers *regs, const struct probe_place *p)
 		agent_thread_missed();
 		return 0;
 	}
+	if (emit_stranger(h.thread))
+		return 0;
 	if (__builtin_expect(h.thread->busy, 0) ||
 	    ((h.thread->flags & AGENT_HANDLER) && !stack_has_room((uintptr_t)regs, HIT_ROOM))) {
 		missed(h.thread);
@@ -311,7 +313,7 @@ void probe_hit_slow(struct probe_registers *regs, const struct probe_place *p, c
 	struct hitting h = { .thread = agent_thread(), .slow = true, .extended = extended };
 	const struct probe_runs *runs = runs_of(p);
 
-	if (h.thread && runs && !h.thread->busy)
+	if (h.thread && runs && !emit_stranger(h.thread) && !h.thread->busy)
 		runs_all(&h, regs, p, runs, (uint32_t)regs->r[FETCH_RIP]);
 }
 

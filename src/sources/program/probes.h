@@ -66,8 +66,9 @@ void program_probes_answered(struct programs *p);
 void program_probes_ended(struct programs *p, const struct attach_answer *a);
 /*
  * For doctor: "probes PID planted N refused N[ late]" for each process that has some, and
- * "probe-refused SYSTEM:EVENT[ in process PID:] REASON[ (at one of its N places)]"; "probes-none PID[ never]" for a process
- * that has a file with probes, and no task that plants, or cannot have one
+ * "probe-refused SYSTEM:EVENT[ in process PID:] REASON[ (at one of its N places)]"; "probes-none
+ * PID[ never]" for a process that has a file with probes, and no task that plants, or cannot have
+ * one
  */
 void program_probes_print(struct programs *p, FILE *out);
 
