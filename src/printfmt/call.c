@@ -30,7 +30,7 @@ static bool parse_pair_value(struct print_parser *p, uint64_t *number)
 {
 	struct print_node *value;
 
-	p->unknown = p->known = false;
+	p->pair_unknown = p->pair_known = false;
 	p->in_pair = true;
 	value = print_parse_expression(p);
 	p->in_pair = false;
@@ -62,10 +62,10 @@ static bool parse_name_pair(struct print_parser *p, struct print_node *n, bool *
 	p->bytes += 2 * sizeof(struct node_name) + (name ? strlen(name) : 0);
 	if (!name)
 		return false;
-	if (p->unknown) {
+	if (p->pair_unknown) {
 		*left_out = true;
 		free(name);
-	} else if (!names_add(p, n, (struct node_name){ number, name, p->known })) {
+	} else if (!names_add(p, n, (struct node_name){ number, name, p->pair_known })) {
 		free(name);
 		return false;
 	}

@@ -16,6 +16,26 @@ static struct print_node *next_argument(struct print_parser *p)
 	return print_parse_expression(p);
 }
 
+/* An argument that needs a variable of the kernel, as jiffies, is a question mark. */
+static struct print_node *value_argument(struct print_parser *p, struct print_piece *piece)
+{
+	struct print_node *arg, *mark;
+
+	p->unknown = false;
+	arg = next_argument(p);
+	if (!arg || !p->unknown)
+		return arg;
+	mark = node_new(p, NODE_TEXT);
+	if (!mark)
+		return NULL;
+	mark->text = strdup("?");
+	p->no_memory |= !mark->text;
+	p->failed |= !mark->text;
+	piece->conversion = 's';
+	piece->spec = (struct show_spec){ .width = -1, .precision = -1 };
+	return mark;
+}
+
 /* Parses the arguments in the order in which the conversions take them. */
 static bool print_format_arguments(struct print_parser *p, struct print_format *f)
 {
@@ -29,7 +49,7 @@ static bool print_format_arguments(struct print_parser *p, struct print_format *
 		if (piece->precision_arg)
 			piece->precision = next_argument(p);
 		if (piece->conversion)
-			piece->arg = next_argument(p);
+			piece->arg = value_argument(p, piece);
 	}
 	return !p->failed;
 }

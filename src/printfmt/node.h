@@ -131,7 +131,8 @@ struct print_parser {
 	struct print_local locals[LOCALS_MAX];
 	unsigned int	nr_locals;
 	/* In the value of a table's pair: a name that has no number here; one of constants.h */
-	bool		in_pair, unknown, known;
+	bool		in_pair, pair_unknown, pair_known;
+	bool		unknown;	/* an argument needs a variable of the kernel */
 	bool		failed;
 	/* failed because memory ran out; the text may parse another time */
 	bool		no_memory;

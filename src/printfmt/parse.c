@@ -225,6 +225,12 @@ static const struct constant *find_constant(const struct print_parser *p)
 	return bsearch(p, enums, sizeof(enums) / sizeof(enums[0]), sizeof(enums[0]), compare_token);
 }
 
+/* Those that formats use, and whose values no recording has. */
+static bool is_variable(const struct print_parser *p)
+{
+	return token_is(p, "jiffies") || token_is(p, "__pv_phys_offset");
+}
+
 static bool is_other(const struct constant *c)
 {
 	return c >= others && c < others + sizeof(others) / sizeof(others[0]);
@@ -236,7 +242,7 @@ static struct print_node *parse_constant_name(struct print_parser *p)
 	const struct constant *c = find_constant(p);
 
 	if (c) {
-		p->known |= !is_other(c);
+		p->pair_known |= !is_other(c);
 		if ((int64_t)c->value != (int32_t)c->value)
 			type = (struct node_type){ .size = 8 };
 		token_next(p);
@@ -244,8 +250,9 @@ static struct print_node *parse_constant_name(struct print_parser *p)
 	}
 	if (token_is(p, "_stext"))
 		return parse_image_start(p);
-	if (p->in_pair) {
-		p->unknown = true;
+	if (p->in_pair || is_variable(p)) {
+		p->pair_unknown |= p->in_pair;
+		p->unknown |= !p->in_pair;
 		token_next(p);
 		return node_number(p, 0, type);
 	}

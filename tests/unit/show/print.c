@@ -174,6 +174,16 @@ static void tables_with_names_of_other_kernels(void **state)
 	expect_print(*state, "\"%s\", __print_symbolic(1, { OURS(1), \"x\" })", AS_FIELDS);
 }
 
+static void variables_of_the_kernel_have_no_value(void **state)
+{
+	expect_print(*state, "\"%d age=%5lu %#x\", REC->a, (jiffies - REC->b) / 300, REC->c",
+		     "-2 age=? 0xc8");
+	expect_print(*state, "\"%p|%s\", (void *)(mem_map + __pv_phys_offset), "
+		     "__print_flags(REC->c, \"|\", { OURS, \"A\" }, { 0x40, \"B\" })", "?|B|0x88");
+	expect_print(*state, "\"%*d\", jiffies, REC->c", "200");
+	expect_print(*state, "\"%d\", jiffies_64", AS_FIELDS);
+}
+
 /* Kernels before 4.10 */
 static void times_are_unions(void **state)
 {
@@ -326,6 +336,7 @@ int main(void)
 		TEST(names_of_values),
 		TEST(names_that_the_format_leaves),
 		TEST(tables_with_names_of_other_kernels),
+		TEST(variables_of_the_kernel_have_no_value),
 		TEST(times_are_unions),
 		TEST(pointers),
 		TEST(offsets_in_the_image),
