@@ -92,6 +92,7 @@ struct elf_symbol {
 	char		type;		/* as nm has it */
 	bool		old;		/* a version that programs linked today do not get */
 	bool		chooses;	/* an IFUNC: it returns the function that is meant */
+	bool		untyped;	/* neither function nor object, as labels of assembly are */
 };
 
 struct elf_symbols {

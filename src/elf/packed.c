@@ -18,8 +18,7 @@ struct packed_head {
 struct packed_symbol {
 	uint64_t	value, size;
 	uint32_t	name;
-	uint8_t		type, old, chooses;
-	uint8_t		pad;
+	uint8_t		type, old, chooses, untyped;
 };
 
 /* ---- Sites ---- */
@@ -71,7 +70,7 @@ static bool packed_put_symbol(const struct elf_symbol *y, FILE *out)
 {
 	const struct packed_symbol p = {
 		.value = y->value, .size = y->size, .name = y->name, .type = (uint8_t)y->type,
-		.old = y->old, .chooses = y->chooses };
+		.old = y->old, .chooses = y->chooses, .untyped = y->untyped };
 
 	return packed_put(&p, sizeof(p), out);
 }
@@ -146,6 +145,7 @@ static int packed_take_symbols(const struct packed_symbol *v, const struct packe
 		out->v[i] = (struct elf_symbol){
 			.value = v[i].value, .size = v[i].size, .name = v[i].name,
 			.type = (char)v[i].type, .old = v[i].old, .chooses = v[i].chooses,
+			.untyped = v[i].untyped,
 		};
 	return 0;
 }

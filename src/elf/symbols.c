@@ -10,7 +10,10 @@
 
 enum {
 	SYMBOLS_MAX	= 8 << 20,
-	OLD_RANK	= 1 << 24,	/* behind all others */
+	/* Each outweighs all that come before it */
+	OLD_RANK	= 1 << 24,
+	SIZELESS_RANK	= 1 << 25,
+	UNTYPED_RANK	= 1 << 26,
 };
 
 #define TABLE_MAX (1ull << 31)		/* bytes of a table, and of all names */
@@ -144,6 +147,7 @@ static int add_symbol(struct reader *r, const Elf64_Sym *sym, const char *name, 
 		.value = sym->st_value, .size = sym->st_size, .type = type_of(sym),
 		.old = old || is_old_name(name, len, max),
 		.chooses = ELF64_ST_TYPE(sym->st_info) == STT_GNU_IFUNC,
+		.untyped = ELF64_ST_TYPE(sym->st_info) == STT_NOTYPE,
 	};
 	err = s->chooses ? resolver_add(r, name, len, &s->name) : names_add(r, name, len, &s->name);
 	r->out->nr += !err;
@@ -224,6 +228,12 @@ static int read_debug(struct reader *r, const struct elf_file *f, bool *has)
 
 /* ---- order ---- */
 
+/* A label at the begin of a function, such as camlO__code_begin, is not its name. */
+static int kind_rank(const struct elf_symbol *s)
+{
+	return (s->untyped ? UNTYPED_RANK : 0) + (s->size ? 0 : SIZELESS_RANK);
+}
+
 /*
  * Ranks aliases as people name a function: one that programs can be linked with, no leading
  * underscores, global before weak before local.
@@ -234,7 +244,7 @@ static int name_rank(const struct elf_symbol *s, const char *names)
 	int binding = s->type == 'T' || s->type == 'D' ? 0 :
 		      s->type == 'W' || s->type == 'V' ? 1 : 2;
 
-	return (s->old ? OLD_RANK : 0) + (int)strspn(name, "_") * 3 + binding;
+	return kind_rank(s) + (s->old ? OLD_RANK : 0) + (int)strspn(name, "_") * 3 + binding;
 }
 
 static int compare(const void *a, const void *b, void *names)

@@ -26,7 +26,7 @@ static char names[] = "one\0two.resolver\0three";
 static struct elf_symbol symbols[SYMBOLS] = {
 	{ .value = 0x1000, .size = 16, .name = 0, .type = 'T' },
 	{ .value = 0x1010, .size = 8, .name = 4, .type = 't', .old = true, .chooses = true },
-	{ .value = 0x2000, .name = 17, .type = 'W' },
+	{ .value = 0x2000, .name = 17, .type = 'W', .untyped = true },
 };
 static const struct elf_sites whole = {
 	.v = sites, .nr = SITES,
@@ -97,6 +97,7 @@ static void what_is_written_comes_back(void **state)
 		assert_int_equal(out.symbols.v[i].type, symbols[i].type);
 		assert_int_equal(out.symbols.v[i].old, symbols[i].old);
 		assert_int_equal(out.symbols.v[i].chooses, symbols[i].chooses);
+		assert_int_equal(out.symbols.v[i].untyped, symbols[i].untyped);
 	}
 	assert_true(out.symbols.is_program);
 	assert_int_equal(out.symbols.names_len, sizeof(names));

@@ -116,6 +116,40 @@ static void the_symbols_are_found(void **state)
 	elf_symbols_free(&s);
 }
 
+/* Whether the symbol of that type and size comes before a function without a size at its address */
+static bool is_name_of_it(unsigned int type, uint64_t symbol_size)
+{
+	struct elf_symbols s;
+	bool first;
+
+	strcpy(f.names + 1, "fn");
+	strcpy(f.names + 101, "aa");
+	f.symbols[2].st_name = 101;
+	f.symbols[2].st_value = 16;
+	f.symbols[2].st_size = symbol_size;
+	f.symbols[2].st_info = ELF64_ST_INFO(STB_GLOBAL, type);
+	save();
+	assert_int_equal(elf_symbols_read(path, &want, &s), 0);
+	assert_int_equal(s.nr, 2);
+	first = !strcmp(s.names + s.v[0].name, "aa");
+	elf_symbols_free(&s);
+	return first;
+}
+
+static void a_label_is_not_the_name_of_a_function(void **state)
+{
+	assert_true(is_name_of_it(STT_FUNC, 0));
+	assert_true(is_name_of_it(STT_FUNC, 10));
+	assert_false(is_name_of_it(STT_NOTYPE, 0));
+	assert_false(is_name_of_it(STT_NOTYPE, 10));
+	f.symbols[1].st_size = 10;
+	assert_true(is_name_of_it(STT_FUNC, 10));
+	assert_false(is_name_of_it(STT_FUNC, 0));
+	assert_false(is_name_of_it(STT_NOTYPE, 10));
+	f.symbols[1].st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC);
+	assert_false(is_name_of_it(STT_NOTYPE, 0));
+}
+
 /* Two functions at 16 and 32, whose names are those. */
 static struct elf_function find(const char *first, const char *second)
 {
@@ -385,6 +419,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define READER_TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 		READER_TEST(the_symbols_are_found),
+		READER_TEST(a_label_is_not_the_name_of_a_function),
 		READER_TEST(of_several_functions_the_usual_one_is_found),
 		READER_TEST(another_file_is_told_from_it),
 		READER_TEST(an_id_that_is_too_long_is_none),
