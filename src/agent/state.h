@@ -115,6 +115,8 @@ struct agent {
 	uint32_t	verbose;
 	uint32_t	owner;		/* the session's user: the program's when it attached */
 	const char	*exe;			/* the executed file: AT_EXECFN */
+	/* Not NULL: the program's file, if the executed file is the linker (program_find()) */
+	const char	*program_path;
 	uintptr_t	main_stack;		/* the upper end of the first thread's stack */
 	/* Thread-specific data: its destructor frees the thread's slot; -1: none. */
 	int		key;
@@ -315,6 +317,8 @@ enum { STACK_SLOW = 4224, STACK_FIRST = 5632 };
 /* ---- dso.c ---- */
 
 void dso_start(void);
+/* The path of a DSO to open it; path "": the program, as /proc has it. */
+const char *dso_path(const char *path);
 /* Whether addr is in the code of a DSO; *out: its address in the session. */
 bool dso_code(struct agent_thread *t, uintptr_t addr, uint64_t *out);
 /*

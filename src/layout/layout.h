@@ -612,7 +612,8 @@ struct dso_entry {
 	_Atomic uint32_t moved;
 	uint8_t		id[24];
 	/*
-	 * The path that the dynamic linker has; for the program itself the target of /proc/self/exe
+	 * The path that the dynamic linker has; for the program itself the target of /proc/self/exe,
+	 * or the file that the linker has mapped when it was executed as a command
 	 */
 	char		path[256];
 };

@@ -82,8 +82,78 @@ static int list_one(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-void dso_start(void)
+/* ---- The program's file ---- */
+
+/* A line of /proc/self/maps, as far as it is read: START-END RIGHTS OFFSET DEVICE INODE PATH */
+struct maps_line {
+	uintptr_t	bounds[2];
+	unsigned int	nr;		/* bounds that are read */
+	size_t		len;		/* of the path */
+};
+
+static __attribute__((cold)) void maps_bound_add(struct maps_line *l, char c)
 {
+	if (c == '-' || c == ' ')
+		l->nr++;
+	else
+		l->bounds[l->nr] = l->bounds[l->nr] * 16 +
+				   (uintptr_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+}
+
+/* -> whether the line of the address has ended; its path is in out[] then */
+static __attribute__((cold)) bool maps_line_add(struct maps_line *l, char c, uintptr_t addr,
+						char *out, size_t room)
+{
+	bool found = false;
+
+	if (c == '\n') {
+		found = addr >= l->bounds[0] && addr < l->bounds[1];
+		out[l->len] = 0;
+		*l = (struct maps_line){ .nr = 0 };
+	} else if (l->nr < 2) {
+		maps_bound_add(l, c);
+	} else if ((l->len || c == '/') && l->len + 1 < room) {
+		out[l->len++] = c;
+	}
+	return found;
+}
+
+/* The file that is mapped at the address. "": none, or it cannot be read. */
+static __attribute__((cold)) void path_mapped_at(uintptr_t addr, char *out, size_t room)
+{
+	const long fd = agent_syscall(SYS_openat, AT_FDCWD, "/proc/self/maps",
+				      O_RDONLY | O_CLOEXEC);
+	struct maps_line l = { .nr = 0 };
+	char text[512];
+	bool found = false;
+	long n = 0;
+
+	while (fd >= 0 && !found && (n = agent_syscall(SYS_read, fd, text, sizeof(text))) > 0)
+		for (long i = 0; i < n && !found; i++)
+			found = maps_line_add(&l, text[i], addr, out, room);
+	if (!found)
+		*out = 0;
+	if (fd >= 0)
+		agent_syscall(SYS_close, fd);
+}
+
+static char mapped_path[AGENT_PATH];
+
+/*
+ * The linker may be executed with the program as its argument. Then it has no AT_BASE, and
+ * /proc/self/exe is the linker. The linker sets AT_PHDR and AT_EXECFN to the program's.
+ */
+static __attribute__((cold)) void program_find(void)
+{
+	if (libc_getauxval(AT_BASE))
+		return;
+	path_mapped_at(libc_getauxval(AT_PHDR), mapped_path, sizeof(mapped_path));
+	agent.program_path = *mapped_path ? mapped_path : agent.exe;
+}
+
+__attribute__((cold)) void dso_start(void)
+{
+	program_find();
 	if (!_dl_find_object)
 		libc_dl_iterate_phdr(list_one, NULL);
 }
@@ -139,6 +209,11 @@ static bool find(uintptr_t addr, struct found *out)
 	return true;
 }
 
+const char *dso_path(const char *path)
+{
+	return *path ? path : agent.program_path ? agent.program_path : "/proc/self/exe";
+}
+
 /* ---- A DSO's headers ---- */
 
 /* FNV-1a, by words as far as they go; their upper halves are brought down for what follows. */
@@ -190,13 +265,14 @@ static void path_copy(const char *path, char *out, size_t room)
 /* The program's own path. It is read only now: that is slow, and most programs have no hit. */
 static void path_of_program(char *out, size_t room)
 {
-	long n = agent_restricted() ? 0 :
+	const char *path = agent.program_path ? agent.program_path : agent.exe;
+	long n = agent.program_path || agent_restricted() ? 0 :
 		 agent_syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", out, room - 1);
 
 	if (n > 0)
 		out[n] = 0;
 	else
-		path_copy(agent.exe ? agent.exe : "", out, room);
+		path_copy(path ? path : "", out, room);
 }
 
 static void describe_notes(const struct found *f, const Elf64_Phdr *p, unsigned int nr,

@@ -186,7 +186,7 @@ static __attribute__((cold)) void texts_find(struct probe_object *o)
 /* T1. False: no probe can find it. The task has no right to ask (shed.c). */
 static __attribute__((cold)) bool file_ask(struct probe_object *o)
 {
-	const char *path = *o->image.path ? o->image.path : "/proc/self/exe";
+	const char *path = dso_path(o->image.path);
 	struct stat st;
 
 	/* The vdso's path has no directory. */

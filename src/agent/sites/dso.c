@@ -53,7 +53,7 @@ static long file_bytes(long fd, size_t size)
 static long file_open(const char *path)
 {
 	const int flags = O_RDONLY | O_CLOEXEC;
-	long fd = agent_syscall(SYS_openat, AT_FDCWD, *path ? path : "/proc/self/exe", flags);
+	long fd = agent_syscall(SYS_openat, AT_FDCWD, dso_path(path), flags);
 
 	if (fd < 0 && !*path && agent.exe)
 		fd = agent_syscall(SYS_openat, AT_FDCWD, agent.exe, flags);

@@ -93,8 +93,9 @@ static bool late_stub_fill(struct late_site *l, const struct stub_shared *shared
 	return true;
 }
 
-static enum site_skip late_stub_make(struct late_area *area, struct late_site *l,
-				     const struct stub_shared *shared, uintptr_t at, size_t size)
+static __attribute__((cold)) enum site_skip
+late_stub_make(struct late_area *area, struct late_site *l, const struct stub_shared *shared,
+	       uintptr_t at, size_t size)
 {
 	uint8_t bytes[LATE_MOST], moved[RELOCATE_MOST], *stub;
 	struct relocated map;
@@ -228,7 +229,7 @@ static bool needs_handler(const struct late_site *l, uintptr_t at)
 }
 
 /* M4 */
-void moved_late_judge(struct site_dso *d, bool leads)
+__attribute__((cold)) void moved_late_judge(struct site_dso *d, bool leads)
 {
 	for (size_t i = 0; i < d->nr; i++) {
 		const struct late_site *l = &d->late->sites[i];

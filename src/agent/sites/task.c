@@ -110,7 +110,7 @@ static void stat_read(char *text, size_t size)
  * If only the first thread, which has ended, and the task are left: ends the process with the first
  * thread's status.
  */
-static void leave_last(void)
+static __attribute__((cold)) void leave_last(void)
 {
 	char text[1024];
 

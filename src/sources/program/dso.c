@@ -76,7 +76,7 @@ static void try_path(struct search *s, const char *path)
 /* Tries the process's own file, for a program whose file was removed or replaced. */
 static void try_exe(struct search *s, pid_t pid)
 {
-	char path[64], target[PROGRAM_PATH + 64];
+	char path[64], target[PROGRAM_DSO_PATH + 64];
 	ssize_t len = (ssize_t)strlen(s->dso->path), n;
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
@@ -89,7 +89,7 @@ static void try_exe(struct search *s, pid_t pid)
 /* Tries the path as the process sees it. */
 static void try_root(struct search *s, pid_t pid)
 {
-	char path[PROGRAM_PATH + 64];
+	char path[PROGRAM_DSO_PATH + 64];
 
 	if (s->found)
 		return;

@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "elf/program.h"
 #include "layout/attach_wire.h"
 #include "session/array.h"
 #include "sources/program/scan/notes.h"
@@ -232,20 +234,33 @@ static void maps_print(const struct notes_search *s, pid_t pid, FILE *out)
 		fclose(in);
 }
 
+static bool exe_is_linker(const char *exe)
+{
+	char target[PROGRAM_PATH];
+	const ssize_t n = readlink(exe, target, sizeof(target) - 1);
+
+	target[n > 0 ? n : 0] = '\0';
+	return program_is_loader(target);
+}
+
+/* The linker may run as many programs: what one of them has says nothing of the next. */
 static void process_print(const struct notes_search *s, pid_t pid, FILE *out)
 {
 	struct notes_head h = { .kind = NOTES_PROGRAM };
 	char exe[64];
 	struct stat st;
+	bool linker;
 
 	snprintf(exe, sizeof(exe), "/proc/%d/exe", (int)pid);
 	at_print(exe, out);
 	if (stat(exe, &st))
 		return;
+	linker = exe_is_linker(exe);
 	h.hash = notes_hash_program(key_of(&st));
-	if (notes_of(s->seen, h.hash) == NOTES_UNSEEN)
+	if (linker || notes_of(s->seen, h.hash) == NOTES_UNSEEN)
 		maps_print(s, pid, out);
-	part_print(&h, "", out);
+	if (!linker)
+		part_print(&h, "", out);
 }
 
 static int notes_print(void *arg, FILE *out)
