@@ -818,6 +818,8 @@ enum {
 	SITE_LEFT_SHIFT	= 56,
 	/* The process has entered a sandbox, and had obeyed the last command before. */
 	SITE_FORBIDDEN	= 1,
+	/* It may have no task: its children go into another pid name space (S7 of task.c) */
+	SITE_TASKLESS	= 2,
 };
 
 /*
@@ -832,7 +834,7 @@ struct site_answer {
 	/* By enum site_skip; [0]: their DSO was not prepared */
 	uint32_t	skipped[SITE_SKIPS];
 	uint32_t	nr_on;
-	int32_t		err;		/* the last error, -errno; or SITE_FORBIDDEN */
+	int32_t		err;		/* the last error, -errno; or SITE_FORBIDDEN ... */
 	/* 1: it plants probes. So it answers, though it may have no sites. */
 	uint32_t	plants;
 	/* 1: it changes no code, or plants no probes though it was asked to */

@@ -5,7 +5,7 @@
  *
  *     rights_program              each way in a process of its own: prints what it would untraced
  *     rights_program switch       calls a function for each line; the second time without its
- *                                 rights
+ *                                 rights; "away": its children go into another pid name space
  */
 #include <dirent.h>
 #include <errno.h>
@@ -303,6 +303,19 @@ void after_the_drop(void);
 APART void before_the_drop(void) { __asm__ volatile(""); }
 APART void after_the_drop(void) { __asm__ volatile(""); }
 
+static void child_call(void)
+{
+	const pid_t pid = fork();
+
+	if (pid) {
+		waitpid(pid, NULL, 0);
+		return;
+	}
+	before_the_drop();
+	after_the_drop();
+	_exit(0);
+}
+
 static int switched(void)
 {
 	char line[16];
@@ -312,6 +325,10 @@ static int switched(void)
 			printf("dropped: %d\n", setgroups(0, NULL) |
 							setresgid(65534, 65534, 65534) |
 							setresuid(65534, 65534, 65534));
+		else if (!strcmp(line, "away\n"))
+			printf("away: %d\n", unshare(CLONE_NEWUSER | CLONE_NEWPID));
+		else if (!strcmp(line, "child\n"))
+			child_call();
 		else if (!strcmp(line, "before\n"))
 			before_the_drop();
 		else

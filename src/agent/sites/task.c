@@ -27,6 +27,11 @@
  * S6  A child of fork() that has had no hit is not attached, and its task cannot attach it. The
  *     task obeys commands but sends no answer: the server does not know the child yet. The first
  *     hit attaches the child, and it obeys again.
+ * S7  A process whose children go into another pid name space may make no thread (EINVAL). If such
+ *     a process has had to end its task, as for unshare(CLONE_NEWUSER | CLONE_NEWPID), it goes on
+ *     without one: its functions stay as they are, and those of its children are switched. The
+ *     call cannot be made in two steps: between them the program may lack the rights for the
+ *     second (AppArmor), and if that fails, the first cannot be undone.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -261,7 +266,7 @@ void task_begin(void)
 	/* Relaxed: as above. */
 	atomic_store_explicit(&agent.here->task, tid > 0 ? (int32_t)tid : 0, memory_order_relaxed);
 	if (tid <= 0) {
-		sites_fail((int)tid);
+		sites_fail(tid == -EINVAL ? SITE_TASKLESS : (int)tid);	/* S7 */
 		return;
 	}
 	sites.failed = 0;

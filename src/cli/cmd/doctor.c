@@ -516,7 +516,17 @@ static void complain_of_busy(struct patient *p, int pid, const char *why)
 		 "--function, or --setup");
 }
 
-/* The value is "PID sites N skipped N on N error ERRNO[ late][; N REASON[ (NAMES)]]...". */
+static void complain_of_taskless(struct patient *p, int pid)
+{
+	char text[160];
+
+	snprintf(text, sizeof(text),
+		 "Functions of process %d stay as they are: it may make no thread, because its "
+		 "children go into another pid name space.", pid);
+	complain(p, text, "Functions of its children are switched; events still work");
+}
+
+/* The value is "PID sites N skipped N on N error ERRNO[ late| taskless][; N REASON[ (NAMES)]]...". */
 static void check_answers(struct patient *p)
 {
 	char value[1024], text[320];
@@ -532,7 +542,9 @@ static void check_answers(struct patient *p)
 			complain_of_busy(p, pid, why);
 			*why = '\0';
 		}
-		if (strstr(value, " late")) {
+		if (strstr(value, " taskless")) {
+			complain_of_taskless(p, pid);
+		} else if (strstr(value, " late")) {
 			snprintf(text, sizeof(text),
 				 "Process %d has not switched its functions yet.", pid);
 			complain(p, text, "It will when it runs: is it stopped, or in a debugger?");

@@ -174,6 +174,7 @@ struct attach_answer {
 	uint32_t	nr_sites, nr_skipped, nr_on;
 	uint32_t	skipped[SITE_SKIPS];	/* by enum site_skip */
 	int32_t		err;
+	bool		behind;		/* it has not carried out the last command */
 	bool		slow;
 	bool		plants;		/* it has a task that plants probes */
 	bool		plants_never;	/* it cannot have one */

@@ -245,6 +245,7 @@ bool process_answer(struct session *s, unsigned int index, struct attach_answer 
 	const struct program_tables *t = tables_of(s);
 	const struct process *p = &s->processes[index];
 	const struct site_answer *a = t ? &t->sites[index] : NULL;
+	const struct site_control *c = session_config(s, s->header->sites, sizeof(*c));
 
 	if (!a || !p->pid || a->pid != (uint32_t)p->pid)
 		return false;
@@ -254,6 +255,9 @@ bool process_answer(struct session *s, unsigned int index, struct attach_answer 
 		.nr_skipped = a->nr_skipped,
 		.nr_on = a->nr_on,
 		.err = a->err,
+		/* Relaxed: as process_forget_answer(). */
+		.behind = atomic_load_explicit(&a->command, memory_order_relaxed) !=
+			  atomic_load_explicit(&c->command, memory_order_relaxed),
 		.slow = p->slow,
 		.nr_probes = a->nr_probes,
 		.nr_probes_refused = a->nr_probes_refused,

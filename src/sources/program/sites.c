@@ -555,8 +555,8 @@ static void print_answer(void *arg, const struct attach_answer *a)
 		return;
 	fprintf(g->out, "answer %d sites %" PRIu32 " skipped %" PRIu32 " on %" PRIu32 " error %d%s",
 		(int)a->peer.pid, a->nr_sites, a->nr_skipped, a->nr_on,
-		a->err == SITE_FORBIDDEN ? EPERM : -a->err,
-		a->slow ? " late" : "");
+		a->err == SITE_FORBIDDEN ? EPERM : a->err < 0 ? -a->err : 0,
+		a->err == SITE_TASKLESS ? " taskless" : a->slow ? " late" : "");
 	print_reasons(g->programs, a, g->out);
 	print_unopened(g->programs, a, g->out);
 	fputc('\n', g->out);
@@ -567,8 +567,11 @@ static void print_lost(struct programs *p, const struct attach_answer *a, FILE *
 {
 	print_unopened(p, a, out);
 	/* That returns are left alone is said for the whole session (sums.c). */
-	if (a->err && a->err != -ENOTSUP && a->err != SITE_FORBIDDEN)
+	if (a->err < 0 && a->err != -ENOTSUP)
 		fprintf(out, "; they cannot be switched: %s", strerror(-a->err));
+	else if (a->err == SITE_TASKLESS && a->behind && functions_wanted(p))
+		fputs("; those that were switched on while its children went into another pid name "
+		      "space", out);
 	else if (a->plants_never && !a->nr_on && functions_wanted(p))
 		fputs("; its code may not be changed", out);
 }
