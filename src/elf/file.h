@@ -23,7 +23,7 @@ enum { ELF_SEGMENT_MAX = 1 << 20 };	/* bytes of notes, or of a dynamic section, 
 
 /* The DSO as the program describes it (struct dso_entry). */
 struct elf_want {
-	const uint8_t	*id;		/* build-id, or a hash of path, size and time */
+	const uint8_t	*id;		/* build-id, or a hash of number, size and time */
 	uint32_t	id_len;
 	uint64_t	load, size;	/* lowest mapped address, bytes mapped */
 };

@@ -45,7 +45,7 @@ typedef uint64_t data_ref;		/* offset in the data region, 0: none */
  * that go; 22: no pid of the server; 23: programs that join with their first hit; 24: plans
  * of records; 25: sandboxes
  */
-#define SESSION_VERSION		25u
+#define SESSION_VERSION		26u
 
 enum {
 	LAYOUT_MAX_EVENTS	= 65536,	/* common_type is 16 bits wide */
@@ -86,6 +86,8 @@ enum {
 	/* config_header.events: the same value in all sessions */
 	LAYOUT_EVENTS_AT	= 4096,
 	LAYOUT_MAX_DSOS		= 512,
+	LAYOUT_PATH		= 4096,		/* room for a path of a DSO, with its 0 */
+	LAYOUT_PATHS		= 1 << 17,	/* and for all of them */
 	LAYOUT_TASKS		= 4096,		/* entries of the log of tasks, a power of two */
 	LAYOUT_SITELESS		= 256,		/* how many DSOs without sites are remembered */
 	/* How many files of programs without probes are remembered, and at how many places each */
@@ -581,8 +583,8 @@ struct slot {
 /*
  * One DSO of the running programs (R19). Its number gives it addresses of its own in the session,
  * the same in all processes and runs. A program that has an address in one of its DSOs looks for
- * that DSO here by build-id (without one by path, size and mtime, hashed into id[]). If it is not
- * here, the program takes the next free entry. The address is then
+ * that DSO here by build-id (without one by the file's number, size and mtime, hashed into id[]).
+ * If it is not here, the program takes the next free entry. The address is then
  *
  *     LAYOUT_DSO_BASE + (number << LAYOUT_DSO_SHIFT) + (address - first mapped byte)
  *
@@ -612,10 +614,12 @@ struct dso_entry {
 	_Atomic uint32_t moved;
 	uint8_t		id[24];
 	/*
-	 * The path that the dynamic linker has; for the program itself the target of /proc/self/exe,
-	 * or the file that the linker has mapped when it was executed as a command
+	 * Its path, in program_tables.paths: the one that the dynamic linker has; for the program
+	 * itself the target of /proc/self/exe, or the file that the linker has mapped when it was
+	 * executed as a command. LAYOUT_PATHS: there was no room
 	 */
-	char		path[256];
+	uint32_t	path;
+	uint32_t	pad;
 };
 
 /*
@@ -988,6 +992,8 @@ struct program_tables {
 	uint64_t	pad[7];
 	struct task_entry tasks[LAYOUT_TASKS];
 	struct dso_entry dsos[LAYOUT_MAX_DSOS];
+	_Atomic uint32_t paths_used;	/* bytes of paths[] */
+	char		paths[LAYOUT_PATHS];
 	struct site_answer sites[LAYOUT_MAX_PROCESSES];
 	struct section_log sections[SECTION_WATCHES];
 	/* 1 + the watch's generation: agent_wakeup_pending() */

@@ -436,6 +436,7 @@ static void find_hot(void)
 	add_hot(h->slots, 4 * sizeof(struct slot));
 	add_hot(h->programs, 4096);
 	add_hot(h->programs + offsetof(struct program_tables, dsos), 8 * sizeof(struct dso_entry));
+	add_hot(h->programs + offsetof(struct program_tables, paths_used), 512);
 	add_hot(h->programs + offsetof(struct program_tables, sites),
 		8 * sizeof(struct site_answer));
 	add_hot(h->programs + offsetof(struct program_tables, sections), 8192);

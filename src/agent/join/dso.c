@@ -15,6 +15,7 @@
  *     All such entries together get one moment.
  * D4  The program may contain functions of libc, such as strlen(), with sites. What a look-up calls
  *     is not recorded: to record it would take another look-up, and so on.
+ * D5  A path may be longer than a stack has room for: it is made where it stays, in paths[].
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -233,15 +234,34 @@ static __attribute__((noinline)) uint64_t hash_add(uint64_t h, const void *data,
 	return h;
 }
 
-/* For a DSO without a build-id: a hash of the file's path, size and time. */
-static void id_make(struct dso_entry *e)
+/* The program's file as the program was started; "": not known. */
+static const char *program_path(void)
+{
+	return agent.program_path ? agent.program_path : agent.exe ? agent.exe : "";
+}
+
+static bool file_look(const char *path, struct stat *st)
+{
+	return !agent_restricted() &&
+	       (!agent_syscall(SYS_newfstatat, AT_FDCWD, dso_path(path), st, 0) ||
+		(!*path && !agent_syscall(SYS_newfstatat, AT_FDCWD, program_path(), st, 0)));
+}
+
+/*
+ * For a DSO without a build-id: a hash of the file's number, size and time; of its path, if that
+ * cannot be asked for.
+ */
+static void id_make(const char *path, struct dso_entry *e)
 {
 	struct stat st = { 0 };
-	uint64_t h;
+	uint64_t h = HASH_BEGIN;
 
-	if (!agent_restricted())
-		agent_syscall(SYS_newfstatat, AT_FDCWD, e->path, &st, 0);
-	h = hash_add(HASH_BEGIN, e->path, strlen(e->path));
+	if (!file_look(path, &st)) {
+		path = *path ? path : program_path();
+		h = hash_add(h, path, strlen(path));
+	}
+	h = hash_add(h, &st.st_dev, sizeof(st.st_dev));
+	h = hash_add(h, &st.st_ino, sizeof(st.st_ino));
 	h = hash_add(h, &st.st_size, sizeof(st.st_size));
 	h = hash_add(h, &st.st_mtim, sizeof(st.st_mtim));
 	memcpy(e->id, &h, sizeof(h));
@@ -265,14 +285,13 @@ static void path_copy(const char *path, char *out, size_t room)
 /* The program's own path. It is read only now: that is slow, and most programs have no hit. */
 static void path_of_program(char *out, size_t room)
 {
-	const char *path = agent.program_path ? agent.program_path : agent.exe;
 	long n = agent.program_path || agent_restricted() ? 0 :
 		 agent_syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", out, room - 1);
 
 	if (n > 0)
 		out[n] = 0;
 	else
-		path_copy(path ? path : "", out, room);
+		path_copy(program_path(), out, room);
 }
 
 static void describe_notes(const struct found *f, const Elf64_Phdr *p, unsigned int nr,
@@ -312,10 +331,6 @@ static void describe(const struct found *f, struct dso *d, struct dso_entry *e)
 	*d = (struct dso){ .start = f->start, .end = f->end, .number = NO_NUMBER };
 	memset(e, 0, sizeof(*e));
 	e->size = f->end - f->start;
-	if (f->path && *f->path)
-		path_copy(f->path, e->path, sizeof(e->path));
-	else
-		path_of_program(e->path, sizeof(e->path));
 	p = image_segments((const void *)f->start, PAGE, &nr);
 	bias = bias_of(f, p, nr);
 	e->load = f->start - bias;
@@ -331,7 +346,7 @@ static void describe(const struct found *f, struct dso *d, struct dso_entry *e)
 		}
 	}
 	if (!e->id_len)
-		id_make(e);
+		id_make(f->path ? f->path : "", e);
 }
 
 /* ---- The session's table ---- */
@@ -367,8 +382,47 @@ static uint32_t number_find(struct dso_entry *table, const struct dso_entry *wan
 	return NO_NUMBER;
 }
 
-static uint32_t number_take(struct dso_entry *table, const struct dso_entry *want, int *looks)
+/* Another process may write there meanwhile. */
+static uint32_t path_size(const char *path)
 {
+	uint32_t size = 1;
+
+	while (size < LAYOUT_PATH && path[size - 1])
+		size++;
+	return size;
+}
+
+/*
+ * D5. -> where the path is in the session's paths; LAYOUT_PATHS: there is no room. It takes all the
+ * room that a path may need, and gives back what is left, unless somebody has taken room behind it.
+ */
+static uint32_t path_store(struct program_tables *tables, const char *path)
+{
+	/* Relaxed: the path is published with its entry. */
+	uint32_t at = atomic_load_explicit(&tables->paths_used, memory_order_relaxed), end;
+
+	do
+		if (at > LAYOUT_PATHS - LAYOUT_PATH)
+			return LAYOUT_PATHS;
+	while (!atomic_compare_exchange_weak_explicit(&tables->paths_used, &at, at + LAYOUT_PATH,
+						      memory_order_relaxed, memory_order_relaxed));
+	if (path && *path)
+		path_copy(path, tables->paths + at, LAYOUT_PATH);
+	else
+		path_of_program(tables->paths + at, LAYOUT_PATH);
+	end = at + LAYOUT_PATH;
+	/* Relaxed: as above. */
+	atomic_compare_exchange_strong_explicit(
+		&tables->paths_used, &end, at + path_size(tables->paths + at),
+		memory_order_relaxed, memory_order_relaxed);
+	return at;
+}
+
+static uint32_t number_take(struct program_tables *tables, const struct dso_entry *want,
+			    const char *path, int *looks)
+{
+	struct dso_entry *table = tables->dsos;
+
 	for (uint32_t i = 0; i < LAYOUT_MAX_DSOS; i++) {
 		uint32_t free = DSO_FREE;
 
@@ -389,7 +443,7 @@ static uint32_t number_take(struct dso_entry *table, const struct dso_entry *wan
 		table[i].load = want->load;
 		table[i].id_len = want->id_len;
 		memcpy(table[i].id, want->id, sizeof(want->id));
-		memcpy(table[i].path, want->path, sizeof(want->path));
+		table[i].path = path_store(tables, path);
 		/* Pairs with the acquire in state_settled() and with the server's. */
 		atomic_store_explicit(&table[i].state, DSO_READY, memory_order_release);
 		return i;
@@ -409,7 +463,7 @@ static __attribute__((cold)) void look_up(const struct found *f, struct dso *d)
 		return;
 	d->number = number_find(tables->dsos, &e, &looks);
 	if (d->number == NO_NUMBER)
-		d->number = number_take(tables->dsos, &e, &looks);
+		d->number = number_take(tables, &e, f->path, &looks);
 }
 
 /* ---- The process's cache ---- */
@@ -542,14 +596,15 @@ static bool image_is_coming(uintptr_t bias, const char *path, struct dso_image *
 	return image_fill(&f, out);
 }
 
-bool dso_image(const void *ld, uintptr_t bias, const char *path, struct dso_image *out)
+__attribute__((cold)) bool dso_image(const void *ld, uintptr_t bias, const char *path,
+				     struct dso_image *out)
 {
 	struct found f;
 
 	return find((uintptr_t)ld, &f) ? image_fill(&f, out) : image_is_coming(bias, path, out);
 }
 
-uint64_t dso_contents(uintptr_t addr)
+__attribute__((cold)) uint64_t dso_contents(uintptr_t addr)
 {
 	struct dso_entry e = { .id_len = 0 };
 	const Elf64_Phdr *p;
@@ -586,7 +641,8 @@ static uint64_t dso_delta(const struct dso *d)
 	return d->number == NO_NUMBER ? 0 : layout_dso_base(d->number) - d->start;
 }
 
-bool dso_place(uintptr_t start, uintptr_t end, const char *path, struct dso_place *out)
+__attribute__((cold)) bool dso_place(uintptr_t start, uintptr_t end, const char *path,
+				     struct dso_place *out)
 {
 	const struct found f = { start, end, path, NULL };
 	struct dso d;

@@ -526,7 +526,9 @@ static void complain_of_taskless(struct patient *p, int pid)
 	complain(p, text, "Functions of its children are switched; events still work");
 }
 
-/* The value is "PID sites N skipped N on N error ERRNO[ late| taskless][; N REASON[ (NAMES)]]...". */
+/*
+ * The value is "PID sites N skipped N on N error ERRNO[ late| taskless][; N REASON[ (NAMES)]]...".
+ */
 static void check_answers(struct patient *p)
 {
 	char value[1024], text[320];

@@ -7,6 +7,17 @@
 #include "elf/file.h"
 #include "sources/program/programs_state.h"
 
+/* The process may have written anything. */
+static void path_take(const struct program_tables *t, uint32_t at, char out[LAYOUT_PATH])
+{
+	const uint32_t room = at < LAYOUT_PATHS ? LAYOUT_PATHS - at : 0;
+	const size_t most = room < LAYOUT_PATH ? room : LAYOUT_PATH;
+
+	memset(out, 0, LAYOUT_PATH);
+	if (most)
+		memcpy(out, t->paths + at, strnlen(t->paths + at, most - 1));
+}
+
 bool program_dso_copy(struct programs *p, uint32_t nr, struct program_dso *out)
 {
 	struct session *s = p->model->session;
@@ -27,8 +38,7 @@ bool program_dso_copy(struct programs *p, uint32_t nr, struct program_dso *out)
 	/* Relaxed: program_sites_loaded() is called after it was stored. */
 	out->moved = atomic_load_explicit(&e->moved, memory_order_relaxed);
 	memcpy(out->id, e->id, sizeof(out->id));
-	memcpy(out->path, e->path, sizeof(e->path));
-	out->path[sizeof(e->path) - 1] = '\0';
+	path_take(t, e->path, out->path);
 	return out->size && out->size <= 1ull << LAYOUT_DSO_SHIFT && out->id_len <= sizeof(out->id);
 }
 
@@ -76,7 +86,7 @@ static void try_path(struct search *s, const char *path)
 /* Tries the process's own file, for a program whose file was removed or replaced. */
 static void try_exe(struct search *s, pid_t pid)
 {
-	char path[64], target[PROGRAM_DSO_PATH + 64];
+	char path[64], target[LAYOUT_PATH + 64];
 	ssize_t len = (ssize_t)strlen(s->dso->path), n;
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
@@ -89,7 +99,7 @@ static void try_exe(struct search *s, pid_t pid)
 /* Tries the path as the process sees it. */
 static void try_root(struct search *s, pid_t pid)
 {
-	char path[PROGRAM_DSO_PATH + 64];
+	char path[LAYOUT_PATH + 64];
 
 	if (s->found)
 		return;

@@ -112,7 +112,7 @@ static struct parameter_reader *reader_place_for(struct program_parameters *q)
 struct path_search {
 	struct program_dso dso;
 	struct program_owners owners;
-	char		path[PROGRAM_DSO_PATH + 64];
+	char		path[LAYOUT_PATH + 64];
 };
 
 static int path_right(const char *path, const struct elf_want *want, void *out)

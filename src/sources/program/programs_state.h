@@ -92,8 +92,6 @@ void program_text_clean(char *text);
 
 /* ---- dso.c ---- */
 
-enum { PROGRAM_DSO_PATH = 512 };
-
 /* A copy of an entry of the table, because programs may change the entry at any time. */
 struct program_dso {
 	uint32_t	nr;
@@ -102,7 +100,7 @@ struct program_dso {
 	uint32_t	id_len;
 	uint32_t	moved;		/* enum dso_moved; 0: its sites are no moved code */
 	uint8_t		id[24];
-	char		path[PROGRAM_DSO_PATH];
+	char		path[LAYOUT_PATH];
 };
 
 /* Copies an entry. False: there is none, or its values are invalid. */

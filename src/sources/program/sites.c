@@ -229,10 +229,16 @@ static void dso_look(struct programs *p, uint32_t nr)
 	dso_scan(p, &d);
 }
 
-static const struct dso_entry *dso_entry_of(struct programs *p, uint32_t nr)
+static const struct program_tables *dso_tables_of(struct programs *p)
 {
 	struct session *s = p->model->session;
-	const struct program_tables *t = session_data(s, session_header(s)->programs, sizeof(*t));
+
+	return session_data(s, session_header(s)->programs, sizeof(struct program_tables));
+}
+
+static const struct dso_entry *dso_entry_of(struct programs *p, uint32_t nr)
+{
+	const struct program_tables *t = dso_tables_of(p);
 
 	return t ? &t->dsos[nr] : NULL;
 }
@@ -244,6 +250,26 @@ static bool is_used(struct programs *p, uint32_t nr)
 
 	/* Relaxed: program_dso_copy() loads it again, with acquire. */
 	return e && atomic_load_explicit(&e->state, memory_order_relaxed) != DSO_FREE;
+}
+
+/* Whether there is no room for an entry or for its path. */
+static bool entries_are_full(struct programs *p)
+{
+	const struct program_tables *t = dso_tables_of(p);
+
+	/* Relaxed: as above. */
+	return is_used(p, LAYOUT_MAX_DSOS - 1) ||
+	       (t && atomic_load_explicit(&t->paths_used, memory_order_relaxed) >
+			     LAYOUT_PATHS - LAYOUT_PATH);
+}
+
+static uint32_t entries_used(struct programs *p)
+{
+	uint32_t nr = 0;
+
+	while (nr < LAYOUT_MAX_DSOS && is_used(p, nr))
+		nr++;
+	return nr;
 }
 
 /* It was read before anybody asked for functions, and a process asks for them now. */
@@ -627,8 +653,8 @@ void program_sites_print(struct programs *p, FILE *out)
 	}
 	attach_settle_left(p->model->session);
 	attach_answers(p->model->session, print_answer, &(struct printing){ p, out });
-	if (is_used(p, LAYOUT_MAX_DSOS - 1))
-		fprintf(out, "full %d\n", LAYOUT_MAX_DSOS);
+	if (entries_are_full(p))
+		fprintf(out, "full %" PRIu32 "\n", entries_used(p));
 	program_late_print(p, out);
 	program_words_print(p, out);
 }

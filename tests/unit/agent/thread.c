@@ -353,11 +353,13 @@ static void addresses_are_those_of_the_table(void **state)
 	assert_int_not_equal(own >> LAYOUT_DSO_SHIFT, libc >> LAYOUT_DSO_SHIFT);
 	assert_int_equal(e->state, DSO_READY);
 	assert_true(readlink("/proc/self/exe", exe, sizeof(exe) - 1) > 0);
-	assert_string_equal(e->path, exe);
+	assert_string_equal(tables->paths + e->path, exe);
 	assert_true(e->id_len >= 8);
 	assert_true((own & 0xffffffff) < e->size);
 	e = &tables->dsos[(libc - LAYOUT_DSO_BASE) >> LAYOUT_DSO_SHIFT];
-	assert_non_null(strstr(e->path, "libc"));
+	assert_non_null(strstr(tables->paths + e->path, "libc"));
+	/* Only the needed room was taken. */
+	assert_true(atomic_load(&tables->paths_used) < LAYOUT_PATH);
 }
 
 static void addresses_outside_stay(void **state)

@@ -23,6 +23,7 @@
 #include "plane/plane.h"
 #include "layout/attach_wire.h"
 #include "sources/program/programs.h"
+#include "sources/program/programs_state.h"
 #include "tracefs/tree.h"
 #include "fixture.h"
 
@@ -397,6 +398,10 @@ static void a_log_that_jumps_is_survived(void **state)
 
 /* ---- symbols ---- */
 
+enum { PATH_ROOM = LAYOUT_PATHS / LAYOUT_MAX_DSOS };
+
+static uint64_t own_base;	/* of the program, in this process */
+
 static int own_phdrs(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct dso_entry *e = arg;
@@ -423,25 +428,30 @@ static int own_phdrs(struct dl_phdr_info *info, size_t size, void *arg)
 	}
 	e->load = low & ~4095ull;
 	e->size = ((high + 4095) & ~4095ull) - e->load;
-	/* The address in this process, for own_address(). */
 	atomic_store(&e->moved, 0);
-	*(uint64_t *)(e->path + 240) = info->dlpi_addr + e->load;
+	own_base = info->dlpi_addr + e->load;
 	return 1;
+}
+
+/* Gives an entry a path of its own. */
+static char *path_room(uint32_t nr)
+{
+	tables()->dsos[nr].path = nr * PATH_ROOM;
+	return tables()->paths + nr * PATH_ROOM;
 }
 
 /* The test program as DSO number nr. Returns its first mapped byte. */
 static uint64_t add_self(uint32_t nr)
 {
 	struct dso_entry *e = &tables()->dsos[nr];
-	uint64_t base;
+	char *path = path_room(nr);
 
 	dl_iterate_phdr(own_phdrs, e);
-	base = *(uint64_t *)(e->path + 240);
-	memset(e->path, 0, sizeof(e->path));
-	assert_true(readlink("/proc/self/exe", e->path, sizeof(e->path) - 1) > 0);
+	memset(path, 0, PATH_ROOM);
+	assert_true(readlink("/proc/self/exe", path, PATH_ROOM - 1) > 0);
 	e->pid = (uint32_t)getpid();
 	e->state = DSO_READY;
-	return base;
+	return own_base;
 }
 
 static uint64_t address(uint32_t nr, uint64_t base, const void *at)
@@ -516,13 +526,35 @@ static void entries_of_nonsense_are_survived(void **state)
 
 		memset(e, (int)i, sizeof(*e));
 		if (i % 2) {
-			strcpy(e->path, paths[i % (sizeof(paths) / sizeof(paths[0]))]);
+			strcpy(path_room(i), paths[i % (sizeof(paths) / sizeof(paths[0]))]);
 			e->size = 4096;
 			e->id_len = i % 32;
 			e->state = DSO_READY;
 		}
 	}
 	assert_has(cat("kallsyms"), "tracing_mark_write");
+}
+
+static void a_path_ends_where_the_paths_end(void **state)
+{
+	struct dso_entry *e = &tables()->dsos[3];
+	char name[256];
+	struct program_dso d;
+
+	add_self(3);
+	memset(tables()->paths, 'x', LAYOUT_PATHS);
+	e->path = 0;
+	assert_true(program_dso_copy(programs, 3, &d));
+	assert_int_equal(strlen(d.path), LAYOUT_PATH - 1);
+	e->path = LAYOUT_PATHS - 4;
+	assert_true(program_dso_copy(programs, 3, &d));
+	assert_string_equal(d.path, "xxx");
+	e->path = LAYOUT_PATHS;
+	assert_true(program_dso_copy(programs, 3, &d));
+	assert_string_equal(program_dso_name(&d, name), "?");
+	e->path = UINT32_MAX;
+	assert_true(program_dso_copy(programs, 3, &d));
+	assert_string_equal(d.path, "");
 }
 
 /* ---- settings for later ---- */
@@ -722,6 +754,7 @@ int main(void)
 		PROGRAMS_TEST(without_a_build_id_the_addresses_count),
 		PROGRAMS_TEST(addresses_of_no_dso_have_no_name),
 		PROGRAMS_TEST(entries_of_nonsense_are_survived),
+		PROGRAMS_TEST(a_path_ends_where_the_paths_end),
 		PROGRAMS_TEST(settings_wait_for_their_event),
 		PROGRAMS_TEST(only_settings_of_unknown_events_are_kept),
 		PROGRAMS_TEST(a_kept_setting_that_is_refused_is_told_of),

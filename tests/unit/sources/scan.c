@@ -26,7 +26,7 @@
 #include "cat.h"
 #include "fixture.h"
 
-enum { NUMBER = 2, FUNCTIONS = 3 };
+enum { NUMBER = 2, FUNCTIONS = 3, PATH_ROOM = 1024 };
 
 #define LINES										\
 	"sites_static [libplain.so]\nsites_first [libplain.so]\nsites_second [libplain.so]\n"
@@ -86,7 +86,9 @@ static void enter(uint32_t nr, uint32_t moved)
 	e->id_len = 8;
 	atomic_store(&e->moved, moved);
 	/* Another path, since a file replaces an older one of its path. */
-	snprintf(e->path, sizeof(e->path), "%.*s%s", (int)(nr - NUMBER), "//////////", library);
+	e->path = nr * PATH_ROOM;
+	snprintf(t->paths + e->path, PATH_ROOM, "%.*s%s", (int)(nr - NUMBER), "//////////",
+		 library);
 	/* The entries before it are of a process that died. */
 	for (uint32_t i = 0; i < nr; i++)
 		if (atomic_load(&t->dsos[i].state) == DSO_FREE)

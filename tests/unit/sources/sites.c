@@ -84,7 +84,7 @@ static void enter(const char *path)
 	close(fd);
 	e->pid = (uint32_t)getpid();
 	e->id_len = 8;
-	snprintf(e->path, sizeof(e->path), "%s", path);
+	snprintf(t->paths, LAYOUT_PATH, "%s", path);
 	/* The entries before it are of a process that died. */
 	for (int i = 0; i < NUMBER; i++)
 		atomic_store(&t->dsos[i].state, DSO_WRITING);
@@ -464,6 +464,20 @@ static void a_table_that_is_full_is_told_of(void **state)
 	}
 }
 
+static void paths_that_are_full_are_told_of(void **state)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	enter("/nowhere");
+	atomic_store(&tables()->paths_used, LAYOUT_PATHS - LAYOUT_PATH + 1);
+	programs_print(programs, out);
+	fclose(out);
+	assert_non_null(strstr(text, "full 3\n"));
+	free(text);
+}
+
 static void what_is_no_file_has_no_functions(void **state)
 {
 	enter("/dev/zero");
@@ -488,6 +502,7 @@ int main(int argc, char **argv)
 		SITES_TEST(files_that_are_damaged_harm_nobody),
 		SITES_TEST(what_is_no_file_has_no_functions),
 		SITES_TEST(a_table_that_is_full_is_told_of),
+		SITES_TEST(paths_that_are_full_are_told_of),
 	};
 	int failed;
 

@@ -186,7 +186,7 @@ static void file_print(const struct notes_search *s, pid_t pid, const char *name
 {
 	struct notes_head h = { .kind = NOTES_KNOWN, .pid = (uint32_t)pid };
 	struct elf_file file;
-	char path[600];
+	char path[LAYOUT_PATH + 64];
 	struct stat st;
 
 	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, name);
@@ -219,7 +219,7 @@ static const char *mapped_path(char *line)
 static void maps_print(const struct notes_search *s, pid_t pid, FILE *out)
 {
 	const char *own = s->own_mounts;
-	char name[64], line[512];
+	char name[64], line[LAYOUT_PATH + 256];
 	FILE *in;
 
 	snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
