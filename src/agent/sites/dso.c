@@ -93,7 +93,7 @@ static bool text_add(struct site_dso *d, const Elf64_Phdr *p)
  * Whether this file was loaded: its first page, with the headers and mostly the build-id, is in
  * memory.
  */
-bool known_is_loaded(struct known *k, const struct known_file *f)
+__attribute__((cold)) bool known_is_loaded(struct known *k, const struct known_file *f)
 {
 	unsigned int nr = 0;
 	const Elf64_Phdr *p = f->size < PAGE ? NULL : image_segments(f->bytes, PAGE, &nr);

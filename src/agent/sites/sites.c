@@ -832,7 +832,7 @@ void agent_code_written(const void *at, uint64_t size, int prot)
 }
 
 /* Sites that the session has on already take effect before the program runs. */
-void sites_begin(void)
+__attribute__((cold)) void sites_begin(void)
 {
 	uint64_t old = signals_block();
 
