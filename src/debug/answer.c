@@ -72,18 +72,35 @@ static bool is_stack_word(const char *text)
 	return len && len <= 4 && !text[6 + len];
 }
 
-static bool place_of(const char *text, char out[32])
+static bool is_in_registers(const char *text)
 {
 	const char *plus = strchr(text, '+');
 	const size_t len = plus ? (size_t)(plus - text) : strlen(text);
 
+	return is_register(text, len) && (!plus || is_register(plus + 1, strlen(plus + 1)));
+}
+
+/* What is between "+0(" and ")". */
+static bool inside_of(const char *text, char out[32])
+{
+	const size_t len = strlen(text);
+
+	if (len < 5 || len >= 32 || strncmp(text, "+0(", 3) || text[len - 1] != ')')
+		return false;
+	snprintf(out, 32, "%.*s", (int)len - 4, text + 3);
+	return true;
+}
+
+static bool place_of(const char *text, char out[32])
+{
+	char inside[32];
+
 	if (strlen(text) >= 32)
 		return false;
-	if (*text && strcmp(text, "?") && !is_stack_word(text) &&
-	    (!is_register(text, len) || (plus && !is_register(plus + 1, strlen(plus + 1)))))
-		return false;
 	strcpy(out, text);
-	return true;
+	if (inside_of(text, inside))
+		return is_stack_word(inside) || is_register(inside, strlen(inside));
+	return !*text || !strcmp(text, "?") || is_stack_word(text) || is_in_registers(text);
 }
 
 static bool letter_kind(const char *text, enum prototype_kind *out)
@@ -105,6 +122,7 @@ static int take_function(struct prototype *p, const struct answer_line *l)
 	p->varargs = strchr(l->words[4], 'v');
 	p->unprototyped = strchr(l->words[4], 'k');
 	p->changed = strchr(l->words[4], 'c');
+	p->loose = strchr(l->words[4], 'l');
 	return 1;
 }
 
@@ -155,9 +173,18 @@ static bool is_one_word(const struct prototype_value *v)
 	return v->size && v->size <= 8 && strchr("iuceps", (int)v->kind);
 }
 
+bool prototype_address(const struct prototype_value *v, char out[32])
+{
+	return inside_of(v->place, out);
+}
+
 const char *prototype_word(const struct prototype_value *v)
 {
-	return is_one_word(v) && *v->place && !strpbrk(v->place, "+?") ? v->place : NULL;
+	char address[32];
+
+	if (!is_one_word(v) || !*v->place)
+		return NULL;
+	return prototype_address(v, address) || !strpbrk(v->place, "+?") ? v->place : NULL;
 }
 
 const char *prototype_probe_type(const struct prototype_value *v)

@@ -49,8 +49,8 @@ struct prototype_value {
 	enum prototype_kind kind;
 	uint32_t	size;
 	/*
-	 * "%di", "$stack1", "%xmm0"; two registers: "%di+%si"; "": it is passed in nothing; "?":
-	 * its type is not known, or that of one before
+	 * "%di", "$stack1", "%xmm0"; two registers: "%di+%si"; passed by its address: "+0(%di)";
+	 * "": it is passed in nothing; "?": not known, for its type or that of one before
 	 */
 	char		place[32];
 };
@@ -62,6 +62,7 @@ struct prototype {
 	bool		varargs;
 	bool		unprototyped;	/* declared as in K&R's C */
 	bool		changed;	/* the compiler passes the arguments otherwise */
+	bool		loose;		/* its language has no fixed calling convention */
 	struct prototype_value result;
 	struct prototype_value parameters[PROTOTYPE_PARAMETERS];
 	unsigned int	nr;
@@ -106,8 +107,10 @@ void debug_kept_free(struct debug_kept *k);
  * the last one; -ENOENT: no such function; -EIO: it is no such line.
  */
 int prototype_take_line(struct prototype *p, char *line);
-/* The register or the word of the stack that has the whole value; NULL: there is none. */
+/* What fetches the whole value: a register, a word of the stack, "+0(%di)"; NULL: nothing does. */
 const char *prototype_word(const struct prototype_value *v);
+/* Whether the value is passed by its address; then *out is where that is: "%di". */
+bool prototype_address(const struct prototype_value *v, char out[32]);
 /* The type of a probe's argument for the value: "s32"; "": the default one, x64. */
 const char *prototype_probe_type(const struct prototype_value *v);
 /* The value's own bytes of a register, sign or zero extended. */

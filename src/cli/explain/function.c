@@ -132,13 +132,26 @@ static void print_probes(const struct explained *x)
 
 /* ---- What cannot be fetched ---- */
 
+static void say_not_known(const struct explained *x, const char *name)
+{
+	if (x->p.loose)
+		explain_say(x->e, name, "not fetched: the language may pass it, or one before it, "
+			    "in several ways, and the file does not say in which one");
+	else
+		explain_say(x->e, name, "not fetched: the file does not say how it is passed, or "
+			    "one before it, so its place is not known");
+}
+
 static void say_why(const struct explained *x, const char *name, const struct prototype_value *v)
 {
 	const char *in = *v->place == '$' ? "on the stack, from " : "in ";
+	char address[32];
 
 	if (!strcmp(v->place, "?"))
-		explain_say(x->e, name, "not fetched: the file does not say how large it is, or "
-			    "one before it, so its place is not known");
+		say_not_known(x, name);
+	else if (prototype_address(v, address))
+		explain_say(x->e, name, "not fetched: probes have no floating point type; its "
+			    "address is in %s", address);
 	else if (!*v->place)
 		explain_say(x->e, name, "not fetched: it is empty, so nothing is passed");
 	else if (*v->place == '$' && (v->kind == PROTOTYPE_FLOAT || v->kind == PROTOTYPE_STRUCT))

@@ -52,6 +52,11 @@ static bool is_known(const struct prototype *f, unsigned long n)
 	return f && (n <= f->nr || (!f->varargs && !f->unprototyped));
 }
 
+static bool is_lost(const struct prototype_value *v)
+{
+	return !strcmp(v->place, "?");
+}
+
 /* Why argument n cannot be fetched; NULL: it can. */
 static const char *argument_refusal(const struct prototype *f, unsigned long n)
 {
@@ -61,8 +66,10 @@ static const char *argument_refusal(const struct prototype *f, unsigned long n)
 		return "The compiler has changed the arguments of this function";
 	if (n > f->nr)
 		return "The function has no such argument";
-	return prototype_word(&f->parameters[n - 1]) ?
-	       NULL : "This argument is not an integer or a pointer";
+	if (prototype_word(&f->parameters[n - 1]))
+		return NULL;
+	return is_lost(&f->parameters[n - 1]) ? "Where this argument is, is not known" :
+	       "This argument is not an integer or a pointer";
 }
 
 /* `whole`: the argument is nothing but this, and has no type. */
@@ -231,14 +238,20 @@ static void print_all(const struct prototype *f, FILE *out)
 /* Arguments that cannot be fetched are left out, and error_log says so. */
 static void say_left_out(struct model *m, const struct prototype *f, const char *command)
 {
-	unsigned int nr = 0;
+	const char *why = NULL;
 
-	for (unsigned int i = 0; i < f->nr; i++)
-		nr += f->changed || !prototype_word(&f->parameters[i]);
-	if (nr)
-		errlog_add(m->top->errlog, "trace_uprobe", command,
-			   f->changed ? "The compiler has changed the arguments of this function" :
-			   "Arguments that are not integers or pointers are left out",
+	for (unsigned int i = 0; i < f->nr && !f->changed; i++) {
+		const struct prototype_value *v = &f->parameters[i];
+
+		if (is_lost(v))
+			why = "Arguments whose places are not known are left out";
+		else if (!prototype_word(v) && !why)
+			why = "Arguments that are not integers or pointers are left out";
+	}
+	if (f->changed && f->nr)
+		why = "The compiler has changed the arguments of this function";
+	if (why)
+		errlog_add(m->top->errlog, "trace_uprobe", command, why,
 			   (unsigned int)(strstr(command, "$arg*") - command));
 }
 

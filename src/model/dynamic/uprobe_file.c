@@ -283,7 +283,8 @@ static bool bool_is_good(const bool *b)
 static bool prototype_is_good(const struct prototype *p)
 {
 	if (!bool_is_good(&p->varargs) || !bool_is_good(&p->unprototyped) ||
-	    !bool_is_good(&p->changed) || !answer_is_text(p->name, sizeof(p->name)) ||
+	    !bool_is_good(&p->changed) || !bool_is_good(&p->loose) ||
+	    !answer_is_text(p->name, sizeof(p->name)) ||
 	    !answer_is_text(p->file, sizeof(p->file)) || !value_is_good(&p->result))
 		return false;
 	for (unsigned int i = 0; i < p->nr; i++)

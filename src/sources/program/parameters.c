@@ -46,14 +46,14 @@ struct program_parameters {
 
 /* ---- A prototype as parameters ---- */
 
-static uint8_t register_of(const struct prototype_value *v)
+static uint8_t register_of(const char *place)
 {
 	static const char *const names[PARAMETER_REGISTERS] = {
 		"%di", "%si", "%dx", "%cx", "%r8", "%r9",
 	};
 
-	for (uint8_t i = 0; prototype_word(v) && i < PARAMETER_REGISTERS; i++)
-		if (!strcmp(v->place, names[i]))
+	for (uint8_t i = 0; i < PARAMETER_REGISTERS; i++)
+		if (!strcmp(place, names[i]))
 			return i;
 	return PARAMETER_NONE;
 }
@@ -67,21 +67,32 @@ static uint8_t base_of(const struct prototype_value *v)
 	return PARAMETER_HEX;
 }
 
+/* Of what is passed by its address, the record has the address. False: the stack has the value. */
+static bool parameter_fill(struct parameter *to, const struct prototype_value *v)
+{
+	char address[32];
+	const bool has_address = prototype_address(v, address);
+	const char *place = has_address ? address : prototype_word(v);
+
+	if (*(has_address ? address : v->place) == '$')
+		return false;
+	strncpy(to->name, v->name, sizeof(to->name) - 1);
+	to->reg = place ? register_of(place) : PARAMETER_NONE;
+	to->size = v->size < 8 && !has_address ? (uint8_t)v->size : 8;
+	to->base = has_address ? PARAMETER_HEX : base_of(v);
+	return true;
+}
+
 static void parameters_fill(struct parameters *out, const struct prototype *p)
 {
 	out->known = !p->changed;
 	out->more = p->varargs;
 	for (unsigned int i = 0; i < p->nr; i++) {
-		struct parameter *to = &out->v[out->nr];
-
-		if (out->nr == PARAMETERS_MAX || *p->parameters[i].place == '$') {
+		if (out->nr == PARAMETERS_MAX ||
+		    !parameter_fill(&out->v[out->nr], &p->parameters[i])) {
 			out->more = true;
 			return;
 		}
-		strncpy(to->name, p->parameters[i].name, sizeof(to->name) - 1);
-		to->reg = register_of(&p->parameters[i]);
-		to->size = p->parameters[i].size < 8 ? (uint8_t)p->parameters[i].size : 8;
-		to->base = base_of(&p->parameters[i]);
 		out->nr++;
 	}
 }

@@ -182,7 +182,10 @@ static void an_answer_is_checked(void **state)
 		"parameter\ti\t4\t%di\ta", "parameter\ti\t4\t%di+\ta\tint a",
 		"parameter\ti\t4\t$stack\ta\tint a", "parameter\ti\t4\t$stack1x\ta\tint a",
 		"parameter\ti\t4\t$stack99999\ta\tint a", "parameter\ti\tx\t%di\ta\tint a",
-		"result\ti\t4\tx\tv",
+		"result\ti\t4\tx\tv", "parameter\ti\t4\t+0(%di\ta\tint a",
+		"parameter\ti\t4\t+0()\ta\tint a", "parameter\ti\t4\t+8(%di)\ta\tint a",
+		"parameter\ti\t4\t+0(%di+%si)\ta\tint a",
+		"parameter\ti\t4\t+0(+0(%di))\ta\tint a",
 		"end",		/* before any function */
 	};
 	struct prototype *p = calloc(1, sizeof(*p));
@@ -199,6 +202,28 @@ static void an_answer_is_checked(void **state)
 		assert_int_equal(taken(p, "parameter\ti\t4\t%di\ta\tint a"), 1);
 	assert_int_equal(taken(p, "parameter\ti\t4\t%di\ta\tint a"), -EIO);
 	assert_int_equal(taken(p, "end"), 0);
+	free(p);
+}
+
+static void a_value_may_be_passed_by_its_address(void **state)
+{
+	static const struct { const char *place, *address; } good[] = {
+		{ "+0(%di)", "%di" }, { "+0($stack12)", "$stack12" }, { "%di", NULL },
+	};
+	struct prototype *p = calloc(1, sizeof(*p));
+	char address[32], line[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		const struct prototype_value *v = &p->parameters[i];
+
+		snprintf(line, sizeof(line), "parameter\ti\t4\t%s\ta\tint a", good[i].place);
+		assert_int_equal(taken(p, line), 1);
+		assert_string_equal(prototype_word(v), good[i].place);
+		assert_int_equal(prototype_address(v, address), !!good[i].address);
+		if (good[i].address)
+			assert_string_equal(address, good[i].address);
+	}
 	free(p);
 }
 
@@ -321,6 +346,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(an_address_without_a_function_has_none),
 		cmocka_unit_test(what_has_no_debug_information_says_so),
 		cmocka_unit_test(an_answer_is_checked),
+		cmocka_unit_test(a_value_may_be_passed_by_its_address),
 		cmocka_unit_test(a_value_is_extended_by_its_type),
 		cmocka_unit_test(functions_that_the_compiler_made_are_known_by_their_names),
 	};
