@@ -122,23 +122,20 @@ static void print_word(const char *text, size_t max)
 		putchar((unsigned char)text[i] < ' ' ? '?' : text[i]);
 }
 
-static void print_value(const char *what, Dwarf_Die *type, const char *place)
+static void print_value(const char *what, const struct reader_value *v)
 {
-	uint32_t size;
-	enum prototype_kind kind = reader_kind(type, &size);
-
-	printf("%s\t%c\t%u\t%s\t", what, (int)kind, size, place);
+	printf("%s\t%c\t%u\t%s\t", what, (int)v->kind, v->size, v->place);
 }
 
 static void print_result(Dwarf_Die *function, struct reader_places *places)
 {
-	char text[PROTOTYPE_TEXT], place[32] = "";
+	char text[PROTOTYPE_TEXT];
+	struct reader_value value;
 	Dwarf_Die type;
 	const bool has = reader_type(function, &type);
 
-	if (has)
-		reader_place_result(places, &type, place);
-	print_value("result", has ? &type : NULL, place);
+	reader_place_result(places, has ? &type : NULL, &value);
+	print_value("result", &value);
 	reader_declare(has ? &type : NULL, "", text);
 	print_word(text, sizeof(text));
 	putchar('\n');
@@ -146,13 +143,13 @@ static void print_result(Dwarf_Die *function, struct reader_places *places)
 
 static void print_parameter(Dwarf_Die *die, struct reader_places *places)
 {
-	char text[PROTOTYPE_TEXT], place[32] = "";
+	char text[PROTOTYPE_TEXT];
+	struct reader_value value;
 	Dwarf_Die type;
 	const bool has = reader_type(die, &type);
 
-	if (has)
-		reader_place(places, &type, place);
-	print_value("parameter", has ? &type : NULL, place);
+	reader_place(places, die, has ? &type : NULL, &value);
+	print_value("parameter", &value);
 	print_word(reader_name(die), PROTOTYPE_NAME);
 	putchar('\t');
 	reader_declare(has ? &type : NULL, reader_name(die), text);
@@ -230,7 +227,8 @@ static const char *file_of(Dwarf_Die *function)
 	return file ?: "";
 }
 
-static void print_function(Dwarf_Die *function, Dwarf_Die *parameters)
+static void print_function(Dwarf_Die *function, Dwarf_Die *parameters,
+			   enum reader_convention convention)
 {
 	int line = 0;
 
@@ -240,18 +238,35 @@ static void print_function(Dwarf_Die *function, Dwarf_Die *parameters)
 	print_word(*reader_name(function) ? reader_name(function) : "?", PROTOTYPE_NAME);
 	putchar('\t');
 	print_word(file_of(function), PROTOTYPE_TEXT);
-	printf("\t%d\t-%s%s%s\n", line > 0 ? line : 0, has_varargs(parameters) ? "v" : "",
+	printf("\t%d\t-%s%s%s%s\n", line > 0 ? line : 0, has_varargs(parameters) ? "v" : "",
 	       reader_language(function) == READER_C && !has_flag(function, DW_AT_prototyped) &&
-	       has_parameters(parameters) ? "k" : "", is_changed(function) ? "c" : "");
+	       has_parameters(parameters) ? "k" : "", is_changed(function) ? "c" : "",
+	       convention == READER_RUST || convention == READER_OWN ? "l" : "");
+}
+
+static bool contradicts(struct reader_places places, Dwarf_Die *function, Dwarf_Die *parameters)
+{
+	struct reader_value value;
+	Dwarf_Die die, type;
+
+	reader_place_result(&places, reader_type(function, &type) ? &type : NULL, &value);
+	for (int err = dwarf_child(parameters, &die); !err && reader_may();
+	     err = dwarf_siblingof(&die, &die))
+		if (dwarf_tag(&die) == DW_TAG_formal_parameter && reader_type(&die, &type))
+			reader_place(&places, &die, &type, &value);
+	return places.contradicts;
 }
 
 static void print_prototype(Dwarf_Die *function)
 {
 	Dwarf_Die parameters = declaration_of(function), die;
-	struct reader_places places = { 0 };
+	struct reader_places places;
 	unsigned int nr = 0;
 
-	print_function(function, &parameters);
+	reader_places_begin(&places, function);
+	if (places.convention != READER_AS_C && contradicts(places, function, &parameters))
+		reader_places_distrust(&places);
+	print_function(function, &parameters, places.convention);
 	print_result(function, &places);
 	for (int err = dwarf_child(&parameters, &die); !err && reader_may();
 	     err = dwarf_siblingof(&die, &die))

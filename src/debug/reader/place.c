@@ -155,9 +155,13 @@ static void class_add(struct classes *c, Dwarf_Word at, Dwarf_Word size, enum pl
 			c->of[i] = class;
 }
 
+/* The last two are Ada's and D's. */
 static bool is_x87(Dwarf_Die *bare)
 {
-	return strstr(reader_name(bare), "long double") || strstr(reader_name(bare), "_Float64x");
+	const char *name = reader_name(bare);
+
+	return strstr(name, "long double") || strstr(name, "_Float64x") ||
+	       !strcmp(name, "long_long_float") || !strcmp(name, "real");
 }
 
 static void classify_base(struct classes *c, Dwarf_Die *bare, Dwarf_Word at)
@@ -176,7 +180,7 @@ static void classify_base(struct classes *c, Dwarf_Die *bare, Dwarf_Word at)
 		c->in_memory = c->is_x87 = true;
 }
 
-static bool member_offset(Dwarf_Die *member, Dwarf_Word *at)
+bool reader_member_offset(Dwarf_Die *member, Dwarf_Word *at)
 {
 	Dwarf_Attribute attribute;
 
@@ -204,7 +208,8 @@ static void classify_member(struct classes *c, Dwarf_Die *member, Dwarf_Word at,
 	Dwarf_Word inner;
 	Dwarf_Die type;
 
-	if (!member_offset(member, &inner) || inner > IN_REGISTERS || !reader_type(member, &type)) {
+	if (!reader_member_offset(member, &inner) || inner > IN_REGISTERS ||
+	    !reader_type(member, &type)) {
 		c->in_memory = true;
 	} else if (dwarf_hasattr(member, DW_AT_bit_size)) {
 		/* A bit field need not be aligned. */
@@ -214,17 +219,25 @@ static void classify_member(struct classes *c, Dwarf_Die *member, Dwarf_Word at,
 	}
 }
 
-static void classify_struct(struct classes *c, Dwarf_Die *bare, Dwarf_Word at, unsigned int depth)
+static void classify_members(struct classes *c, Dwarf_Die *of, Dwarf_Word at, unsigned int depth)
 {
 	Dwarf_Die member;
 
-	for (int err = dwarf_child(bare, &member); !err && reader_may();
+	for (int err = dwarf_child(of, &member); !err && reader_may();
 	     err = dwarf_siblingof(&member, &member)) {
 		const int tag = dwarf_tag(&member);
 
 		if ((tag == DW_TAG_member && !is_static(&member)) || tag == DW_TAG_inheritance)
 			classify_member(c, &member, at, depth);
+		else if (tag == DW_TAG_variant_part && depth < READER_DEPTH)
+			/* Its discriminant is a member of its own. */
+			classify_members(c, &member, at, depth + 1);
 	}
+}
+
+static void classify_struct(struct classes *c, Dwarf_Die *bare, Dwarf_Word at, unsigned int depth)
+{
+	classify_members(c, bare, at, depth);
 	if (attribute_number(bare, DW_AT_alignment) > EIGHT)
 		c->align = IN_REGISTERS;
 }
@@ -304,13 +317,25 @@ static struct classes classes_of(Dwarf_Die *type, uint32_t *size)
 
 /* ---- Registers ---- */
 
-static const char *const integers[] = { "%di", "%si", "%dx", "%cx", "%r8", "%r9" };
+const char *reader_register(unsigned int nr)
+{
+	static const char *const names[READER_INTEGERS + READER_VECTORS] = {
+		"%di", "%si", "%dx", "%cx", "%r8", "%r9",
+		"%xmm0", "%xmm1", "%xmm2", "%xmm3", "%xmm4", "%xmm5", "%xmm6", "%xmm7",
+	};
 
-enum { INTEGERS = 6, VECTORS = 8 };
+	return names[nr];
+}
 
 static unsigned int count(const struct classes *c, enum place_class class)
 {
 	return (c->of[0] == class) + (c->of[1] == class);
+}
+
+static bool fits(const struct reader_places *p, const struct classes *c)
+{
+	return p->integers + count(c, CLASS_INTEGER) <= READER_INTEGERS &&
+	       p->vectors + count(c, CLASS_SSE) <= READER_VECTORS;
 }
 
 static void add_register(struct reader_places *p, enum place_class class, char out[32])
@@ -319,9 +344,10 @@ static void add_register(struct reader_places *p, enum place_class class, char o
 	const char *plus = at ? "+" : "";
 
 	if (class == CLASS_INTEGER)
-		snprintf(out + at, 32 - at, "%s%s", plus, integers[p->integers++]);
+		snprintf(out + at, 32 - at, "%s%s", plus, reader_register(p->integers++));
 	else if (class == CLASS_SSE)
-		snprintf(out + at, 32 - at, "%s%%xmm%u", plus, p->vectors++);
+		snprintf(out + at, 32 - at, "%s%s", plus,
+			 reader_register(READER_INTEGERS + p->vectors++));
 }
 
 /* Word 0 of the stack is the return address, so values that are aligned to 16 have odd words. */
@@ -343,25 +369,61 @@ static bool is_incomplete(Dwarf_Die *type)
 	       dwarf_hasattr(&bare, DW_AT_declaration);
 }
 
-void reader_place(struct reader_places *p, Dwarf_Die *type, char out[32])
+static bool is_in_nothing(const struct classes *c, uint32_t size)
+{
+	return !size || (!c->in_memory && c->of[0] == CLASS_NONE && c->of[1] == CLASS_NONE);
+}
+
+static void place(struct reader_places *p, const struct classes *c, uint32_t size, char out[32])
+{
+	const bool on_stack = c->in_memory || !fits(p, c);
+
+	strcpy(out, p->unknown ? "?" : "");
+	if (p->unknown || is_in_nothing(c, size))
+		return;
+	if (p->only_integers && (on_stack || count(c, CLASS_SSE))) {
+		strcpy(out, "?");
+	} else if (on_stack) {
+		place_on_stack(p, c, size, out);
+	} else {
+		add_register(p, c->of[0], out);
+		add_register(p, c->of[1], out);
+	}
+}
+
+void reader_place_as_c(struct reader_places *p, Dwarf_Die *type, char out[32])
 {
 	uint32_t size;
 	const struct classes c = classes_of(type, &size);
 
 	p->unknown |= is_incomplete(type);
-	snprintf(out, 32, "%s", p->unknown ? "?" : "");
-	if (p->unknown || !size || (!c.in_memory && c.of[0] == CLASS_NONE && c.of[1] == CLASS_NONE))
-		return;		/* an empty structure */
-	if (c.in_memory || p->integers + count(&c, CLASS_INTEGER) > INTEGERS ||
-	    p->vectors + count(&c, CLASS_SSE) > VECTORS) {
-		place_on_stack(p, &c, size, out);
-		return;
-	}
-	add_register(p, c.of[0], out);
-	add_register(p, c.of[1], out);
+	place(p, &c, size, out);
 }
 
-void reader_place_result(struct reader_places *p, Dwarf_Die *type, char out[32])
+void reader_place_address(struct reader_places *p, char out[32])
+{
+	const struct classes c = { .of = { CLASS_INTEGER }, .align = EIGHT };
+
+	place(p, &c, EIGHT, out);
+}
+
+bool reader_fits(const struct reader_places *p, Dwarf_Die *type)
+{
+	uint32_t size;
+	const struct classes c = classes_of(type, &size);
+
+	return !c.in_memory && fits(p, &c);
+}
+
+bool reader_is_integer(Dwarf_Die *type)
+{
+	uint32_t size;
+	const struct classes c = classes_of(type, &size);
+
+	return !c.in_memory && c.of[0] == CLASS_INTEGER && c.of[1] == CLASS_NONE;
+}
+
+void reader_place_result_as_c(struct reader_places *p, Dwarf_Die *type, char out[32])
 {
 	static const char *const registers[][2] = {
 		[CLASS_SSE] = { "%xmm0", "%xmm1" }, [CLASS_INTEGER] = { "%ax", "%dx" },
