@@ -10,7 +10,7 @@
  *     to the whole group, the program gets it twice, because the two cases look alike. A signal
  *     from the program itself is not sent back.
  * C4  When the program stops, this process stops by the same signal, so that the shell sees its job
- *     stopped. When this process continues, the program does, too.
+ *     stopped. When one of them continues, the other does, too (stop.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,6 @@
 #include "host/output.h"
 #include "cli/run/run.h"
 #include "access/wire.h"
-#include "session/attach/stat.h"
 
 /* How often to look whether the program has ended, where no signal tells it. */
 enum { UNTOLD_MS = 20 };
@@ -106,38 +105,16 @@ static void become_program(const struct run *r, const struct signals *s, int tel
 
 /* ---- signals and stops ---- */
 
-static bool is_stopped(pid_t pid)
-{
-	return process_stat(pid).state == 'T';
-}
-
-static void stop_like(struct run *r, int sig)
-{
-	struct sigaction dfl = { .sa_handler = SIG_DFL }, old;
-	sigset_t set;
-
-	/* While this process is stopped, other programs of the session would wait for it. */
-	run_setup_barrier_end(r);
-	r->attached = true;	/* perhaps: nothing reports it any more */
-	fflush(NULL);
-	sigemptyset(&set);
-	sigaddset(&set, sig);
-	if (sig != SIGSTOP)
-		sigaction(sig, &dfl, &old);
-	raise(sig);
-	sigprocmask(SIG_UNBLOCK, &set, NULL);
-	/* The process was stopped here until the shell continued the job. */
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	if (sig != SIGSTOP)
-		sigaction(sig, &old, NULL);
-	if (is_stopped(r->pid))
-		kill(r->pid, SIGCONT);
-}
-
 static bool has_it(const struct run *r, const struct signalfd_siginfo *info)
 {
 	/* Above 0: from the kernel (C2). */
 	return info->ssi_code > 0 || (pid_t)info->ssi_pid == r->pid;
+}
+
+/* The waker saw that the program runs. If it is stopped again, this signal does not mean it. */
+static bool continues(const struct run *r, const struct signalfd_siginfo *info)
+{
+	return (pid_t)info->ssi_pid != r->waker && run_stop_is(r->pid);
 }
 
 static void run_child_pass_on(const struct run *r, const struct signalfd_siginfo *info)
@@ -146,7 +123,7 @@ static void run_child_pass_on(const struct run *r, const struct signalfd_siginfo
 
 	if (sig == SIGCHLD)
 		return;
-	if (sig == SIGCONT ? is_stopped(r->pid) : !has_it(r, info))
+	if (sig == SIGCONT ? continues(r, info) : !has_it(r, info))
 		kill(r->pid, sig);
 }
 
@@ -160,7 +137,7 @@ static bool look_at_child(struct run *r)
 			r->status = status;
 			return true;
 		}
-		stop_like(r, WSTOPSIG(status));
+		run_stop_like(r, WSTOPSIG(status));
 	}
 	return false;
 }

@@ -10,7 +10,8 @@
  *   setup.c         -e and --setup, when the program waits for them
  *   wanted.c        whether the events and files of -e and --cat exist, or may come
  *   functions.c     --function and --graph, at the same time
- *   child.c         the program: signals, stops, its end
+ *   child.c         the program: signals, its end
+ *   stop.c          its stops
  *   dump.c          the dumps of function commands
  *   unsaved.c       results that could not be written: the session stays
  *   summary.c       what was recorded and what was lost
@@ -132,6 +133,7 @@ struct run {
 
 	/* The program. */
 	pid_t		pid;
+	pid_t		waker;		/* of its last stop; 0: it has not been stopped */
 	int		signal_fd;	/* while it runs: signals for it; 0: none; -1: none come */
 	int		status;		/* as from waitpid() */
 	bool		failed;		/* it could not be executed, which was printed */
@@ -257,6 +259,12 @@ void run_child_refuse(struct run *r);
 int run_child_not_started(const struct run *r);
 /* Ends this process as the program ended. */
 void run_child_die_like(int status) __attribute__((noreturn));
+
+/* ---- stop.c ---- */
+
+/* Stops this process by `sig`, like the program, until one of the two is continued. */
+void run_stop_like(struct run *r, int sig);
+bool run_stop_is(pid_t pid);
 
 /* ---- dump.c ---- */
 
