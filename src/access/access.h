@@ -62,6 +62,8 @@ struct access *access_tree(struct tree *t, pthread_mutex_t *lock);
  * dead.
  */
 int access_connect(const char *name, struct access **out);
+/* The same, but -ETIMEDOUT after so many ms, also of each request: no read may wait for events. */
+int access_connect_within(const char *name, unsigned int ms, struct access **out);
 /* The same by the session's directory, for a session that has no name and is in no list. */
 int access_connect_at(const char *dir, struct access **out);
 

@@ -25,6 +25,7 @@ struct far {
 	struct access	access;
 	int		fd;
 	bool		stopped;	/* that was said */
+	bool		limited;	/* access_connect_within() */
 };
 
 struct far_file {
@@ -57,7 +58,7 @@ static int receive_all(int fd, void *buf, size_t len)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return -EPIPE;
+			return n && errno == EAGAIN ? -ETIMEDOUT : -EPIPE;
 		p += n;
 		len -= (size_t)n;
 	}
@@ -74,27 +75,34 @@ static int torn(const struct access *a, int err)
 	return err;
 }
 
-/* A read may wait for events as long as it likes; a server that is stopped answers nobody. */
-static void look_at_server(struct far *s)
+int access_server(struct access *a, bool *stopped)
 {
 	struct ucred server = { 0 };
 	socklen_t size = sizeof(server);
 	char state;
 
-	if (getsockopt(s->fd, SOL_SOCKET, SO_PEERCRED, &server, &size))
-		return;
+	if (getsockopt(access_fd(a), SOL_SOCKET, SO_PEERCRED, &server, &size))
+		return 0;
 	state = process_stat(server.pid).state;
-	s->stopped = state == 'T' || state == 't';
+	*stopped = state == 'T' || state == 't';
+	return server.pid;
+}
+
+/* A read may wait for events as long as it likes; a server that is stopped answers nobody. */
+static void look_at_server(struct far *s)
+{
+	const int pid = access_server(&s->access, &s->stopped);
+
 	if (s->stopped)
 		message_error("the session's server is stopped, and this command waits for it: "
-			      "kill -CONT %d", (int)server.pid);
+			      "kill -CONT %d", pid);
 }
 
 static void await_answer(struct far *s)
 {
 	struct pollfd answer = { .fd = s->fd, .events = POLLIN };
 
-	while (!s->stopped && !poll(&answer, 1, SILENT_MS))
+	while (!s->limited && !s->stopped && !poll(&answer, 1, SILENT_MS))
 		look_at_server(s);
 }
 
@@ -337,41 +345,72 @@ static int match_session(void *arg, const char *name, const char *dir, bool aliv
 	return 1;
 }
 
-int access_connect_at(const char *dir, struct access **out)
+/* How long a connection, a request and its answer may take. 0 or -errno */
+static int socket_limit(int fd, unsigned int ms)
+{
+	const struct timeval limit = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000L };
+
+	return setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) ||
+	       setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) ? -errno : 0;
+}
+
+/* A connected socket, or -errno. */
+static int socket_connect(const char *dir, unsigned int ms)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	struct far *s;
-	int fd, dirfd, ret;
-
 	/*
 	 * The address goes through the directory's descriptor, because sun_path has only 107 bytes.
 	 */
-	dirfd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	const int dirfd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int fd = dirfd < 0 ? -1 : socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int err = fd < 0 ? -errno : socket_limit(fd, ms);
+
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/control", dirfd);
-	ret = fd < 0 || dirfd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)) ? -errno
-											 : 0;
-	if (ret == -ENOENT)
-		ret = -ECONNREFUSED;	/* the session exists, its socket does not */
+	if (!err && connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
+		err = -errno;
 	if (dirfd >= 0)
 		close(dirfd);
-	s = ret ? NULL : calloc(1, sizeof(*s));
+	if (err && fd >= 0)
+		close(fd);
+	return err ? err : fd;
+}
+
+static int connect_within(const char *dir, unsigned int ms, struct access **out)
+{
+	const int fd = socket_connect(dir, ms);
+	struct far *s;
+
+	if (fd == -ENOENT)
+		return -ECONNREFUSED;	/* the session exists, its socket does not */
+	if (fd < 0)
+		return fd == -EAGAIN ? -ETIMEDOUT : fd;
+	s = calloc(1, sizeof(*s));
 	if (!s) {
-		if (fd >= 0)
-			close(fd);
-		return ret ? ret : -ENOMEM;
+		close(fd);
+		return -ENOMEM;
 	}
 	s->access.ops = &far_ops;
 	s->fd = fd;
+	s->limited = ms != 0;
 	*out = &s->access;
 	return 0;
 }
 
-int access_connect(const char *name, struct access **out)
+int access_connect_at(const char *dir, struct access **out)
+{
+	return connect_within(dir, 0, out);
+}
+
+int access_connect_within(const char *name, unsigned int ms, struct access **out)
 {
 	struct found found = { .name = name };
 
 	if (session_list(match_session, &found) != 1)
 		return -ENOENT;
-	return found.alive ? access_connect_at(found.dir, out) : -ECONNREFUSED;
+	return found.alive ? connect_within(found.dir, ms, out) : -ECONNREFUSED;
+}
+
+int access_connect(const char *name, struct access **out)
+{
+	return access_connect_within(name, 0, out);
 }

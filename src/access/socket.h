@@ -11,8 +11,11 @@
  */
 int access_request(struct access *a, unsigned int op, const char *path, int fd, char **text);
 
+/* The server's process, and whether it is stopped. 0: not known. */
+int access_server(struct access *a, bool *stopped);
+
 /*
- * The same in two steps, for a request whose answer may come late: access_fd() becomes readable
+ * A request in two steps, for one whose answer may come late: access_fd() becomes readable
  * when the answer is there.
  */
 int access_fd(struct access *a);

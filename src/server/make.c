@@ -3,7 +3,9 @@
  * make.c - a new session for running programs, served in the background
  */
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "server/server.h"
@@ -17,34 +19,49 @@
 struct life {
 	struct server	*server;
 	int		fd;		/* -1: the session stays */
+	int		end;		/* an eventfd: the thread ends */
 	pthread_t	thread;
 };
 
-/* Nothing is ever written, so read() returns when the other end is closed or its owner has died. */
+/* Nothing is ever written: fd is readable when its other end is closed or its owner has died. */
 static void *watch_life(void *arg)
 {
-	struct life *l = arg;
-	char byte;
-	ssize_t n;
+	const struct life *l = arg;
+	struct pollfd p[] = {
+		{ .fd = l->fd, .events = POLLIN },
+		{ .fd = l->end, .events = POLLIN },
+	};
 
-	do
-		n = read(l->fd, &byte, 1);
-	while (n > 0 || (n < 0 && errno == EINTR));
-	server_orphaned(l->server);
+	while (poll(p, 2, -1) < 0)
+		;
+	if (!p[1].revents)
+		server_orphaned(l->server);
 	return NULL;
 }
 
 static int life_begin(struct life *l)
 {
-	return l->fd < 0 ? 0 : -pthread_create(&l->thread, NULL, watch_life, l);
+	int err;
+
+	if (l->fd < 0)
+		return 0;
+	l->end = eventfd(0, EFD_CLOEXEC);
+	if (l->end < 0)
+		return -errno;
+	err = pthread_create(&l->thread, NULL, watch_life, l);
+	if (err)
+		close(l->end);
+	return -err;
 }
 
+/* Without pthread_cancel(): it needs room for a signal, and there may be none (ulimit -i). */
 static void life_end(struct life *l)
 {
 	if (l->fd < 0)
 		return;
-	pthread_cancel(l->thread);
+	eventfd_write(l->end, 1);
 	pthread_join(l->thread, NULL);
+	close(l->end);
 }
 
 /* ---- the session ---- */

@@ -11,6 +11,8 @@
 #include "access/wire.h"
 #include "session/session.h"
 
+enum { SILENT_MS = 2000, END_MS = 5000, PAUSE_MS = 5 };
+
 static void print_details(const char *info)
 {
 	char value[4096];
@@ -32,29 +34,60 @@ static void print_details(const char *info)
 		printf("  quiet: process %s\n", value);
 }
 
+struct listing {
+	unsigned int	nr;
+	int		status;
+};
+
+/* a: NULL: not connected */
+static int print_silent(const char *name, struct access *a)
+{
+	bool stopped = false;
+	const int pid = a ? access_server(a, &stopped) : 0;
+
+	if (stopped)
+		printf("%s: server %d is stopped: kill -CONT %d\n", name, pid, pid);
+	else if (pid)
+		printf("%s: server %d does not answer\n", name, pid);
+	else
+		printf("%s: its server does not answer\n", name);
+	return COMMAND_DONE;
+}
+
+static int print_unasked(const char *name, struct access *a, int err)
+{
+	if (err == -ETIMEDOUT)
+		return print_silent(name, a);
+	if (err != -ECONNREFUSED && err != -EPIPE)
+		return message_error("sessions: %s: %s", name, strerror(-err));
+	printf("%s: its server is dead; any command on it restores it\n", name);
+	return COMMAND_DONE;
+}
+
+static int sessions_print_served(const char *name, const char *info)
+{
+	char pid[32] = "?";
+
+	client_info(info, "server", 0, pid, sizeof(pid));
+	printf("%s: server %s\n", name, pid);
+	print_details(info);
+	return COMMAND_DONE;
+}
+
 static int print_session(void *arg, const char *name, const char *dir, bool alive)
 {
-	struct access *a;
-	char *info, pid[32] = "?";
-	int ret;
+	struct listing *l = arg;
+	struct access *a = NULL;
+	char *info = NULL;
+	int ret = alive ? access_connect_within(name, SILENT_MS, &a) : -ECONNREFUSED;
 
 	(void)dir;
-	++*(int *)arg;
-	ret = alive ? access_connect(name, &a) : -ECONNREFUSED;
-	if (!ret) {
+	l->nr++;
+	if (!ret)
 		ret = access_request(a, WIRE_INFO, "", -1, &info);
-		access_close(a);
-	}
-	if (ret == -ECONNREFUSED) {
-		printf("%s: its server is dead; any command on it restores it\n", name);
-	} else if (ret < 0) {
-		printf("%s: its server does not answer\n", name);
-	} else {
-		client_info(info, "server", 0, pid, sizeof(pid));
-		printf("%s: server %s\n", name, pid);
-		print_details(info);
-		free(info);
-	}
+	l->status |= ret < 0 ? print_unasked(name, a, ret) : sessions_print_served(name, info);
+	free(info);
+	access_close(a);
 	return 0;
 }
 
@@ -75,34 +108,72 @@ static int match_name(void *arg, const char *name, const char *dir, bool alive)
 	return !strcmp(name, arg);
 }
 
-/* Waits until the server has unmounted, removed the files and ended. */
-static void wait_for_end(const char *name)
+/* Waits until the server has unmounted, removed the files and ended. False: it has not. */
+static bool wait_for_end(const char *name)
 {
-	struct timespec pause = { .tv_nsec = 5000000 };
+	const struct timespec pause = { .tv_nsec = PAUSE_MS * 1000000L };
+	bool there = true;
 
-	for (int i = 0; i < 1000 && session_list(match_name, (void *)name) == 1; i++)
-		nanosleep(&pause, NULL);
+	for (int i = 0; there && i < END_MS / PAUSE_MS; i++) {
+		there = session_list(match_name, (void *)name) == 1;
+		if (there)
+			nanosleep(&pause, NULL);
+	}
+	return !there;
+}
+
+/* It can be killed, and then the same command removes what it leaves. */
+static int say_no_end(const char *name, int pid, bool stopped)
+{
+	if (stopped)
+		return message_error("sessions: %s: server %d is stopped: kill -CONT %d", name, pid,
+				     pid);
+	return message_error("sessions: %s: server %d does not answer: kill -KILL %d, then "
+			     "`tracefuse sessions --end %s`", name, pid, pid, name);
+}
+
+static int end_served(const char *name, struct access *a)
+{
+	bool stopped = false;
+	int pid, ret;
+
+	/* One in the session's directory, of a server before this one, would keep it. */
+	mounts_clean();
+	ret = access_request(a, WIRE_END, "", -1, NULL);
+	pid = access_server(a, &stopped);
+	access_close(a);
+	if (ret == -ETIMEDOUT || (ret >= 0 && !wait_for_end(name)))
+		return say_no_end(name, pid, stopped);
+	return ret < 0 ? message_error("sessions: %s: %s", name, strerror(-ret)) : COMMAND_DONE;
 }
 
 static int end_session(const char *name)
 {
 	struct access *a;
-	int ret = access_connect(name, &a);
+	int ret = access_connect_within(name, SILENT_MS, &a);
 
+	if (!ret)
+		return end_served(name, a);
 	if (ret == -ECONNREFUSED) {
 		mounts_clean();
 		ret = session_remove_stale(name);
-	} else if (!ret) {
-		/* One in the session's directory, of a server before this one, would keep it. */
-		mounts_clean();
-		ret = access_request(a, WIRE_END, "", -1, NULL);
-		access_close(a);
-		if (ret >= 0)
-			wait_for_end(name);
 	}
 	if (ret == -ENOENT)
 		return message_error("sessions: there is no session %s", name);
-	return ret < 0 ? message_error("sessions: %s: %s", name, strerror(-ret)) : COMMAND_DONE;
+	if (ret == -ETIMEDOUT)
+		return message_error("sessions: %s: its server does not answer", name);
+	return ret ? message_error("sessions: %s: %s", name, strerror(-ret)) : COMMAND_DONE;
+}
+
+static int sessions_list(void)
+{
+	struct listing l = { 0 };
+
+	session_list(print_session, &l);
+	if (!l.nr)
+		fprintf(stderr, "tracefuse: there is no session: `tracefuse replay --session NAME "
+				"RECORDING` makes one\n");
+	return l.status;
 }
 
 static int sessions_run(int argc, char **argv)
@@ -130,11 +201,7 @@ static int sessions_run(int argc, char **argv)
 		session_list(clean_session, &nr);
 		return COMMAND_DONE;
 	}
-	session_list(print_session, &nr);
-	if (!nr)
-		fprintf(stderr, "tracefuse: there is no session: `tracefuse replay --session NAME "
-				"RECORDING` makes one\n");
-	return COMMAND_DONE;
+	return sessions_list();
 }
 
 const struct command command_sessions = {
