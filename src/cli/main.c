@@ -3,6 +3,7 @@
  * main.c - `tracefuse COMMAND ...`: finds the command and runs it
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -77,6 +78,17 @@ static int asks_for_help(int argc, char **argv)
 	return 0;
 }
 
+/*
+ * Opens stdin, stdout and stderr if they are closed, so that no other file gets their numbers. To
+ * read and to write them fails as if they were closed, and programs find them closed.
+ */
+static void reserve_standard(void)
+{
+	for (int fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			open("/", O_PATH | O_CLOEXEC);
+}
+
 static int main_finish(int status)
 {
 	int printed = message_flush();
@@ -84,11 +96,8 @@ static int main_finish(int status)
 	pager_end();
 	if (pager_failed())
 		printed = COMMAND_FAILED;
-	/*
-	 * Some file systems report errors only at close. EBADF: stdout was closed, and there was
-	 * nothing to print.
-	 */
-	if (!printed && close(STDOUT_FILENO) && errno != EBADF)
+	/* Some file systems report errors only at close. */
+	if (!printed && close(STDOUT_FILENO))
 		printed = message_error("cannot write: %s", strerror(errno));
 	return status == COMMAND_DONE ? printed : status;
 }
@@ -136,6 +145,7 @@ int main(int argc, char **argv)
 	const struct command *cmd;
 
 	server_keep_libraries();
+	reserve_standard();
 	terminal_guard();
 	if (argc > 1 && !strcmp(argv[1], "--no-pager")) {
 		argc--;

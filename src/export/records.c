@@ -269,6 +269,7 @@ static int export_take(void *arg, const struct source_record *r)
 
 static void export_finish(struct export_run *x)
 {
+	errno = 0;
 	if (!x->sums->records)
 		x->err = x->what->form->begin(x);
 	for (uint32_t i = 0; !x->err && i < x->tasks_room; i++)
@@ -276,10 +277,9 @@ static void export_finish(struct export_run *x)
 			export_calls_end(x, x->tasks[i]);
 	if (!x->err)
 		x->what->form->end(x);
-	if (!x->err && fflush(x->out))
-		x->err = -errno;
-	if (!x->err && ferror(x->out))
-		x->err = -EIO;
+	/* After a write that failed, fflush() may have nothing to do; errno is still of that. */
+	if (!x->err && (fflush(x->out) || ferror(x->out)))
+		x->err = errno ? -errno : -EIO;
 }
 
 static void export_free(struct export_run *x)

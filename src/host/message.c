@@ -6,6 +6,7 @@
 
 #include "host/message.h"
 #include "host/pager.h"
+#include "host/terminal.h"
 
 int message_error(const char *format, ...)
 {
@@ -23,8 +24,10 @@ int message_error(const char *format, ...)
 /* The first error of stdout, of which a process has only one. */
 static int stdout_error;
 
-static int stdout_failed(int err)
+static int stdout_failed(void)
 {
+	const int known = terminal_stdout_error(), err = known ? known : EIO;
+
 	if (!stdout_error && err != EPIPE)
 		fprintf(stderr, "tracefuse: cannot write: %s\n", strerror(err));
 	if (!stdout_error)
@@ -40,13 +43,10 @@ bool message_stdout_lost(void)
 
 int message_flush(void)
 {
-	if (fflush(stdout))
-		return stdout_failed(errno);
-	return ferror(stdout) ? stdout_failed(pager_was_used() ? EPIPE : EIO) :
-		COMMAND_DONE;
+	return fflush(stdout) || ferror(stdout) ? stdout_failed() : COMMAND_DONE;
 }
 
 int message_print(const char *bytes, size_t n)
 {
-	return fwrite(bytes, 1, n, stdout) == n ? COMMAND_DONE : stdout_failed(errno);
+	return fwrite(bytes, 1, n, stdout) == n ? COMMAND_DONE : stdout_failed();
 }

@@ -97,6 +97,7 @@ size_t terminal_escape(struct terminal_text *t, const char *in, size_t n, char *
 
 struct guarded {
 	int		fd;
+	int		error;		/* the errno of the first write that failed; 0: none */
 	struct terminal_text text;
 };
 
@@ -128,6 +129,20 @@ static bool terminal_write_all(int fd, const char *bytes, size_t n)
 	return true;
 }
 
+static bool guarded_write(struct guarded *g, const char *bytes, size_t n)
+{
+	if (terminal_write_all(g->fd, bytes, n))
+		return true;
+	if (!g->error)
+		g->error = errno;
+	return false;
+}
+
+static ssize_t write_plain(void *cookie, const char *bytes, size_t n)
+{
+	return guarded_write(cookie, bytes, n) ? (ssize_t)n : 0;
+}
+
 static ssize_t write_escaped(void *cookie, const char *bytes, size_t n)
 {
 	struct guarded *g = cookie;
@@ -136,8 +151,7 @@ static ssize_t write_escaped(void *cookie, const char *bytes, size_t n)
 
 	for (; done < n; done += piece) {
 		piece = n - done < PIECE ? n - done : PIECE;
-		if (!terminal_write_all(g->fd, out,
-					terminal_escape(&g->text, bytes + done, piece, out)))
+		if (!guarded_write(g, out, terminal_escape(&g->text, bytes + done, piece, out)))
 			return 0;
 	}
 	return (ssize_t)n;
@@ -154,10 +168,10 @@ static void write_partial(void)
 				   terminal_escape(&outputs[i].text, "", 0, out));
 }
 
-static void guard(FILE **stream, struct guarded *g, int buffering)
+static void guard(FILE **stream, struct guarded *g, cookie_write_function_t *write, int buffering)
 {
-	const cookie_io_functions_t io = { .write = write_escaped };
-	FILE *out = isatty(g->fd) ? fopencookie(g, "w", io) : NULL;
+	const cookie_io_functions_t io = { .write = write };
+	FILE *out = fopencookie(g, "w", io);
 
 	if (!out)
 		return;
@@ -189,9 +203,16 @@ void terminal_guard(void)
 {
 	terminal_stdout.is = isatty(STDOUT_FILENO);
 
-	guard(&stdout, &outputs[0], _IOLBF);
-	guard(&stderr, &outputs[1], _IONBF);
+	guard(&stdout, &outputs[0], terminal_stdout.is ? write_escaped : write_plain,
+	      terminal_stdout.is ? _IOLBF : _IOFBF);
+	if (isatty(STDERR_FILENO))
+		guard(&stderr, &outputs[1], write_escaped, _IONBF);
 	atexit(write_partial);
+}
+
+int terminal_stdout_error(void)
+{
+	return outputs[0].error;
 }
 
 void terminal_control(const char *text)
@@ -215,7 +236,7 @@ bool terminal_print_colours(const char *text, size_t n)
 			break;
 		next++;
 		if (fflush(stdout) ||
-		    !terminal_write_all(STDOUT_FILENO, colour, (size_t)(next - colour)))
+		    !guarded_write(&outputs[0], colour, (size_t)(next - colour)))
 			return false;
 		text = next;
 	}

@@ -15,6 +15,8 @@
 /* Call it once, before anything is printed. */
 void terminal_guard(void);
 
+/* The errno of the first write to stdout that failed; 0: none did. A stream does not keep it. */
+int terminal_stdout_error(void);
 /* Whether stdout is a terminal, or was one before a pager took it (pager.h). */
 bool terminal_is_stdout(void);
 /* How wide that terminal is; 0: stdout is none, or it does not say. */

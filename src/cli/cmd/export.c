@@ -209,12 +209,14 @@ static int export_hist(const struct export_asked *e)
 /* A stream of its own has errors of its own. */
 static int to_stdout(const struct export_asked *e)
 {
-	const int fd = e->hist ? -1 : fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-	FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
-	int status;
+	int fd, status;
+	FILE *out;
 
 	if (e->hist)
 		return export_hist(e);
+	/* To write nothing fails only if stdout is closed. */
+	fd = write(STDOUT_FILENO, "", 0) ? -1 : fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	out = fd >= 0 ? fdopen(fd, "w") : NULL;
 	if (!out)
 		return message_error("export: cannot write: %s", strerror(errno));
 	status = export_records(e, out);

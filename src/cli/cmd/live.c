@@ -146,7 +146,6 @@ static int live_main(int argc, char **argv)
 	bool failed = false;
 	int status;
 
-	run_reserve_standard();
 	output_signals_ignore();
 	status = live_parse_arguments(&r, argc, argv);
 	if (!status)

@@ -237,7 +237,6 @@ int run_for(const struct command *cmd, int argc, char **argv, const struct fligh
 	bool failed = false;
 	int status;
 
-	run_reserve_standard();
 	output_signals_ignore();
 	status = run_parse_arguments(&r, argc, argv);
 	if (!status)

@@ -153,8 +153,6 @@ static inline bool run_is_refused(const struct run *r)
 
 /* ---- steps.c ---- */
 
-/* Descriptors 0 to 2 are open from then on: what this process opens is not taken for those. */
-void run_reserve_standard(void);
 /* The argument of --merge-delay. An exit status. */
 int run_merge_delay(struct run *r, const char *text);
 /* What -o and --cat want, and the summary. An exit status. */

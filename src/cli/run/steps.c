@@ -2,7 +2,6 @@
 /*
  * steps.c - the first and the last steps of a command that has a session of its own: run, live
  */
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 
@@ -11,14 +10,6 @@
 #include "host/output.h"
 
 enum { MERGE_DELAY_MAX = 60000 };
-
-/* Opens stdin, stdout and stderr if they are closed, so that no other file gets their numbers. */
-void run_reserve_standard(void)
-{
-	for (int fd = 0; fd <= 2; fd++)
-		if (fcntl(fd, F_GETFD) < 0)
-			open("/dev/null", O_RDWR | O_CLOEXEC);
-}
 
 int run_merge_delay(struct run *r, const char *text)
 {
