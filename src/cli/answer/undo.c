@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,11 +34,8 @@ int undo_lines(const struct answer *a, const struct setup_params *params, unsign
  */
 static void process_part(void)
 {
-	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 	const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
-		signal(ends[i], SIG_IGN);
 	setsid();
 	for (int fd = STDIN_FILENO; null >= 0 && fd <= STDERR_FILENO; fd++)
 		dup2(null, fd);
@@ -59,6 +57,9 @@ static void process_run(const struct answer *a, struct access *mine, int fd)
 	/* The server closes the command's files when the last copy is closed. */
 	close(access_fd(mine));
 	process_part();
+	/* The command goes on from here. */
+	if (write(fd, &what, 1) != 1)
+		return;
 	while ((n = read(fd, &what, 1)) > 0 || (n < 0 && errno == EINTR))
 		nr += n > 0 && what == UNDO_DONE;
 	if (what == UNDO_END)
@@ -74,14 +75,20 @@ static void process_run(const struct answer *a, struct access *mine, int fd)
 
 /* ---- The command ---- */
 
-void undo_begin(struct undo *u, const struct answer *a, struct access *mine)
+/* Until the process is out of the group, or is dead. */
+static void undo_await(const struct undo *u)
 {
-	int fds[2];
+	char byte;
 
-	u->fd = -1;
-	if (pipe2(fds, O_CLOEXEC))
-		return;
-	fflush(NULL);
+	while (read(u->fd, &byte, 1) < 0 && errno == EINTR)
+		;
+}
+
+/*
+ * All signals are blocked, and stay so in the process: the group may get one before it parts.
+ */
+static void undo_fork(struct undo *u, const struct answer *a, struct access *mine, int fds[2])
+{
 	u->pid = fork();
 	if (!u->pid) {
 		close(fds[1]);
@@ -89,16 +96,33 @@ void undo_begin(struct undo *u, const struct answer *a, struct access *mine)
 		_exit(0);
 	}
 	close(fds[0]);
-	if (u->pid < 0)
+	if (u->pid < 0) {
 		close(fds[1]);
-	else
-		u->fd = fds[1];
+		return;
+	}
+	u->fd = fds[1];
+	undo_await(u);
+}
+
+void undo_begin(struct undo *u, const struct answer *a, struct access *mine)
+{
+	sigset_t all, before;
+	int fds[2];
+
+	u->fd = -1;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
+		return;
+	fflush(NULL);
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &before);
+	undo_fork(u, a, mine, fds);
+	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 /* If it was killed, the command goes on without it. */
 static void undo_tell(const struct undo *u, char what)
 {
-	while (u->fd >= 0 && write(u->fd, &what, 1) < 0 && errno == EINTR)
+	while (u->fd >= 0 && send(u->fd, &what, 1, MSG_NOSIGNAL) < 0 && errno == EINTR)
 		;
 }
 

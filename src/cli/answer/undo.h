@@ -5,7 +5,7 @@
  *     command  undo_begin() -> undo_line() -> a line -> undo_done() ... -> undo_end()
  *                  |fork          |a byte                  |a byte            |a byte
  *     process      +--------------+------------------------+------------------+-> ends
- *                                       the pipe ends, as the command was killed -> undoes
+ *                                       the socket ends, as the command was killed -> undoes
  *
  * A line that was begun may have been refused, because another command has the same. Such a line is
  * undone only in the command's own instance, where nobody else has anything.
