@@ -59,7 +59,7 @@ struct access *access_tree(struct tree *t, pthread_mutex_t *lock);
 
 /*
  * Connects to the server of session `name`. -ENOENT: no such session; -ECONNREFUSED: its server is
- * dead.
+ * dead; another -errno: it cannot be known.
  */
 int access_connect(const char *name, struct access **out);
 /* The same, but -ETIMEDOUT after so many ms, also of each request: no read may wait for events. */

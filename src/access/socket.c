@@ -405,8 +405,10 @@ int access_connect_within(const char *name, unsigned int ms, struct access **out
 {
 	struct found found = { .name = name };
 
-	if (session_list(match_session, &found) != 1)
-		return -ENOENT;
+	const int ret = session_list(match_session, &found);
+
+	if (ret != 1)
+		return ret < 0 ? ret : -ENOENT;
 	return found.alive ? connect_within(found.dir, ms, out) : -ECONNREFUSED;
 }
 

@@ -38,15 +38,18 @@ static int count_session(void *arg, const char *name, const char *dir, bool aliv
 char *client_session(const struct command *cmd, const char *name)
 {
 	struct census c = { 0 };
+	int ret;
 
 	if (!name)
 		name = getenv("TRACEFUSE_SESSION");
 	if (name && *name)
 		return strdup(name);
-	session_list(count_session, &c);
-	if (c.nr == 1)
+	ret = session_list(count_session, &c);
+	if (!ret && c.nr == 1)
 		return strdup(c.name);
-	if (c.nr)
+	if (ret)
+		message_error("%s: sessions cannot be listed: %s", cmd->name, session_error(ret));
+	else if (c.nr)
 		message_error(
 			"%s: there are %u sessions: say which (`tracefuse sessions` lists them), "
 			"or set TRACEFUSE_SESSION",
@@ -105,6 +108,12 @@ int client_reach(const char *name, struct access **out)
 	return -EBUSY;
 }
 
+/* Whether this process itself could not look: that says nothing about the session. */
+static bool client_lacks(int err)
+{
+	return err == -EMFILE || err == -ENFILE || err == -EACCES;
+}
+
 struct access *client_connect(const struct command *cmd, const char *name)
 {
 	struct access *a;
@@ -117,6 +126,9 @@ struct access *client_connect(const struct command *cmd, const char *name)
 			"%s: there is no session %s: `tracefuse sessions` lists sessions, "
 			"`tracefuse replay --session %s RECORDING` makes it",
 			cmd->name, name, name);
+	else if (client_lacks(ret))
+		message_error("%s: session %s cannot be reached: %s", cmd->name, name,
+			      session_error(ret));
 	else
 		message_error(
 			"%s: the server of session %s cannot be reached, and the session cannot "

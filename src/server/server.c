@@ -54,15 +54,15 @@ static int open_signals(void)
 static int open_control(const char *dir)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int dirfd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int err = 0;
+	const int dirfd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const int kind = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
+	const int fd = dirfd < 0 ? -1 : socket(AF_UNIX, kind, 0);
+	int err = fd < 0 ? errno : 0;
 
-	if (dirfd >= 0)
+	if (!err)
 		unlinkat(dirfd, "control", 0);
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/control", dirfd);
-	if (dirfd < 0 || fd < 0 || bind(fd, (struct sockaddr *)&addr, sizeof(addr)) ||
-	    listen(fd, 64))
+	if (!err && (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(fd, 64)))
 		err = errno;
 	if (dirfd >= 0)
 		close(dirfd);

@@ -267,7 +267,7 @@ static int list_one(const char *base, int basefd, const char *name,
 	bool alive;
 
 	if (dirfd < 0)
-		return 0;
+		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : 0;
 	alive = place_alive(dirfd);
 	close(dirfd);
 	snprintf(path, sizeof(path), "%s/%s", base, name);
@@ -281,13 +281,15 @@ int session_list(int (*fn)(void *arg, const char *name, const char *dir, bool al
 	struct dirent **names;
 	int fd, nr;
 
+	/* Without a directory there is no session. */
 	if (err)
-		return err == -ENOENT ? 0 : err;
+		return err == -ENOENT || err == -ENOTSUP ? 0 : err;
 	fd = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	place_sweep(fd);
 	nr = scandir(base, &names, NULL, alphasort);
+	err = nr < 0 ? -errno : 0;
 	for (int i = 0; i < nr; i++) {
 		if (!err && session_name_valid(names[i]->d_name))
 			err = list_one(base, fd, names[i]->d_name, fn, arg);

@@ -70,7 +70,7 @@ bool session_name_valid(const char *name);
 
 /*
  * Calls fn for each named session of this user. Stops at the first return value that is not 0, and
- * returns it.
+ * returns it. -errno: they cannot be looked for.
  */
 int session_list(int (*fn)(void *arg, const char *name, const char *dir, bool alive), void *arg);
 /* Removes a session whose server died. -EBUSY when it lives, -ENOENT when there is none. */

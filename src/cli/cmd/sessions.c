@@ -93,11 +93,10 @@ static int print_session(void *arg, const char *name, const char *dir, bool aliv
 
 static int clean_session(void *arg, const char *name, const char *dir, bool alive)
 {
+	(void)arg;
 	(void)dir;
-	if (!alive && !session_remove_stale(name)) {
+	if (!alive && !session_remove_stale(name))
 		printf("removed %s\n", name);
-		++*(int *)arg;
-	}
 	return 0;
 }
 
@@ -115,7 +114,7 @@ static bool wait_for_end(const char *name)
 	bool there = true;
 
 	for (int i = 0; there && i < END_MS / PAUSE_MS; i++) {
-		there = session_list(match_name, (void *)name) == 1;
+		there = session_list(match_name, (void *)name) != 0;
 		if (there)
 			nanosleep(&pause, NULL);
 	}
@@ -168,12 +167,24 @@ static int end_session(const char *name)
 static int sessions_list(void)
 {
 	struct listing l = { 0 };
+	const int ret = session_list(print_session, &l);
 
-	session_list(print_session, &l);
+	if (ret)
+		return message_error("sessions: %s", session_error(ret));
 	if (!l.nr)
 		fprintf(stderr, "tracefuse: there is no session: `tracefuse replay --session NAME "
 				"RECORDING` makes one\n");
 	return l.status;
+}
+
+static int sessions_clean(void)
+{
+	int nr = mounts_clean(), ret;
+
+	if (nr)
+		printf("removed %d mount%s of dead servers\n", nr, nr > 1 ? "s" : "");
+	ret = session_list(clean_session, NULL);
+	return ret ? message_error("sessions: %s", session_error(ret)) : COMMAND_DONE;
 }
 
 static int sessions_run(int argc, char **argv)
@@ -181,7 +192,7 @@ static int sessions_run(int argc, char **argv)
 	static const char *const flags[] = { "clean", "end", NULL };
 	const char *name = NULL;
 	unsigned int seen = 0;
-	int status = options_parse(&command_sessions, argc, argv, &name, flags, &seen), nr = 0;
+	int status = options_parse(&command_sessions, argc, argv, &name, flags, &seen);
 
 	if (status)
 		return status;
@@ -194,14 +205,7 @@ static int sessions_run(int argc, char **argv)
 	}
 	if (optind < argc)
 		return command_usage(&command_sessions, "no arguments without --end");
-	if (seen & 1) {
-		nr = mounts_clean();
-		if (nr)
-			printf("removed %d mount%s of dead servers\n", nr, nr > 1 ? "s" : "");
-		session_list(clean_session, &nr);
-		return COMMAND_DONE;
-	}
-	return sessions_list();
+	return seen & 1 ? sessions_clean() : sessions_list();
 }
 
 const struct command command_sessions = {
