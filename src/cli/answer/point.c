@@ -262,6 +262,16 @@ static int set_symbol(struct answer_point *p, const char *path)
 	return nr < 0 ? message_error("out of memory") : say_file_has_none(path, p->function);
 }
 
+/* A line of uprobe_events ends a word at a blank and itself at a #. */
+static int check_name(const char *file)
+{
+	const char *bad = strpbrk(file, " \t\n\v\f\r#");
+
+	return bad ? message_error("%s cannot be probed: its name has %s: rename it, or copy it to "
+				   "another name", file, *bad == '#' ? "a #" : "a blank")
+		   : COMMAND_DONE;
+}
+
 static int set_function(struct answer_point *p, const char *path)
 {
 	char whole[PATH_MAX];
@@ -270,7 +280,9 @@ static int set_function(struct answer_point *p, const char *path)
 	/* The server has another directory. */
 	if (!realpath(path, whole))
 		return message_error("%s: %s", path, strerror(errno));
-	status = set_symbol(p, whole);
+	status = check_name(whole);
+	if (!status)
+		status = set_symbol(p, whole);
 	if (!status)
 		status = check_function(whole, p->function, p->returns);
 	if (status)
