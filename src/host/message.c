@@ -36,6 +36,11 @@ static int stdout_failed(void)
 	return err == EPIPE && pager_was_used() ? COMMAND_DONE : COMMAND_FAILED;
 }
 
+bool message_reader_left(void)
+{
+	return stdout_error == EPIPE && !pager_was_used();
+}
+
 bool message_stdout_lost(void)
 {
 	return (stdout_error && stdout_error != EPIPE) || pager_failed();

@@ -20,6 +20,8 @@ int message_error(const char *format, ...) __attribute__((format(printf, 1, 2)))
 int message_flush(void);
 /* Prints n bytes to stdout. Returns the same. */
 int message_print(const char *bytes, size_t n);
+/* Whether the reader of stdout has closed the pipe, and is no pager. */
+bool message_reader_left(void);
 /* Whether output was lost for another reason than that its reader has closed the pipe. */
 bool message_stdout_lost(void);
 

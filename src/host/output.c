@@ -319,6 +319,12 @@ void output_signals_restore(void)
 		sigaction(ignored[i], &given[i], NULL);
 }
 
+void output_signals_die(void)
+{
+	output_signals_restore();
+	raise(SIGPIPE);
+}
+
 /* The signals that end a command. */
 static const int ends[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
 

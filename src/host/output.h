@@ -42,6 +42,8 @@ int output_spare(struct output *o);
  */
 void output_signals_ignore(void);
 void output_signals_restore(void);
+/* Ends the process by SIGPIPE, as if it had not been ignored; returns if it was before, too. */
+void output_signals_die(void);
 
 /*
  * Blocks HUP, INT, QUIT and TERM, so that the records of a program's run are saved first. `given`:

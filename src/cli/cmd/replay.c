@@ -59,6 +59,7 @@ struct replay {
 
 	struct replay_session made;
 	struct results	results;
+	bool		reader_left;	/* of stdout, and nothing else is lost */
 	char		mount_dir[PATH_MAX];	/* "": none */
 	struct server	*server;
 	pthread_mutex_t	alone;		/* the control lock as long as there is no server */
@@ -452,6 +453,7 @@ static int run_and_print(struct replay *r)
 		fprintf(stderr,
 			"tracefuse: the recording is unchanged: replay it again, with another "
 			"place for the output\n");
+	r->reader_left = message_reader_left() && !r->results.unsaved_dat && !serves(r);
 	results_print_losses(r->made.source);
 	return status;
 }
@@ -528,6 +530,8 @@ static int replay_run_with(struct replay *r, int argc, char **argv)
 	}
 	status = replay(r);
 	replay_destroy(r);
+	if (r->reader_left)
+		output_signals_die();
 	return status;
 }
 
