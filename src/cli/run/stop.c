@@ -7,8 +7,10 @@
  * child looks at the program meanwhile: the waker. It is in a process group of its own, which
  * no stop of the job reaches.
  */
+#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -20,9 +22,31 @@
 /* How long the waker sleeps: a short stop ends soon, a long one costs no time. */
 enum { WAKER_FIRST_MS = 5, WAKER_MOST_MS = 100 };
 
+/* Of a process whose first thread has ended. */
+static bool others_are_stopped(pid_t pid)
+{
+	const struct dirent *e;
+	char path[32], state = '\0';
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	d = opendir(path);
+	while (d && !state && (e = readdir(d)) != NULL) {
+		const pid_t tid = (pid_t)strtol(e->d_name, NULL, 10);
+
+		if (tid && tid != pid)
+			state = process_stat(tid).state;
+	}
+	if (d)
+		closedir(d);
+	return state == 'T';
+}
+
 bool run_stop_is(pid_t pid)
 {
-	return process_stat(pid).state == 'T';
+	const char state = process_stat(pid).state;
+
+	return state == 'T' || (state == 'Z' && others_are_stopped(pid));
 }
 
 static void waker_sleep(int ms)
@@ -84,6 +108,17 @@ static void stop_by(int sig)
 		sigaction(sig, &old, NULL);
 }
 
+/*
+ * Whether this process was stopped, as SIGCONT is blocked. Init of a name space cannot stop, nor by
+ * a terminal's signal a group that no shell looks after.
+ */
+static bool was_stopped(void)
+{
+	sigset_t set;
+
+	return !sigpending(&set) && sigismember(&set, SIGCONT) == 1;
+}
+
 void run_stop_like(struct run *r, int sig)
 {
 	/* While this process is stopped, other programs of the session would wait for it. */
@@ -97,6 +132,6 @@ void run_stop_like(struct run *r, int sig)
 	stop_by(sig);
 	waker_end(r);
 	/* Else the signal that continued it is read there. */
-	if (r->signal_fd < 0 && run_stop_is(r->pid))
+	if ((r->signal_fd < 0 || !was_stopped()) && run_stop_is(r->pid))
 		kill(r->pid, SIGCONT);
 }

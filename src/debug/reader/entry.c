@@ -47,6 +47,11 @@ static bool is_address(const Dwarf_Op *op)
 	       !is_in_frame(op);
 }
 
+static unsigned int bytes_of(unsigned int number)
+{
+	return number < READER_INTEGERS ? 8 : 16;
+}
+
 /* One register without a piece, or up to two that have one each. */
 static void take_value(struct reader_entry *e, const Dwarf_Op *ops, size_t nr)
 {
@@ -59,8 +64,10 @@ static void take_value(struct reader_entry *e, const Dwarf_Op *ops, size_t nr)
 		if (e->registers[e->nr] == NO_REGISTER ||
 		    (step == 2 && ops[i + 1].atom != DW_OP_piece)) {
 			e->nr = 0;
+			e->bytes = 0;
 			return;
 		}
+		e->bytes += step == 2 ? ops[i + 1].number : bytes_of(e->registers[e->nr]);
 		e->nr++;
 	}
 }

@@ -222,6 +222,14 @@ static void place_unknown(struct reader_places *p, Dwarf_Die *type, char out[32]
 	strcpy(out, "?");
 }
 
+/* The compiler leaves out what the function does not use, so the others are not known from it. */
+static bool has_part(const struct reader_entry *e, Dwarf_Die *type)
+{
+	Dwarf_Word size;
+
+	return e->nr && !e->has_address && !dwarf_aggregate_size(type, &size) && size > e->bytes;
+}
+
 void reader_place(struct reader_places *p, Dwarf_Die *parameter, Dwarf_Die *type,
 		  struct reader_value *out)
 {
@@ -233,6 +241,8 @@ void reader_place(struct reader_places *p, Dwarf_Die *parameter, Dwarf_Die *type
 		return;
 	if (p->convention != READER_AS_C)
 		e = reader_entry(p, parameter);
+	if (has_part(&e, type))
+		e.nr = 0;
 	if (e.has_address || (p->convention == READER_FORTRAN && is_array_or_text(type)))
 		place_by_address(p, &e, type, out);
 	else if (e.nr)

@@ -104,6 +104,7 @@ struct reader_entry {
 	bool		has_address;	/* the value is in memory, and its address is passed */
 	unsigned int	nr;		/* registers that have the value or its address */
 	unsigned int	registers[2];	/* as reader_register() counts them */
+	uint64_t	bytes;		/* of the value that they have */
 };
 
 struct reader_entry reader_entry(const struct reader_places *p, Dwarf_Die *parameter);
