@@ -11,6 +11,8 @@
 
 #include "fuse/state.h"
 
+enum { NO_NAME = 1 };	/* the first byte of the path of what is removed */
+
 static int compare_nodes(const void *a, const void *b)
 {
 	return strcmp(((const struct node *)a)->path, ((const struct node *)b)->path);
@@ -108,6 +110,8 @@ void nodes_forget(struct mount_point *m, const char *dir)
 	for (struct node *n = list.first; n; n = n->next) {
 		tdelete(n, &m->nodes, compare_nodes);
 		n->alone = true;
+		/* No file of the tree has this path, nor one below it. */
+		n->path[0] = NO_NAME;
 	}
 }
 

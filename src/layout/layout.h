@@ -43,7 +43,7 @@ typedef uint64_t data_ref;		/* offset in the data region, 0: none */
  * of cut stacks; 15: processes without returns; 16: and why; 17: what was cleared; 18: calls on
  * other stacks; 19: where programs begin; 20: more counts of rings that are left out; 21: rings
  * that go; 22: no pid of the server; 23: programs that join with their first hit; 24: plans
- * of records; 25: sandboxes
+ * of records; 25: sandboxes; 26: long paths of programs
  */
 #define SESSION_VERSION		26u
 

@@ -119,6 +119,21 @@ static __attribute__((cold)) bool maps_line_add(struct maps_line *l, char c, uin
 	return found;
 }
 
+/* The kernel writes \012 for a newline in a path. */
+static __attribute__((cold)) void newlines_restore(char *path)
+{
+	char *out = path;
+
+	for (; *path; out++)
+		if (path[0] == '\\' && path[1] == '0' && path[2] == '1' && path[3] == '2') {
+			*out = '\n';
+			path += 4;
+		} else {
+			*out = *path++;
+		}
+	*out = 0;
+}
+
 /* The file that is mapped at the address. "": none, or it cannot be read. */
 static __attribute__((cold)) void path_mapped_at(uintptr_t addr, char *out, size_t room)
 {
@@ -134,6 +149,7 @@ static __attribute__((cold)) void path_mapped_at(uintptr_t addr, char *out, size
 			found = maps_line_add(&l, text[i], addr, out, room);
 	if (!found)
 		*out = 0;
+	newlines_restore(out);
 	if (fd >= 0)
 		agent_syscall(SYS_close, fd);
 }

@@ -85,6 +85,16 @@ static void print_unplanted(const struct run *r, const char *info)
 	}
 }
 
+/* Of the session, so it may have been full before this program. */
+static void print_full(const char *info)
+{
+	char value[32];
+
+	if (client_info(info, "full", 0, value, sizeof(value)))
+		fprintf(stderr, "tracefuse: the session has had %s programs and libraries, and has "
+			"no place for more: functions of others are not traced\n", value);
+}
+
 void run_losses(const struct run *r, const char *info)
 {
 	char value[128];
@@ -93,8 +103,10 @@ void run_losses(const struct run *r, const char *info)
 		print_refused_probes(info);
 		print_unplanted(r, info);
 	}
-	if (!r->quiet)
+	if (!r->quiet) {
 		print_no_room(r, info);
+		print_full(info);
+	}
 	for (unsigned int i = 0; client_info(info, "untraced", i, value, sizeof(value)); i++) {
 		const size_t len = strcspn(value, " ");
 		const unsigned long long nr =

@@ -47,7 +47,7 @@ static bool is_address(const Dwarf_Op *op)
 	       !is_in_frame(op);
 }
 
-static unsigned int bytes_of(unsigned int number)
+static unsigned int register_bytes(unsigned int number)
 {
 	return number < READER_INTEGERS ? 8 : 16;
 }
@@ -67,7 +67,7 @@ static void take_value(struct reader_entry *e, const Dwarf_Op *ops, size_t nr)
 			e->bytes = 0;
 			return;
 		}
-		e->bytes += step == 2 ? ops[i + 1].number : bytes_of(e->registers[e->nr]);
+		e->bytes += step == 2 ? ops[i + 1].number : register_bytes(e->registers[e->nr]);
 		e->nr++;
 	}
 }

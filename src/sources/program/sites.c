@@ -596,7 +596,7 @@ static void print_lost(struct programs *p, const struct attach_answer *a, FILE *
 	if (a->err < 0 && a->err != -ENOTSUP)
 		fprintf(out, "; they cannot be switched: %s", strerror(-a->err));
 	else if (a->err == SITE_TASKLESS && a->behind && functions_wanted(p))
-		fputs("; those that were switched on while its children went into another pid name "
+		fputs("; any that were switched on while its children went into another pid name "
 		      "space", out);
 	else if (a->plants_never && !a->nr_on && functions_wanted(p))
 		fputs("; its code may not be changed", out);
