@@ -26,6 +26,7 @@
 #include "agent/graph/graph.h"
 #include "agent/graph/frame.h"
 #include "agent/libc.h"
+#include "agent/maps.h"
 #include "agent/state.h"
 #include "agent/syscall.h"
 #include "elf/image.h"
@@ -87,19 +88,9 @@ static int list_one(struct dl_phdr_info *info, size_t size, void *arg)
 
 /* A line of /proc/self/maps, as far as it is read: START-END RIGHTS OFFSET DEVICE INODE PATH */
 struct maps_line {
-	uintptr_t	bounds[2];
-	unsigned int	nr;		/* bounds that are read */
+	struct maps_bounds bounds;
 	size_t		len;		/* of the path */
 };
-
-static __attribute__((cold)) void maps_bound_add(struct maps_line *l, char c)
-{
-	if (c == '-' || c == ' ')
-		l->nr++;
-	else
-		l->bounds[l->nr] = l->bounds[l->nr] * 16 +
-				   (uintptr_t)(c <= '9' ? c - '0' : c - 'a' + 10);
-}
 
 /* -> whether the line of the address has ended; its path is in out[] then */
 static __attribute__((cold)) bool maps_line_add(struct maps_line *l, char c, uintptr_t addr,
@@ -108,11 +99,11 @@ static __attribute__((cold)) bool maps_line_add(struct maps_line *l, char c, uin
 	bool found = false;
 
 	if (c == '\n') {
-		found = addr >= l->bounds[0] && addr < l->bounds[1];
+		found = addr >= l->bounds.at[0] && addr < l->bounds.at[1];
 		out[l->len] = 0;
-		*l = (struct maps_line){ .nr = 0 };
-	} else if (l->nr < 2) {
-		maps_bound_add(l, c);
+		*l = (struct maps_line){ .len = 0 };
+	} else if (l->bounds.nr < 2) {
+		maps_bounds_add(&l->bounds, c);
 	} else if ((l->len || c == '/') && l->len + 1 < room) {
 		out[l->len++] = c;
 	}
@@ -139,7 +130,7 @@ static __attribute__((cold)) void path_mapped_at(uintptr_t addr, char *out, size
 {
 	const long fd = agent_syscall(SYS_openat, AT_FDCWD, "/proc/self/maps",
 				      O_RDONLY | O_CLOEXEC);
-	struct maps_line l = { .nr = 0 };
+	struct maps_line l = { .len = 0 };
 	char text[512];
 	bool found = false;
 	long n = 0;

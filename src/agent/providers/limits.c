@@ -30,6 +30,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include "agent/libc.h"
+#include "agent/maps.h"
 #include "agent/providers/syscalls/syscalls.h"
 #include "agent/syscall.h"
 
@@ -293,36 +294,25 @@ static void walk_mapping(struct walk *w, uintptr_t start, uintptr_t end)
 	walk_piece(w, start, end);
 }
 
-static int hex_digit(char c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* Parses lines "START-END ..."; the text may be cut anywhere. */
-struct reader {
-	uintptr_t	number[2];
-	unsigned int	field;		/* 0 and 1: that number; 2: the rest of the line */
-};
-
-static void read_more(struct reader *r, struct walk *w, const char *text, long len)
+static void read_more(struct maps_bounds *b, struct walk *w, const char *text, long len)
 {
 	for (long i = 0; i < len; i++) {
-		int digit = hex_digit(text[i]);
-
-		if (text[i] == '\n')
-			*r = (struct reader){ 0 };
-		else if (r->field < 2 && digit >= 0)
-			r->number[r->field] = r->number[r->field] << 4 | (unsigned int)digit;
-		else if (r->field < 2 && ++r->field == 2 &&
-			 (intptr_t)r->number[1] > 0) /* not the vsyscall page */
-			walk_mapping(w, r->number[0], r->number[1]);
+		if (text[i] == '\n') {
+			*b = (struct maps_bounds){ .nr = 0 };
+			continue;
+		}
+		if (b->nr == 2)
+			continue;
+		maps_bounds_add(b, text[i]);
+		if (b->nr == 2 && (intptr_t)b->at[1] > 0) /* not the vsyscall page */
+			walk_mapping(w, b->at[0], b->at[1]);
 	}
 }
 
 /* Walks through /proc/self/maps, without an allocation. False: it cannot be read. */
 static bool walk_all(struct walk *w)
 {
-	struct reader r = { 0 };
+	struct maps_bounds b = { .nr = 0 };
 	char text[1024];
 	bool any = false;
 	long fd, n;
@@ -334,7 +324,7 @@ static bool walk_all(struct walk *w)
 	if (fd < 0)
 		return false;
 	while ((n = agent_syscall(SYS_read, fd, text, sizeof(text))) > 0 || n == -EINTR) {
-		read_more(&r, w, text, n);
+		read_more(&b, w, text, n);
 		any = any || n > 0;
 	}
 	agent_syscall(SYS_close, fd);
