@@ -2,9 +2,17 @@
 /*
  * dir.c - FUSE: lookup, attributes, directories
  *
- * Files have size 0, as in tracefs. Commands add and remove synthetic events, probes and instances.
- * The kernel's caches do not notice that, so these are not cached. The events that a session began
- * with are never removed, so the kernel may cache them.
+ * Files have size 0, as in tracefs. Commands add and remove synthetic events and probes. The
+ * kernel's caches do not notice that, so these are not cached. The events that a session began with
+ * are never removed, so the kernel may cache them.
+ *
+ * D1  It caches an instance's directory, too. If somebody removes the instance past this mount, the
+ *     nodes of its paths become stale: each request for one of them is answered by ESTALE. The
+ *     kernel then goes along the whole path once more, and asks about each name (LOOKUP_REVAL). So
+ *     the directory is gone, or it is the one of the same name that was made since. The kernel is
+ *     told only to forget the attributes of these nodes (notify_inval_inode), for which it takes no
+ *     lock of a directory. To make it forget a name (notify_inval_entry) it would wait for a lock
+ *     that a caller holds while it waits for this server.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -50,9 +58,9 @@ static const char *below_instance(const char *path)
 }
 
 /*
- * Returns for how many seconds the kernel may cache the path: for ever if it is below events/ and
- * cannot be removed. This holds in an instance, too. The kernel looks an instance's own directory
- * up each time, so it finds nothing below an instance that is removed.
+ * Returns for how many seconds the kernel may cache the path: for ever if it is a directory outside
+ * of events/ or below events/ and cannot be removed. This holds in an instance, too, and for the
+ * instance's own directory (D1).
  */
 static double lasting(struct mount_point *m, const char *path)
 {
@@ -62,7 +70,7 @@ static double lasting(struct mount_point *m, const char *path)
 	int n;
 
 	path = below_instance(path);
-	if (!strcmp(path, "events") || !strcmp(path, "instances"))
+	if (!*path || !strcmp(path, "events") || !strcmp(path, "instances"))
 		return FOR_EVER;
 	n = sscanf(path, "events/%127[^/]/%127[^/]", system, name);
 	sys = n > 0 ? model_find_system(m->srv->model, system) : NULL;
@@ -92,7 +100,7 @@ static int attributes(struct mount_point *m, const char *path, struct stat *out,
 	return 0;
 }
 
-static void reply_entry(fuse_req_t req, const char *path)
+static void reply_entry(fuse_req_t req, fuse_ino_t parent, const char *path)
 {
 	struct fuse_entry_param e = { 0 };
 	struct mount_point *m = mount_of(req);
@@ -101,7 +109,7 @@ static void reply_entry(fuse_req_t req, const char *path)
 	struct node *n;
 
 	if (ret < 0) {
-		fuse_reply_err(req, -ret);
+		fuse_reply_err(req, node_error(node_of(m, parent), -ret));
 		return;
 	}
 	n = raw ? node_get_raw(path) : node_get(m, path);
@@ -122,7 +130,7 @@ void fuse_on_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	char path[PATH_SIZE];
 
 	if (child_path(node_of(mount_of(req), parent), name, path))
-		reply_entry(req, path);
+		reply_entry(req, parent, path);
 	else
 		fuse_reply_err(req, ENAMETOOLONG);
 }
@@ -148,18 +156,26 @@ void fuse_on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct mount_point *m = mount_of(req);
 	struct stat st;
-	int ret = attributes(m, node_of(m, ino)->path, &st, NULL);
+	const struct node *n = node_of(m, ino);
+	int ret = attributes(m, n->path, &st, NULL);
 
 	(void)fi;
 	if (ret < 0) {
-		fuse_reply_err(req, -ret);
+		fuse_reply_err(req, node_error(n, -ret));
 		return;
 	}
 	st.st_size = open_file_size(req, ino);
 	if (st.st_size)
 		fuse_reply_attr(req, &st, 0);
 	else
-		fuse_reply_attr(req, &st, lasting(m, node_of(m, ino)->path));
+		fuse_reply_attr(req, &st, lasting(m, n->path));
+}
+
+/* Sent for access(2) and chdir(2), which find a directory in the cache. */
+void fuse_on_access(fuse_req_t req, fuse_ino_t ino, int mask)
+{
+	(void)mask;
+	fuse_reply_err(req, node_error(node_of(mount_of(req), ino), ENOENT) == ESTALE ? ESTALE : 0);
 }
 
 /* Whether the call would change mode or owner. Both are the session's. */
@@ -235,7 +251,7 @@ void fuse_on_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	if (ret < 0) {
 		if (l)
 			listing_free(l);
-		fuse_reply_err(req, -ret);
+		fuse_reply_err(req, node_error(node_of(m, ino), -ret));
 		return;
 	}
 	l->req = NULL;
@@ -271,9 +287,9 @@ void fuse_on_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t m
 	if (child_path(node_of(m, parent), name, path))
 		ret = tree_mkdir(m->srv->tree, path);
 	if (ret < 0)
-		fuse_reply_err(req, -ret);
+		fuse_reply_err(req, node_error(node_of(m, parent), -ret));
 	else
-		reply_entry(req, path);
+		reply_entry(req, parent, path);
 }
 
 void fuse_on_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
@@ -285,8 +301,8 @@ void fuse_on_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 	if (child_path(node_of(m, parent), name, path))
 		ret = tree_rmdir(m->srv->tree, path);
 	if (!ret)
-		nodes_forget(m, path);
-	fuse_reply_err(req, -ret);
+		mount_points_forget(m->srv, path, m);
+	fuse_reply_err(req, node_error(node_of(m, parent), -ret));
 }
 
 /* Returns what tracefs returns to `echo x > nosuchfile`. */

@@ -42,7 +42,7 @@ static void fuse_on_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *
 
 	if (ret < 0) {
 		free(f);
-		fuse_reply_err(req, -ret);
+		fuse_reply_err(req, node_error(node_of(m, ino), -ret));
 		return;
 	}
 	if (tree_raw_size(f->file)) {
@@ -335,6 +335,7 @@ const struct fuse_lowlevel_ops fuse_ops = {
 	.forget_multi = fuse_on_forget_multi,
 	.getattr = fuse_on_getattr,
 	.setattr = fuse_on_setattr,
+	.access = fuse_on_access,
 	.opendir = fuse_on_opendir,
 	.readdir = fuse_on_readdir,
 	.releasedir = fuse_on_releasedir,

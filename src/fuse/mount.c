@@ -130,6 +130,15 @@ void mount_point_destroy(struct mount_point *m)
 	free(m);
 }
 
+void mount_points_forget(struct server *srv, const char *dir, const struct mount_point *by)
+{
+	for (struct list_head *l = srv->mounts.next; l != &srv->mounts; l = l->next) {
+		struct mount_point *m = mount_point_of(l);
+
+		nodes_forget(m, dir, m == by ? NODE_REMOVED : NODE_STALE);
+	}
+}
+
 bool mount_point_serve(struct mount_point *m)
 {
 	for (int i = 0; i < BATCH; i++) {

@@ -5,13 +5,13 @@
  * A path has one node as long as the kernel remembers it. With a second node the kernel would think
  * that the directory is another one, as it is after the first was removed.
  */
+#include <errno.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fuse/state.h"
 
-enum { NO_NAME = 1 };	/* the first byte of the path of what is removed */
 
 static int compare_nodes(const void *a, const void *b)
 {
@@ -102,7 +102,7 @@ static void list_if_below(const void *at, VISIT visit, void *arg)
 	list->first = n;
 }
 
-void nodes_forget(struct mount_point *m, const char *dir)
+void nodes_forget(struct mount_point *m, const char *dir, enum node_mark mark)
 {
 	struct node_list list = { .dir = dir, .len = strlen(dir) };
 
@@ -111,8 +111,15 @@ void nodes_forget(struct mount_point *m, const char *dir)
 		tdelete(n, &m->nodes, compare_nodes);
 		n->alone = true;
 		/* No file of the tree has this path, nor one below it. */
-		n->path[0] = NO_NAME;
+		n->path[0] = (char)mark;
+		if (mark == NODE_STALE)
+			fuse_lowlevel_notify_inval_inode(m->se, (uintptr_t)n, -1, 0);
 	}
+}
+
+int node_error(const struct node *n, int err)
+{
+	return n->path[0] == NODE_STALE && err == ENOENT ? ESTALE : err;
 }
 
 void nodes_destroy(struct mount_point *m)

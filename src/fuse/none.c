@@ -38,6 +38,13 @@ int mount_point_fd(const struct mount_point *m)
 	return -1;
 }
 
+void mount_points_forget(struct server *srv, const char *dir, const struct mount_point *by)
+{
+	(void)srv;
+	(void)dir;
+	(void)by;
+}
+
 bool mount_point_serve(struct mount_point *m)
 {
 	(void)m;

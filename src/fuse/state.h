@@ -99,11 +99,20 @@ struct node *node_of(struct mount_point *m, fuse_ino_t ino);
 struct node *node_get(struct mount_point *m, const char *path);
 /* Another node of the path, which no other lookup gets (P2). */
 struct node *node_get_raw(const char *path);
+
+/* The first byte of the path of what is removed. */
+enum node_mark {
+	NODE_REMOVED = 1,	/* by this mount: the kernel knows */
+	NODE_STALE,		/* past it: the kernel may still have it (D1 of dir.c) */
+};
+
 /*
  * The directory is removed. What its paths name from now on gets other nodes: the kernel finds
  * nothing in a directory that it has removed, as long as somebody has it open or is in it.
  */
-void nodes_forget(struct mount_point *m, const char *dir);
+void nodes_forget(struct mount_point *m, const char *dir, enum node_mark mark);
+/* Returns the error to answer, where the tree's is `err` for the node or for a path below it. */
+int node_error(const struct node *n, int err);
 void node_put(struct mount_point *m, struct node *n, uint64_t lookups);
 void nodes_destroy(struct mount_point *m);
 
@@ -125,6 +134,7 @@ void fuse_on_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data 
 void fuse_on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void fuse_on_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
 			struct fuse_file_info *fi);
+void fuse_on_access(fuse_req_t req, fuse_ino_t ino, int mask);
 void fuse_on_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void fuse_on_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 			struct fuse_file_info *fi);

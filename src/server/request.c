@@ -340,6 +340,15 @@ static int untraced_reasons(const struct server *srv)
 	return met;
 }
 
+static int request_rmdir(struct server *srv, const char *path)
+{
+	int ret = tree_rmdir(srv->tree, path);
+
+	if (!ret)
+		mount_points_forget(srv, path, NULL);
+	return ret;
+}
+
 static int request_path(struct server *srv, struct client *c, const struct wire_request *rq,
 			const char *path)
 {
@@ -351,7 +360,7 @@ static int request_path(struct server *srv, struct client *c, const struct wire_
 	case WIRE_MKDIR:
 		return tree_mkdir(srv->tree, path);
 	case WIRE_RMDIR:
-		return tree_rmdir(srv->tree, path);
+		return request_rmdir(srv, path);
 	case WIRE_MOUNT:
 	case WIRE_ADOPT:
 		return request_mount(srv, c, rq, path);
