@@ -10,6 +10,7 @@
  * signal handlers.
  */
 #include <fcntl.h>
+#include <paths.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -119,22 +120,28 @@ static bool is_of_parent(void)
 }
 
 /*
- * system() and popen() take the program's own environment past these functions. If a filter would
- * end a program that begins with the agent, they must not find it there. The list becomes shorter
- * where it is.
+ * system() and popen() take the program's own environment. If the agent would break what they
+ * begin, they must not find it there. The list becomes shorter where it is.
  */
+static void list_shorten(const struct environment *e)
+{
+	char *head, *text;
+
+	if (is_of_parent() || !is_from_start(e->list))
+		return;
+	head = (char *)(uintptr_t)e->list - (sizeof(PRELOAD) - 1);
+	text = __builtin_alloca(strlen(head) + 1);
+	list_without(e->list, text);
+	memcpy(head, text, strlen(text) + 1);
+}
+
+/* A filter would end a program that begins with the agent. */
 void exec_environment_leave(void)
 {
 	struct environment e;
-	char *head, *text;
 
-	if (is_of_parent() || !agent_start_forbidden() || !environment_look(environ, &e) ||
-	    !is_from_start(e.list))
-		return;
-	head = (char *)(uintptr_t)e.list - (sizeof(PRELOAD) - 1);
-	text = __builtin_alloca(strlen(head) + 1);
-	list_without(e.list, text);
-	memcpy(head, text, strlen(text) + 1);
+	if (agent_start_forbidden() && environment_look(environ, &e))
+		list_shorten(&e);
 }
 
 static const char *value_of(char *const *env, const char *name, size_t len)
@@ -159,6 +166,14 @@ static enum untraced why_untraced(char *const *env, enum untraced look, bool is_
 	return reach == UNTRACED_REASONS ? look : reach;
 }
 
+/* The reason for a program that does not get the agent. */
+static enum untraced why_not(bool is_new)
+{
+	const enum untraced reach = agent_exec_reach(is_new);
+
+	return reach == UNTRACED_REASONS && !agent_start_forbidden() ? UNTRACED_ENVIRONMENT : reach;
+}
+
 /*
  * If the agent would break the program, `env` becomes a copy on this function's stack without it.
  * Counts a program that will not be traced; FAILED() takes the count back. is_new: a new process
@@ -169,9 +184,7 @@ static enum untraced why_untraced(char *const *env, enum untraced look, bool is_
 	const bool has_ = environment_look(env, &found_);					\
 	const enum untraced look_ = !has_ ? UNTRACED_REASONS :					\
 		!exec_preloads(found_.agent, found_.agent_len) ? UNTRACED_ROOT : (look);	\
-	const enum untraced why_ = has_ ? why_untraced(env, look_, is_new) :			\
-				   agent_start_forbidden() ? agent_exec_reach(is_new) :		\
-				   UNTRACED_ENVIRONMENT;					\
+	const enum untraced why_ = has_ ? why_untraced(env, look_, is_new) : why_not(is_new);	\
 												\
 	agent_untraced(why_, 1);								\
 	if (exec_breaks(look_) || (has_ && agent_start_forbidden())) {				\
@@ -410,31 +423,38 @@ INTERPOSE int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_
 	return r;
 }
 
-/* ---- a shell of libc's ---- */
+/* ---- a shell of libc's, which gets the program's environment as it is ---- */
 
-/* The shell is begun past all of the above: exec_environment_leave(). */
-static void shell_count(void)
+static enum untraced shell_why(void)
 {
 	struct environment e;
+	enum untraced look;
 
-	if (agent_start_forbidden() && !environment_look(environ, &e))
-		agent_untraced(UNTRACED_SANDBOX, 1);
+	if (!environment_look(environ, &e))
+		return why_not(true);
+	look = exec_preloads(e.agent, e.agent_len) ? exec_look(_PATH_BSHELL, e.sanitizer_first) :
+						     UNTRACED_ROOT;
+	if (exec_breaks(look))
+		list_shorten(&e);
+	return why_untraced(environ, look, true);
 }
 
 INTERPOSE int system(const char *command)
 {
+	const enum untraced why = command ? shell_why() : UNTRACED_REASONS;
 	const int status = REAL(system)(command);
 
-	if (command && status != -1)
-		shell_count();
+	if (status != -1)
+		agent_untraced(why, 1);
 	return status;
 }
 
 INTERPOSE FILE *popen(const char *command, const char *type)
 {
+	const enum untraced why = shell_why();
 	FILE *f = REAL(popen)(command, type);
 
 	if (f)
-		shell_count();
+		agent_untraced(why, 1);
 	return f;
 }
