@@ -173,10 +173,11 @@ int results_write(struct results *r, struct access *a, const char *uname)
 	};
 	const bool drains = r->drain != NULL;
 	int status = drains ? drain_end(r->drain) : r->dat ? save_dat(a, &dat) : COMMAND_DONE;
+	const bool saved = status == COMMAND_DONE;
 
 	r->drain = NULL;
 	/* What was drained is not in the session any more. */
-	r->unsaved_dat = status != COMMAND_DONE && !drains;
+	r->unsaved_dat = !saved && !drains;
 	/* Printing may take as long as a reader of stdout wants. */
 	if (!r->saved)
 		output_signals_let_in();
@@ -192,6 +193,7 @@ int results_write(struct results *r, struct access *a, const char *uname)
 	if (pager_failed())
 		status = COMMAND_FAILED;
 	r->unsaved_cats |= message_stdout_lost();
+	r->reader_left = message_reader_left() && saved;
 	return status;
 }
 

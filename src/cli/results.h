@@ -30,6 +30,7 @@ struct results {
 	struct output	**saved;	/* one for each --cat; NULL: they go to stdout */
 	/* -o or --cat was not written completely, and not because a reader closed its pipe. */
 	bool		unsaved_dat, unsaved_cats;
+	bool		reader_left;	/* of stdout, and nothing else is lost */
 };
 
 int results_open(struct results *r, const struct asked *asked);

@@ -453,7 +453,7 @@ static int run_and_print(struct replay *r)
 		fprintf(stderr,
 			"tracefuse: the recording is unchanged: replay it again, with another "
 			"place for the output\n");
-	r->reader_left = message_reader_left() && !r->results.unsaved_dat && !serves(r);
+	r->reader_left = r->results.reader_left && !serves(r);
 	results_print_losses(r->made.source);
 	return status;
 }

@@ -56,14 +56,24 @@ static void run_release(struct run *r)
 	asked_free(&r->asked);
 }
 
+/* The program succeeded, and something else did not. */
+static int run_fail(bool reader_left)
+{
+	if (reader_left)
+		output_signals_die();
+	return COMMAND_FAILED;
+}
+
 int run_end(struct run *r, int status, bool failed)
 {
+	const bool reader_left = r->results.reader_left && !run_is_refused(r) && !r->flight.failed;
+
 	run_release(r);
 	if (status)
 		return status;
 	failed |= message_flush() != COMMAND_DONE;
 	if (failed && WIFEXITED(r->status) && !WEXITSTATUS(r->status))
-		return COMMAND_FAILED;
+		return run_fail(reader_left);
 	if (!r->pid)
 		return COMMAND_DONE;
 	run_child_die_like(r->status);
