@@ -328,6 +328,33 @@ static bool is_call_and_return(const struct words *w)
 	return w->nr > 1 && !strncmp(w->v[0], w->v[1], len) && !strcmp(w->v[1] + len, "%return");
 }
 
+/* Whether "SYSTEM.EVENT" may be a function's name, too. */
+static bool may_be_function(const struct answer *a)
+{
+	return a->program && strchr(a->words.v[0], '.') && !strpbrk(a->words.v[0], ":/");
+}
+
+/* A word without END is a function, also one of a library that was taken for an event. */
+static int latency_alone(struct latency_asked *l)
+{
+	const struct answer *a = &l->answer;
+	const char *word = a->words.v[0];
+	int status = COMMAND_DONE;
+
+	if (!l->start.file && may_be_function(a)) {
+		answer_point_free(&l->start);
+		status = answer_point_function(a, word, &l->start);
+		if (status)
+			return message_error("if %s is an event: give the END, too", word);
+	}
+	if (!l->start.file || l->start.returns)
+		return command_usage(a->command, "from %s to which END?", word);
+	if (l->by)
+		return command_usage(a->command, "--by is for START and END: each call of a "
+				     "function is measured by itself");
+	return answer_point_return(a, &l->start, &l->end);
+}
+
 static int latency_points(struct latency_asked *l)
 {
 	const struct answer *a = &l->answer;
@@ -336,15 +363,7 @@ static int latency_points(struct latency_asked *l)
 
 	if (status)
 		return status;
-	if (a->words.nr > 1)
-		status = latency_end(l);
-	else if (!l->start.file || l->start.returns)
-		return command_usage(a->command, "from %s to which END?", a->words.v[0]);
-	else if (l->by)
-		return command_usage(a->command, "--by is for START and END: each call of a "
-				     "function is measured by itself");
-	else
-		status = answer_point_return(a, &l->start, &l->end);
+	status = a->words.nr > 1 ? latency_end(l) : latency_alone(l);
 	if (status)
 		return status;
 	l->calls = !l->by && l->start.file && l->end.file && !l->start.returns &&
