@@ -151,6 +151,13 @@ static int take_parameter(struct prototype *p, const struct answer_line *l)
 	return take_value(v, l);
 }
 
+static int take_none(struct prototype *p, const struct answer_line *l)
+{
+	if (l->nr > 1)
+		text_of(l->words[1], p->elsewhere, sizeof(p->elsewhere));
+	return -ENOENT;
+}
+
 int prototype_take_line(struct prototype *p, char *line)
 {
 	const struct answer_line l = split(line);
@@ -163,7 +170,7 @@ int prototype_take_line(struct prototype *p, char *line)
 		return take_parameter(p, &l);
 	if (!strcmp(l.words[0], "end") && *p->name)
 		return 0;
-	return strcmp(l.words[0], "none") ? -EIO : -ENOENT;
+	return strcmp(l.words[0], "none") ? -EIO : take_none(p, &l);
 }
 
 /* ---- What follows ---- */

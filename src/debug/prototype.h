@@ -11,7 +11,10 @@
  *     function  NAME FILE LINE FLAGS
  *     result    KIND SIZE PLACE DECLARATION
  *     parameter KIND SIZE PLACE NAME DECLARATION
- *     end                                              or: none, if it knows no such function
+ *     end
+ *
+ * or, if it knows no such function: none. The name of the file that has it and cannot be read may
+ * follow.
  */
 #ifndef TRACEFUSE_DEBUG_PROTOTYPE_H
 #define TRACEFUSE_DEBUG_PROTOTYPE_H
@@ -57,7 +60,8 @@ struct prototype_value {
 
 struct prototype {
 	char		name[PROTOTYPE_NAME];
-	char		file[PROTOTYPE_TEXT];	/* "": not known */
+	char		file[PROTOTYPE_TEXT];	/* of the source; "": not known */
+	char		elsewhere[PROTOTYPE_TEXT]; /* has the function, and is not read; "": none */
 	uint32_t	line;
 	bool		varargs;
 	bool		unprototyped;	/* declared as in K&R's C */
@@ -79,8 +83,8 @@ struct debug;
 int debug_open(const char *path, struct debug **out);
 /*
  * The prototype of the function at the address, as the file's symbols have it. 0; -ENOENT: the
- * debug information has no such function; -ETIMEDOUT, -EIO: the reader has ended, and whatever is
- * asked from now on is answered alike.
+ * debug information has no such function, but `elsewhere` may say where it is; -ETIMEDOUT, -EIO:
+ * the reader has ended, and whatever is asked from now on is answered alike.
  */
 int debug_ask(struct debug *d, uint64_t address, struct prototype *out);
 void debug_close(struct debug *d);

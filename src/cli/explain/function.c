@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/explain/explain.h"
@@ -243,11 +244,30 @@ static void say_where_types_are(const struct explained *x)
 	elf_file_close(&f);
 }
 
+/* Of -gsplit-dwarf. dwp packs such files into one, which libdw reads from elfutils 0.191 on. */
+static void say_split(const struct explained *x)
+{
+	char packed[PATH_MAX + 8];
+
+	snprintf(packed, sizeof(packed), "%s.dwp", x->path);
+	if (access(packed, F_OK))
+		explain_say(x->e, "types", "not known: the program was compiled with "
+			    "-gsplit-dwarf, and its file %s is not there, or not the right one. "
+			    "Keep the .dwo files, or compile the program with -g alone.",
+			    x->p.elsewhere);
+	else
+		explain_say(x->e, "types", "not known: they are in %s, which cannot be read; that "
+			    "needs elfutils 0.191. Keep the .dwo files (%s), or compile the "
+			    "program without -gsplit-dwarf.", packed, x->p.elsewhere);
+}
+
 static void say_no_types(const struct explained *x, int err)
 {
 	fprintf(x->e->out, "%s\n", x->symbol);
 	if (err == -ENOENT)
 		say_where_types_are(x);
+	else if (err == -ESRCH && *x->p.elsewhere)
+		say_split(x);
 	else if (err == -ESRCH)
 		explain_say(x->e, "types", "not known: the debug information has no function at "
 			    "0x%" PRIx64, x->function.address);

@@ -3,7 +3,9 @@
  * find.c - the function that begins at an address
  *
  * The units that have the address come first. A unit that does not say which addresses it has is
- * looked through, too.
+ * looked through, too. Of -gsplit-dwarf the file has skeletons of units:
+ *
+ *     skeleton: addresses, the name of a .dwo file -> split unit: functions and types
  */
 #include <stdlib.h>
 
@@ -68,27 +70,84 @@ static bool has_addresses(Dwarf_Die *unit)
 	return dwarf_hasattr(unit, DW_AT_low_pc) || dwarf_hasattr(unit, DW_AT_ranges);
 }
 
-static bool find_in_units(Dwarf *dw, Dwarf_Addr at, Dwarf_Die *out)
+/* ---- Split units ---- */
+
+static const char *unit_text(Dwarf_Die *unit, unsigned int name)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_formstring(dwarf_attr(unit, name, &attribute));
+}
+
+static const char *split_name(Dwarf_Die *unit)
+{
+	return unit_text(unit, DW_AT_dwo_name) ?: unit_text(unit, DW_AT_GNU_dwo_name);
+}
+
+/* libdw looks for the file beside the program, then where the compiler ran. */
+static bool split_may_open(const struct reader_file *f, Dwarf_Die *unit)
+{
+	const char *name = split_name(unit), *dir = unit_text(unit, DW_AT_comp_dir);
+
+	return name && reader_may_open(f, "", name) && reader_may_open(f, dir ?: "", name);
+}
+
+/* Replaces a skeleton by its split unit. False: there is none that can be read. */
+static bool unit_whole(const struct reader_file *f, Dwarf_Die *unit)
+{
+	Dwarf_Die split = { 0 };
+	uint8_t type;
+
+	if (dwarf_cu_info(unit->cu, NULL, &type, NULL, NULL, NULL, NULL, NULL) ||
+	    type != DW_UT_skeleton)
+		return true;
+	if (!split_may_open(f, unit) ||
+	    dwarf_cu_info(unit->cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) || !split.addr)
+		return false;
+	*unit = split;
+	return true;
+}
+
+/* ---- Any unit ---- */
+
+struct find {
+	const struct reader_file *file;
+	Dwarf_Addr	at;
+	Dwarf_Die	*out;
+	const char	*elsewhere;
+};
+
+static bool find_in_unit(struct find *f, Dwarf_Die *unit)
+{
+	Dwarf_Die whole = *unit;
+
+	if (unit_whole(f->file, &whole))
+		return !is_assembly(&whole) && find_below(&whole, f->at, f->out, 0);
+	if (dwarf_haspc(unit, f->at) > 0)
+		f->elsewhere = split_name(unit);
+	return false;
+}
+
+static bool find_in_units(struct find *f)
 {
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die unit;
 
-	while (reader_may() && !dwarf_get_units(dw, cu, &cu, NULL, NULL, &unit, NULL))
-		if ((dwarf_haspc(&unit, at) > 0 || !has_addresses(&unit)) && !is_assembly(&unit) &&
-		    find_below(&unit, at, out, 0))
+	while (reader_may() && !dwarf_get_units(f->file->dw, cu, &cu, NULL, NULL, &unit, NULL))
+		if ((dwarf_haspc(&unit, f->at) > 0 || !has_addresses(&unit)) &&
+		    find_in_unit(f, &unit))
 			return true;
 	return false;
 }
 
-bool reader_find(Dwarf *dw, Dwarf_Addr at, Dwarf_Die *out)
+bool reader_find(const struct reader_file *file, Dwarf_Addr at, Dwarf_Die *out,
+		 const char **elsewhere)
 {
+	struct find f = { .file = file, .at = at, .out = out };
 	Dwarf_Die unit;
+	const bool found = (dwarf_addrdie(file->dw, at, &unit) && find_in_unit(&f, &unit)) ||
+			   (!f.elsewhere && find_in_units(&f));
 
-	if (dwarf_addrdie(dw, at, &unit)) {
-		if (is_assembly(&unit))
-			return false;
-		if (find_below(&unit, at, out, 0))
-			return true;
-	}
-	return find_in_units(dw, at, out);
+	*elsewhere = f.elsewhere;
+	return found;
 }

@@ -67,50 +67,59 @@ static bool has_debug(const struct image *im)
 	return false;
 }
 
-/*
- * The other file that the debug information may name (dwz) is opened by libdw at once. So a name
- * that is no regular file is refused: to open a device may do something.
- */
-static bool other_is_file(Dwarf *dw, int fd)
+static void find_dir(struct reader_file *f, int fd)
 {
-	char link[64], dir[PATH_MAX], path[2 * PATH_MAX];
-	const char *name;
-	const void *id;
-	struct stat st;
+	char link[64];
 	ssize_t n;
 
-	if (dwelf_dwarf_gnu_debugaltlink(dw, &name, &id) <= 0)
-		return true;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = readlink(link, dir, sizeof(dir) - 1);
-	if (n < 0)
+	n = readlink(link, f->dir, sizeof(f->dir) - 1);
+	f->has_dir = n >= 0;
+	f->dir[f->has_dir ? n : 0] = '\0';
+	*(strrchr(f->dir, '/') ?: f->dir) = '\0';
+}
+
+bool reader_may_open(const struct reader_file *f, const char *dir, const char *name)
+{
+	char path[3 * PATH_MAX];
+	struct stat st;
+
+	if (*name != '/' && *dir != '/' && !f->has_dir)
 		return false;
-	dir[n] = '\0';
-	*(strrchr(dir, '/') ?: dir) = '\0';
-	snprintf(path, sizeof(path), "%s%s%s", *name == '/' ? "" : dir, *name == '/' ? "" : "/",
-		 name);
+	snprintf(path, sizeof(path), "%s/%s/%s", *name == '/' || *dir == '/' ? "" : f->dir,
+		 *name == '/' ? "" : dir, name);
 	return stat(path, &st) || S_ISREG(st.st_mode);
 }
 
-static Dwarf *dwarf_of(int fd)
+/* The other file that the debug information may name (dwz): libdw opens it if it is needed. */
+static bool other_is_file(const struct reader_file *f)
 {
-	Dwarf *dw = dwarf_begin(fd, DWARF_C_READ);
+	const char *name;
+	const void *id;
 
-	return dw && other_is_file(dw, fd) ? dw : NULL;
+	return dwelf_dwarf_gnu_debugaltlink(f->dw, &name, &id) <= 0 ||
+	       reader_may_open(f, "", name);
+}
+
+static bool dwarf_of(struct reader_file *f, int fd)
+{
+	f->dw = dwarf_begin(fd, DWARF_C_READ);
+	find_dir(f, fd);
+	return f->dw && other_is_file(f);
 }
 
 /* The file itself, or its debug file. */
-static Dwarf *open_file(const char *path)
+static bool open_file(struct reader_file *f, const char *path)
 {
 	struct elf_file file, debug;
 
 	if (elf_file_open(path, NULL, &file))
-		return NULL;
+		return false;
 	if (has_debug(&file.image))
-		return dwarf_of(file.fd);
+		return dwarf_of(f, file.fd);
 	if (elf_file_open_debug(&file, &debug) || !has_debug(&debug.image))
-		return NULL;
-	return dwarf_of(debug.fd);
+		return false;
+	return dwarf_of(f, debug.fd);
 }
 
 /* ---- Answers ---- */
@@ -213,10 +222,20 @@ static bool is_changed(Dwarf_Die *function)
 	       how == DW_CC_nocall;
 }
 
+/* dwarf_decl_file() aborts where a split unit has no table of files that can be read. */
+static bool has_files(Dwarf_Die *function)
+{
+	Dwarf_Files *files;
+	Dwarf_Die unit;
+	size_t nr;
+
+	return dwarf_diecu(function, &unit, NULL, NULL) && !dwarf_getsrcfiles(&unit, &files, &nr);
+}
+
 /* In DWARF 5 file 0 is that of the unit, which libdw takes for none. */
 static const char *file_of(Dwarf_Die *function)
 {
-	const char *file = dwarf_decl_file(function);
+	const char *file = has_files(function) ? dwarf_decl_file(function) : NULL;
 	Dwarf_Attribute attribute;
 	Dwarf_Word nr;
 	Dwarf_Die unit;
@@ -275,28 +294,40 @@ static void print_prototype(Dwarf_Die *function)
 	puts("end");
 }
 
-static void print_answer(Dwarf *dw, const char *question)
+static void print_none(const char *elsewhere)
 {
+	fputs("none", stdout);
+	if (elsewhere) {
+		putchar('\t');
+		print_word(elsewhere, PROTOTYPE_TEXT);
+	}
+	putchar('\n');
+}
+
+static void print_answer(const struct reader_file *f, const char *question)
+{
+	const char *elsewhere;
 	Dwarf_Die function;
 
 	budget = READER_BUDGET;
-	if (reader_find(dw, strtoull(question, NULL, 16), &function))
+	if (reader_find(f, strtoull(question, NULL, 16), &function, &elsewhere))
 		print_prototype(&function);
 	else
-		puts("none");
+		print_none(elsewhere);
 	fflush(stdout);
 }
 
 int main(int argc, char **argv)
 {
+	struct reader_file file = { .dw = NULL };
 	char question[64];
-	Dwarf *dw;
+	bool ready;
 
 	limits_set();
-	dw = argc == 2 ? open_file(argv[1]) : NULL;
-	puts(dw ? "ready" : "none");
+	ready = argc == 2 && open_file(&file, argv[1]);
+	puts(ready ? "ready" : "none");
 	fflush(stdout);
-	while (dw && fgets(question, sizeof(question), stdin))
-		print_answer(dw, question);
-	return dw ? 0 : 1;
+	while (ready && fgets(question, sizeof(question), stdin))
+		print_answer(&file, question);
+	return ready ? 0 : 1;
 }

@@ -19,6 +19,7 @@
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
+#include <limits.h>
 #include <stdbool.h>
 
 #include "debug/prototype.h"
@@ -33,9 +34,27 @@ enum {
 /* Counts an entry that is looked at. False: there were too many for one question. */
 bool reader_may(void);
 
+/* The file that has the debug information. */
+struct reader_file {
+	Dwarf		*dw;
+	char		dir[PATH_MAX];
+	bool		has_dir;	/* it is known */
+};
+
+/*
+ * Whether libdw may open the path that the debug information names: to open a device may do
+ * something. dir: to which it is relative, itself to the directory of the file; "": to that.
+ */
+bool reader_may_open(const struct reader_file *f, const char *dir, const char *name);
+
 /* ---- find.c ---- */
 
-bool reader_find(Dwarf *dw, Dwarf_Addr at, Dwarf_Die *out);
+/*
+ * The entry of the function. False: there is none; *elsewhere: the name of the file that has it and
+ * cannot be read, or NULL.
+ */
+bool reader_find(const struct reader_file *f, Dwarf_Addr at, Dwarf_Die *out,
+		 const char **elsewhere);
 
 /* ---- text.c ---- */
 
