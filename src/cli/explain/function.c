@@ -133,9 +133,13 @@ static void print_probes(const struct explained *x)
 
 /* ---- What cannot be fetched ---- */
 
-static void say_not_known(const struct explained *x, const char *name)
+static void say_not_known(const struct explained *x, const char *name,
+			  const struct prototype_value *v)
 {
-	if (x->p.loose)
+	if (v->kind == PROTOTYPE_STRUCT && !v->size)
+		explain_say(x->e, name, "not fetched: the file only declares its type, and does "
+			    "not say how large it is and how it is passed");
+	else if (x->p.loose)
 		explain_say(x->e, name, "not fetched: the language may pass it, or one before it, "
 			    "in several ways, and the file does not say in which one");
 	else
@@ -149,7 +153,7 @@ static void say_why(const struct explained *x, const char *name, const struct pr
 	char address[32];
 
 	if (!strcmp(v->place, "?"))
-		say_not_known(x, name);
+		say_not_known(x, name, v);
 	else if (prototype_address(v, address))
 		explain_say(x->e, name, "not fetched: probes have no floating point type; its "
 			    "address is in %s", address);

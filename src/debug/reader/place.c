@@ -360,13 +360,16 @@ static void place_on_stack(struct reader_places *p, const struct classes *c, uin
 	p->words += size / EIGHT + (size % EIGHT != 0);
 }
 
-/* A class that the file only declares may be passed in anything. */
+/*
+ * A class that the file only declares may be passed in anything, unless a method tells: gcc
+ * declares a class with those that the file calls.
+ */
 static bool is_incomplete(Dwarf_Die *type)
 {
 	Dwarf_Die bare;
 
 	return reader_bare(type, &bare) && !is_address(&bare) && !size_of(&bare) &&
-	       dwarf_hasattr(&bare, DW_AT_declaration);
+	       dwarf_hasattr(&bare, DW_AT_declaration) && !reader_by_address(type);
 }
 
 static bool is_in_nothing(const struct classes *c, uint32_t size)
