@@ -703,8 +703,9 @@ static void check_functions(struct patient *p)
 		if (traced && client_info(p->info, "attached", 0, value, sizeof(value)) &&
 		    !client_info(p->info, "functions-none", 0, value, sizeof(value)))
 			complain(p, "No program here has functions that can be traced.",
-				 "build it with -fpatchable-function-entry=5, or ask for functions "
-				 "of libraries: FUNCTION:mod:LIBRARY in set_ftrace_filter");
+				 "compile C and C++ with -fpatchable-function-entry=5, or ask for "
+				 "functions of libraries: FUNCTION:mod:LIBRARY in "
+				 "set_ftrace_filter");
 		return;
 	}
 	check_full(p);
@@ -712,7 +713,7 @@ static void check_functions(struct patient *p)
 	check_answers(p);
 	if (is_empty(p, "available_filter_functions"))
 		complain(p, "None of these functions can be traced.",
-			 "build the program with -fpatchable-function-entry=5 or -pg; events need "
+			 "compile C and C++ with -fpatchable-function-entry=5 or -pg; events need "
 			 "neither");
 	if (traced) {
 		check_filters(p, graph);

@@ -37,4 +37,12 @@ void run_check(const char *name, const char *preload, struct run_check *out);
  */
 int run_elf(int fd, const char *path, const char *preload, char *why, size_t size);
 
+/* ---- elf.c ---- */
+
+/*
+ * The language of the file, if its compiler neither says where functions begin (.eh_frame) nor can
+ * leave places in them: "Go"; NULL: none of those that are known.
+ */
+const char *run_elf_language(const char *path);
+
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* elf.c - finds out by an executable's ELF headers why it cannot be traced */
+/* elf.c - finds out by an executable's ELF headers why it, or its functions, cannot be traced */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/run/check.h"
+#include "elf/file.h"
 #include "elf/program.h"
 
 struct reason {
@@ -69,4 +70,30 @@ int run_elf(int fd, const char *path, const char *preload, char *why, size_t siz
 		break;
 	}
 	return 0;
+}
+
+static const char *section_language(const char *name)
+{
+	static const char *const languages[][2] = {
+		{ ".note.go.buildid", "Go" }, { ".gopclntab", "Go" }, { ".fpcdata", "Free Pascal" },
+	};
+
+	for (size_t i = 0; i < sizeof(languages) / sizeof(languages[0]); i++)
+		if (!strcmp(name, languages[i][0]))
+			return languages[i][1];
+	return NULL;
+}
+
+const char *run_elf_language(const char *path)
+{
+	const char *found = NULL;
+	struct elf_file f;
+
+	if (elf_file_open(path, NULL, &f))
+		return NULL;
+	for (unsigned int i = 0; f.image.names && !found && i < f.image.nr_shdrs; i++)
+		found = section_language(image_string(&f.image, f.image.names,
+						      f.image.shdrs[i].sh_name));
+	elf_file_close(&f);
+	return found;
 }

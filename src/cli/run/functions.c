@@ -253,6 +253,25 @@ void run_functions_set(struct run *r)
 
 /* ---- at the end ---- */
 
+/* Nothing leaves places to trace in the program, nor is it known where its functions begin. */
+static void say_no_sites(const struct run *r)
+{
+	const char *language = run_elf_language(r->check.path);
+
+	if (language)
+		fprintf(stderr,
+			"tracefuse: %s has no functions that can be traced: the compiler of %s "
+			"does not say where they begin (.eh_frame); --all has functions of its "
+			"libraries, and its events (-e heap, -e syscalls ...) do not need that\n",
+			r->program[0], language);
+	else
+		fprintf(stderr,
+			"tracefuse: %s has no functions that can be traced: build it with "
+			"-fpatchable-function-entry=5 or -pg; its events (-e heap, -e syscalls "
+			"...) need neither\n",
+			r->program[0]);
+}
+
 /*
  * Prints that no function of any program can be traced. "NUMBER DSO; NUMBER REASON" has the reason,
  * if there are functions.
@@ -265,11 +284,7 @@ static void say_none(const struct run *r, const char *info)
 		fprintf(stderr, "tracefuse: no function of %.*s can be traced:%s\n",
 			(int)(why - strchr(sites, ' ') - 1), strchr(sites, ' ') + 1, why + 1);
 	else
-		fprintf(stderr,
-			"tracefuse: %s has no functions that can be traced: build it with "
-			"-fpatchable-function-entry=5 or -pg; its events (-e heap, -e syscalls "
-			"...) need neither\n",
-			r->program[0]);
+		say_no_sites(r);
 }
 
 /* Whether the program's file has a function of that name: then its code cannot be traced. */
