@@ -334,6 +334,20 @@ static void say_untraced_of(const char *sites, const char *where)
 		      nr == 1 ? "is" : "are", where, why + 1);
 }
 
+/* Nothing counts the functions in which clang has left no sled: its own runtime has many. */
+static void say_sledless(const char *info, const char *where)
+{
+	char name[256], second[256];
+	bool more;
+
+	if (!client_info(info, "sleds", 0, name, sizeof(name)))
+		return;
+	more = client_info(info, "sleds", 1, second, sizeof(second));
+	message_error("%s%s: functions of fewer than 200 instructions and without a loop are not "
+		      "%s, unless they are compiled with -fxray-instruction-threshold=1", name,
+		      more ? " and others" : "", where);
+}
+
 void client_say_untraced(const char *info, const char *where)
 {
 	char sites[1024], last[1024] = "";
@@ -353,6 +367,7 @@ void client_say_untraced(const char *info, const char *where)
 	else if (files)
 		message_error("%lu functions of %u files cannot be traced, and are not %s: "
 			      "`tracefuse list -v FILE` says why", all, files, where);
+	say_sledless(info, where);
 }
 
 unsigned long client_ended_since(const char *before, const char *key, const char *value)

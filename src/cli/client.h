@@ -46,7 +46,10 @@ int client_boot(struct access *a, const char *text);
  * there is no such line.
  */
 bool client_info(const char *text, const char *key, unsigned int nr, char *out, size_t size);
-/* Prints how many functions of programs' files cannot be traced, and so are not `where`, if any. */
+/*
+ * Prints how many functions of programs' files cannot be traced, and so are not `where`, if any,
+ * and which ones XRay passes over.
+ */
 void client_say_untraced(const char *info, const char *where);
 /* What was counted since `before`. If the server has died, the next one counts from 0. */
 static inline unsigned long long client_since(unsigned long long now, unsigned long long before)

@@ -109,12 +109,12 @@ int programs_pend(struct programs *p, const char *path, bool truncates, const ch
  * "kept PATH TEXT [# ERROR]" for a pending setting; "missed N" for hits that found no room; "sites
  * N DSO[; N REASON]..." for each DSO whose functions can be traced, with how many cannot; "answer
  * PID sites N skipped N on N error ERRNO[ late][; N REASON]..." for each process that has sites;
- * "sites-none DSO: WHY" for a file whose code could not be read; "functions-none PID[ never]" for
- * each process that has not looked for functions that are asked for; "ended-functions",
- * "ended-lost" and "ended-probes" for what was refused in processes that have ended, and
- * "ended-more N" (ended.c); "full N" if no further program or library gets an address;
- * "sites-error ERRNO" if some functions are not traced as they should be. For `run` it prints
- * "threads N" and "processes N" that made hits since the server began.
+ * "sleds DSO" for one with sites of XRay; "sites-none DSO: WHY" for a file whose code could not be
+ * read; "functions-none PID[ never]" for each process that has not looked for functions that are
+ * asked for; "ended-functions", "ended-lost" and "ended-probes" for what was refused in processes
+ * that have ended, and "ended-more N" (ended.c); "full N" if no further program or library gets an
+ * address; "sites-error ERRNO" if some functions are not traced as they should be. For `run` it
+ * prints "threads N" and "processes N" that made hits since the server began.
  */
 void programs_print(struct programs *p, FILE *out);
 

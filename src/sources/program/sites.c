@@ -50,6 +50,8 @@ static void program_sites_describe(const struct program_dso *d, const struct elf
 		list[i].skip = y || f->v[i].skip ? (enum site_skip)f->v[i].skip : SITE_UNKNOWN;
 		if (f->v[i].skip != SITE_GOOD)
 			out->skipped[f->v[i].skip % SITE_NR_SKIPS]++;
+		else if (f->v[i].kind == SITE_SLED)
+			out->sleds = true;
 	}
 	out->nr = (uint32_t)f->nr;
 }
@@ -650,6 +652,8 @@ void program_sites_print(struct programs *p, FILE *out)
 			fprintf(out, "sites-none %s: %s\n", program_dso_name(&dso, name), d->why);
 		if (d->nr && program_dso_copy(p, i, &dso))
 			dso_sites_print(d, program_dso_name(&dso, name), out);
+		if (d->sleds && program_dso_copy(p, i, &dso))
+			fprintf(out, "sleds %s\n", program_dso_name(&dso, name));
 	}
 	attach_settle_left(p->model->session);
 	attach_answers(p->model->session, print_answer, &(struct printing){ p, out });

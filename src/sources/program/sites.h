@@ -29,6 +29,7 @@ struct dso_sites {
 	bool		moved;		/* and then its sites were moved code */
 	/* All processes have closed it, and none has opened it again */
 	bool		gone;
+	bool		sleds;		/* some of them are XRay's, so short functions have none */
 	uint32_t	nr;		/* number of sites */
 	uint32_t	skipped[SITE_SKIPS];	/* by enum site_skip */
 	/* Why the file's code could not be read; NULL: it could */
