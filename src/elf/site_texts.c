@@ -6,7 +6,9 @@ const char *site_skip_text(enum site_skip why)
 {
 	static const char *const texts[SITE_NR_SKIPS] = {
 		[SITE_GOOD] = "can be traced",
-		[SITE_SHORT] = "fewer than 5 bytes of nops",
+		[SITE_SHORT] =
+			("fewer than 5 bytes of nops behind the entry "
+			 "(-fpatchable-function-entry=5, or 7,2 with 2 before it)"),
 		[SITE_UNKNOWN] = "not the bytes of a compiler that is known",
 		[SITE_NOT_CODE] = "its memory cannot be written",
 		[SITE_SPLIT] = "its first bytes lie in two words, and its code may be running",
