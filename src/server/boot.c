@@ -2,6 +2,7 @@
 /*
  * boot.c - writes the tracing parameters of a kernel's command line to the files of a session
  */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -79,15 +80,19 @@ static int give_option(struct boot *b, const struct boot_params *params,
 	return err ? ret : 0;
 }
 
-/* A number of bytes, with K, M ...; as in the kernel, what is behind does not count. */
+/*
+ * A number of bytes, with K, M ...; as in the kernel, what is behind does not count, and what
+ * begins without a digit is 0: it has no sign.
+ */
 static int give_size(struct boot *b, const struct boot_params *params, const struct boot_item *item)
 {
 	static const char units[] = "kmgtpe";
-	char text[32], *end;
-	unsigned long long bytes = strtoull(item->value, &end, 0);
+	const bool is_number = isdigit((unsigned char)*item->value);
+	char text[32], *end = item->value;
+	unsigned long long bytes = is_number ? strtoull(item->value, &end, 0) : 0;
 	const char *unit = *end ? strchr(units, *end | 32) : NULL;
 
-	if (end == item->value || (unit && bytes >> (64 - 10 * (unit - units + 1))))
+	if (unit && bytes >> (64 - 10 * (unit - units + 1)))
 		return -EINVAL;
 	if (unit)
 		bytes <<= 10 * (unit - units + 1);
