@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * parameters.h - the parameters of a program's function, for funcgraph-args
+ * parameters.h - the parameters and the result of a program's function, for funcgraph-args and
+ * funcgraph-retval
  *
  * The source of the programs knows them (sources/program/parameters.c): model->parameters.
  */
@@ -29,6 +30,8 @@ struct parameters {
 	uint64_t	func;		/* its address in the session */
 	bool		known;
 	bool		more;		/* there are others, which no register has */
+	uint8_t		result_size;	/* bytes of %ax, at most 8; 0: none of them is the result */
+	uint8_t		result_base;	/* enum parameter_base */
 	uint8_t		nr;
 	struct parameter v[];
 };

@@ -357,6 +357,36 @@ static void return_value_since_6_13(struct show *s, unsigned int style, uint64_t
 		text_printf(&s->text, " ret=0x%llx", (unsigned long long)value);
 }
 
+static const struct parameters *parameters_of(const struct show *s, uint64_t func)
+{
+	const struct model *m = s->model;
+
+	return m->parameters ? m->parameters(m->catch_up_arg, func) : NULL;
+}
+
+/* The result's own bytes of %ax; those of a signed number as an int has them. */
+static uint64_t result_of(const struct parameters *p, uint64_t ax)
+{
+	const unsigned int bits = p->result_size < 8 ? p->result_size * 8u : 64;
+
+	ax <<= 64 - bits;
+	if (p->result_base == PARAMETER_SIGNED && bits < 64)
+		return (uint32_t)((int64_t)ax >> (64 - bits));
+	return ax >> (64 - bits);
+}
+
+/* The style of a return. A function that is known to have no result in %ax shows none. */
+static unsigned int result_style(const struct show *s, unsigned int style, struct graph_return *ret)
+{
+	const struct parameters *p = style & GRAPH_RETVAL ? parameters_of(s, ret->func) : NULL;
+
+	if (p && !p->result_size)
+		return style & ~(unsigned int)GRAPH_RETVAL;
+	if (p)
+		ret->retval = result_of(p, ret->retval);
+	return style;
+}
+
 static void argument(struct show *s, const struct parameter *p, const uint64_t *args)
 {
 	const unsigned int bits = p->size < 8 ? p->size * 8u : 64;
@@ -378,9 +408,8 @@ static void argument(struct show *s, const struct parameter *p, const uint64_t *
 /* As Linux 6.15 prints them. Of a function that is not known it prints none. */
 static void arguments(struct show *s, unsigned int style, const struct graph_call *c)
 {
-	const struct model *m = s->model;
-	const struct parameters *p = style & GRAPH_ARGUMENTS && c->has_args && m->parameters ?
-				     m->parameters(m->catch_up_arg, c->func) : NULL;
+	const struct parameters *p = style & GRAPH_ARGUMENTS && c->has_args ?
+				     parameters_of(s, c->func) : NULL;
 
 	text_putc(&s->text, '(');
 	for (unsigned int i = 0; p && i < p->nr; i++) {
@@ -486,7 +515,7 @@ static void entry_line(struct show *s, unsigned int style, const struct show_eve
 	context_columns(s, style, r);
 	s->mark = s->text.len;
 	if (take_leaf(s, r, call.func, &ret))
-		leaf_line(s, style, r, &call, &ret);
+		leaf_line(s, result_style(s, style, &ret), r, &call, &ret);
 	else
 		open_line(s, style, r, &call);
 }
@@ -510,12 +539,13 @@ static void closing(struct show *s, unsigned int style, const struct graph_retur
 static void return_line(struct show *s, unsigned int style, const struct show_event *e,
 			const struct show_record *r)
 {
-	const struct graph_return ret = return_of(e, r);
+	struct graph_return ret = return_of(e, r);
 	struct graph_cpu *c = cpu_of(s, r);
 	bool known = true;
 
 	if (hides_return(s, style, r, ret.depth))
 		return;
+	style = result_style(s, style, &ret);
 	c->depth = ret.depth - 1;
 	if (ret.depth >= 0 && ret.depth < REMEMBERED)
 		known = c->entered[ret.depth] == ret.func;

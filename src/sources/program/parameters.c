@@ -83,10 +83,20 @@ static bool parameter_fill(struct parameter *to, const struct prototype_value *v
 	return true;
 }
 
+/* What is not known has the whole register, as of a function that is not known. */
+static void result_fill(struct parameters *out, const struct prototype_value *v)
+{
+	const bool in_ax = !strncmp(v->place, "%ax", 3) || !strcmp(v->place, "?");
+
+	out->result_size = !in_ax ? 0 : *v->place == '?' || v->size > 8 ? 8 : (uint8_t)v->size;
+	out->result_base = base_of(v);
+}
+
 static void parameters_fill(struct parameters *out, const struct prototype *p)
 {
 	out->known = !p->changed;
 	out->more = p->varargs;
+	result_fill(out, &p->result);
 	for (unsigned int i = 0; i < p->nr; i++) {
 		if (out->nr == PARAMETERS_MAX ||
 		    !parameter_fill(&out->v[out->nr], &p->parameters[i])) {

@@ -246,7 +246,8 @@ static void alpha_make(void)
 
 	alpha = malloc(sizeof(*alpha) + sizeof(all));
 	assert_non_null(alpha);
-	*alpha = (struct parameters){ .func = ALPHA, .known = true, .more = true, .nr = 4 };
+	*alpha = (struct parameters){ .func = ALPHA, .known = true, .more = true,
+				       .result_size = 8, .nr = 4 };
 	memcpy(alpha->v, all, sizeof(all));
 }
 
@@ -283,6 +284,36 @@ static void arguments_have_names_and_types(void **state)
 	option(script.f, OPTION_FUNCGRAPH_RETVAL, true);
 	expect(" 0) alpha(a=-2, 0xdeadbeef, f=?, c=0x34, ...) {\n 0)   beta(); /* = 0x0 */\n"
 	       " 0) } /* alpha = 0x0 */\n 0) alpha(); /* = 0x0 */\n");
+	script.f->model->parameters = NULL;
+	free(alpha);
+}
+
+/* The result of alpha() that is shown if %ax has these bytes. */
+static void expect_result(uint8_t size, uint8_t base, const char *shown)
+{
+	char text[64];
+
+	alpha->result_size = size;
+	alpha->result_base = base;
+	snprintf(text, sizeof(text), " 0) alpha();%s\n", shown);
+	expect(text);
+}
+
+static void a_result_has_its_type(void **state)
+{
+	script.f->model->of_programs = true;
+	script.f->model->parameters = parameters_of_alpha;
+	alpha_make();
+	enter(0, ALPHA, 0);
+	leave_with(0, ALPHA, 0, 100, 0x12345678fffffff3);
+	option(script.f, OPTION_FUNCGRAPH_DURATION, false);
+	option(script.f, OPTION_FUNCGRAPH_RETVAL, true);
+	expect_result(8, PARAMETER_HEX, " /* = 0x12345678fffffff3 */");
+	expect_result(6, PARAMETER_HEX, " /* = 0x5678fffffff3 */");
+	expect_result(4, PARAMETER_SIGNED, " /* = -13 */");
+	expect_result(2, PARAMETER_SIGNED, " /* = -13 */");
+	expect_result(1, PARAMETER_HEX, " /* = 0xf3 */");
+	expect_result(0, PARAMETER_HEX, "");
 	script.f->model->parameters = NULL;
 	free(alpha);
 }
@@ -471,6 +502,7 @@ int main(void)
 		TEST(the_header_has_the_columns),
 		TEST(returned_values_are_errors_where_they_can_be),
 		TEST(arguments_have_names_and_types),
+		TEST(a_result_has_its_type),
 		TEST(calls_name_where_they_return_to),
 		TEST(a_program_s_record_has_it_behind_the_arguments),
 		TEST(tail_names_each_return_and_overrun_counts),
