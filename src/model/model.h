@@ -163,6 +163,9 @@ struct instance {
 	unsigned int		buffer_percent;
 	/* How many of its files are open: rmdir gives EBUSY */
 	unsigned int		refs;
+	/* How many are open that rmdir does not mind: the last one frees what was removed */
+	unsigned int		holds;
+	bool			removed;
 	/* How many readers have the file trace open: rings keep their size */
 	unsigned int		readers;
 	/* How many have the file trace_pages open and got pages: these keep their size */
@@ -535,6 +538,9 @@ bool event_is_kernels(const struct event *e);
 
 /* instances/NAME: -EEXIST, -EINVAL, -ENOMEM, -ENOSPC; remove: -ENOENT, -EBUSY */
 int instance_create(struct model *m, const char *name, struct instance **out);
+/* The memory of an instance that is removed stays until it is put as often as it was got. */
+void instance_get(struct instance *inst);
+void instance_put(struct instance *inst);
 /*
  * For a restored session, when everything is taken over: instances that were not taken over are
  * forgotten before their memory is freed.

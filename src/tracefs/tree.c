@@ -277,9 +277,13 @@ int tree_stat(struct tree *t, const char *path, struct tree_stat *out)
 
 /* ---- Open files ---- */
 
-/* An event may be removed while files of its directory are open. */
+/* An event may be removed while files of its directory are open, and some files' instance, too. */
 static void get_place(const struct place *p)
 {
+	if (p->kind && p->kind->unheld)
+		instance_get(p->inst);
+	else
+		p->inst->refs++;
 	if (p->event)
 		event_get(p->event);
 	else if (p->system)
@@ -288,6 +292,10 @@ static void get_place(const struct place *p)
 
 static void put_place(const struct place *p)
 {
+	if (p->kind && p->kind->unheld)
+		instance_put(p->inst);
+	else
+		p->inst->refs--;
 	if (p->event)
 		event_put(p->event);
 	else if (p->system)
@@ -295,13 +303,13 @@ static void put_place(const struct place *p)
 }
 
 /*
- * As in the kernel: if the event is removed, its id can still be read. If a system has lost its
- * last event, only its file `filter` refuses writes.
+ * As in the kernel: if the event or the instance is removed, its id can still be read. If a system
+ * has lost its last event, only its file `filter` refuses writes.
  */
 static bool is_removed(const struct place *p, bool writes)
 {
 	if (p->event)
-		return p->event->removed && !p->kind->outlives;
+		return (p->event->removed || p->inst->removed) && !p->kind->outlives;
 	return writes && p->system && p->system->removed && p->kind->command;
 }
 
@@ -340,8 +348,7 @@ int tree_open(struct tree *t, const char *path, int flags, struct tree_file **ou
 		free(f);
 		return err;
 	}
-	f->at.inst->refs++;	/* trace_pages has changed it */
-	get_place(&p);
+	get_place(&f->at);	/* trace_pages has changed it */
 	*out = f;
 	return 0;
 }
@@ -789,7 +796,6 @@ int tree_release(struct tree_file *f)
 	if (f->at.kind && f->at.kind->release)
 		f->at.kind->release(f);
 	tree_settle(f->tree->model, 0);
-	f->at.inst->refs--;
 	put_place(&f->at);
 	free(f->begun);
 	free(f->text);

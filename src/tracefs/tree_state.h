@@ -67,7 +67,8 @@ struct file_kind {
 	int		(*lines)(struct tree_file *f, char *text, size_t len);
 	void		(*flush)(struct tree_file *f);
 	void		(*release)(struct tree_file *f);
-	bool		outlives;	/* can be read after its event is removed */
+	bool		outlives;	/* can be read after its event or instance is removed */
+	bool		unheld;		/* its instance can be removed while it is open */
 	bool		pipe;
 	bool		raw;		/* each read takes a sub-buffer */
 	/*

@@ -441,11 +441,24 @@ int instance_remove(struct instance *inst)
 		set_unused(inst);
 	}
 	list_del(&inst->node);
-	instance_free(inst);
+	inst->removed = true;
+	if (!inst->holds || m->closing)
+		instance_free(inst);
 	/* It may have been the last instance with event-fork or function-fork. */
 	if (!m->closing)
 		options_publish(m->top);
 	return 0;
+}
+
+void instance_get(struct instance *inst)
+{
+	inst->holds++;
+}
+
+void instance_put(struct instance *inst)
+{
+	if (!--inst->holds && inst->removed)
+		instance_free(inst);
 }
 
 struct instance *instance_find(struct model *m, const char *name)

@@ -128,6 +128,37 @@ static void directories_are_made_below_instances_only(void **state)
 	assert_int_equal(tree_rmdir(w->tree, "instances/a"), -ENOENT);
 }
 
+/* As Linux 6.12, which was tried. */
+static void files_of_an_event_let_their_instance_go(void **state)
+{
+	static const struct { const char *name; int flags, rmdir, read; } files[] = {
+		{ "id", O_RDONLY, 0, 0 }, { "format", O_RDONLY, 0, -ENODEV },
+		{ "trigger", O_RDWR | O_APPEND, 0, -ENODEV }, { "enable", O_RDONLY, -EBUSY, 0 },
+		{ "filter", O_RDONLY, -EBUSY, 0 }, { "hist", O_RDONLY, -EBUSY, 0 },
+	};
+	struct fixture *w = *state;
+	struct tree_file *f;
+	char path[80], text[8];
+	ssize_t nr;
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(path, sizeof(path), "instances/a/events/test/first/%s",
+			 files[i].name);
+		assert_int_equal(tree_mkdir(w->tree, "instances/a"), 0);
+		assert_int_equal(tree_open(w->tree, path, files[i].flags, &f), 0);
+		assert_int_equal(tree_rmdir(w->tree, "instances/a"), files[i].rmdir);
+		/* One of the same name is another one. */
+		if (!files[i].rmdir)
+			assert_int_equal(tree_mkdir(w->tree, "instances/a"), 0);
+		nr = tree_read(f, text, sizeof(text), 0);
+		assert_int_equal(nr < 0 ? nr : 0, files[i].read);
+		if (files[i].flags != O_RDONLY)
+			assert_int_equal(tree_write(f, "traceoff", 8), -ENODEV);
+		assert_int_equal(tree_release(f), 0);
+		assert_int_equal(tree_rmdir(w->tree, "instances/a"), 0);
+	}
+}
+
 static void an_instance_in_use_stays(void **state)
 {
 	struct fixture *w = *state;
@@ -371,6 +402,7 @@ int main(void)
 		TEST(an_event_that_comes_later_has_a_directory),
 		TEST(directories_are_made_below_instances_only),
 		TEST(an_instance_in_use_stays),
+		TEST(files_of_an_event_let_their_instance_go),
 		TEST(a_content_is_fixed_when_it_is_first_read),
 		TEST(access_modes_are_kept),
 		TEST(truncation_removes_histograms),
