@@ -102,7 +102,6 @@ static int parse_onmatch(struct hist_data *hd, const struct hist_command_text *c
 			 struct hist_action *a, char *s)
 {
 	char *event = strsep(&s, ")"), *system;
-	const struct event *e;
 	int err;
 
 	if (!s)
@@ -110,8 +109,7 @@ static int parse_onmatch(struct hist_data *hd, const struct hist_command_text *c
 	system = strsep(&event, ".");
 	if (!event)
 		return hist_refuse(cmd, "Missing subsystem", system);
-	e = model_find_event(hd->event->model, system, event);
-	if (!e || !event_has_trigger(e))
+	if (!model_find_event(hd->event->model, system, event))
 		return hist_refuse(cmd, "Invalid subsystem or event name", event);
 	err = text_set(&a->match.system, system);
 	if (!err)

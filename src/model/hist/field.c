@@ -54,8 +54,7 @@ const char *hist_field_name(const struct hist_field *f)
 {
 	if (f->field)
 		return f->field->name;
-	if (f->flags & HIST_HITCOUNT)
-		return "hitcount";
+	/* A hitcount or a stack in ranges has no operand, and so no name, as in the kernel. */
 	if (f->flags & (HIST_RANGES | HIST_ALIAS))
 		return f->operands[0] ? hist_field_name(f->operands[0]) : "";
 	if (f->flags & HIST_CPU)
@@ -66,6 +65,8 @@ const char *hist_field_name(const struct hist_field *f)
 		return "common_timestamp";
 	if (f->flags & HIST_STACKTRACE)
 		return "common_stacktrace";
+	if (f->flags & HIST_HITCOUNT)
+		return "hitcount";
 	return "";
 }
 

@@ -17,11 +17,11 @@ static const char *const read_back[][2] = {
 	  "hist:keys=s32:vals=hitcount,u64:sort=hitcount:size=2048" },
 	{ "hist:keys=s32:values=u64",
 	  "hist:keys=s32:vals=hitcount,u64:sort=hitcount:size=2048" },
-	/* Linux 6.12 takes them and dies when they are shown. */
+	/* As in Linux 6.12: without a name */
 	{ "hist:keys=hitcount.log2",
-	  "hist:keys=hitcount.log2:vals=hitcount:sort=hitcount:size=2048" },
+	  "hist:keys=.log2:vals=hitcount:sort=hitcount:size=2048" },
 	{ "hist:keys=s32,hitcount.buckets=8",
-	  "hist:keys=s32,hitcount.buckets=8:vals=hitcount:sort=hitcount:size=2048" },
+	  "hist:keys=s32,.buckets=8:vals=hitcount:sort=hitcount:size=2048" },
 	{ "hist:keys=s32:vals=u64,hitcount",
 	  "hist:keys=s32:vals=hitcount,u64:sort=hitcount:size=2048" },
 	{ "hist:keys=s32:vals=u64,u32",
