@@ -185,6 +185,10 @@ int tree_rmdir(struct tree *t, const char *path)
 	struct place p;
 	int err;
 
+	if (name && !strcmp(name, "."))
+		return -EINVAL;
+	if (name && !strcmp(name, ".."))
+		return -ENOTEMPTY;
 	if (inst && inst->refs)
 		return -EBUSY;
 	if (inst) {
