@@ -21,6 +21,7 @@ enum {
 	/* Where the kernel has the name of a struct dentry, and the dentry of a struct file */
 	DENTRY_NAME	= 0x28,
 	FILE_DENTRY	= 0x48,
+	DENTRY_ROOM	= 256,	/* bytes for all that stand for such arguments */
 };
 
 static const char bad_place[] = "Invalid probed address or symbol";
@@ -295,6 +296,7 @@ static bool is_dentry(const char *text)
 
 static int kprobe_expand(struct probe_place *p, struct probe_log *log, char **texts)
 {
+	size_t room = DENTRY_ROOM;
 	int err = check_all_arguments(p, log);
 
 	/* A program has no such structures. */
@@ -304,8 +306,11 @@ static int kprobe_expand(struct probe_place *p, struct probe_log *log, char **te
 		if (!is_dentry(texts[i]))
 			continue;
 		text = expand_dentry(texts[i]);
-		if (!text)
+		if (!text || strlen(text) >= room) {
+			free(text);
 			return -ENOMEM;
+		}
+		room -= strlen(text) + 1;
 		free(texts[i]);
 		texts[i] = text;
 		/* The kernel's log shows what stands for the argument, whatever fails. */
