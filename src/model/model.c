@@ -289,6 +289,12 @@ static bool system_is_late(const char *name)
 	return false;
 }
 
+/* A kprobe or a uprobe may be of any system. Its first field says what it is. */
+static bool format_is_of_place(const char *text)
+{
+	return strstr(text, "\n\n\tfield:unsigned long __probe_") != NULL;
+}
+
 static struct event *event_alloc(struct system *sys, const struct format_header *h,
 				 const char *text, size_t len)
 {
@@ -301,7 +307,7 @@ static struct event *event_alloc(struct system *sys, const struct format_header 
 	e->format = strndup(text, len);
 	e->id = h->id;
 	e->internal = !strcmp(sys->name, "ftrace");
-	e->late = system_is_late(sys->name);
+	e->late = system_is_late(sys->name) || (e->format && format_is_of_place(e->format));
 	list_init(&e->files);
 	list_init(&e->modules);
 	list_init(&e->node);
@@ -550,6 +556,15 @@ static int dynamic_alloc(struct model *m, const char *system, const char *text, 
 	if (!*out && list_empty(&sys->events))
 		system_unlink(m, sys);
 	return *out ? 0 : -ENOMEM;
+}
+
+void model_take_recorded_event(struct event *e)
+{
+	date_instances(e->model);
+	/* An event probe may be of any system, and nothing in its format says what it is. */
+	e->late = true;
+	e->order = ++e->model->last_order;
+	event_set_dynamic(e, true);
 }
 
 int model_add_dynamic_event(struct model *m, const char *system, const char *name, const char *body,

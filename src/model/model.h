@@ -446,6 +446,8 @@ int model_add_dynamic_event(struct model *m, const char *system, const char *nam
  * by a command on the traced machine, too. NULL: there is none.
  */
 struct event *model_recorded_event(struct model *m, const char *system, const char *name);
+/* A command has defined that event again: it is the newest dynamic event now. */
+void model_take_recorded_event(struct event *e);
 /*
  * -EBUSY: it is enabled, or has triggers in some instance, or event probes. Instances that may have
  * records of it are marked: model_clear_marked().

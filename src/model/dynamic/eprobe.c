@@ -56,24 +56,40 @@ static void eprobe_destroy(struct dynamic_event *d)
 	eprobe_free(eprobe_of(d));
 }
 
-static int eprobe_add_event(struct probe *p, struct model *m, const char *command, unsigned int id)
+/* Makes the event, or takes that of the recording. */
+static int eprobe_take_event(struct eprobe *e, struct model *m, unsigned int id)
 {
+	struct probe *p = &e->probe;
 	char *body = dynamic_format(&p->dyn);
-	int err = body ? model_add_dynamic_event(m, p->group, p->name, body, id, &p->dyn.event) :
-			 -ENOMEM;
+	int err = 0;
 
+	if (!body)
+		return -ENOMEM;
+	p->dyn.event = probe_take_recorded(p, m, body);
+	e->recorded = p->dyn.event;
+	if (!e->recorded)
+		err = model_add_dynamic_event(m, p->group, p->name, body, id, &p->dyn.event);
 	free(body);
+	return err;
+}
+
+static int eprobe_add_event(struct eprobe *e, struct model *m, const char *command, unsigned int id)
+{
+	struct probe *p = &e->probe;
+	int err = eprobe_take_event(e, m, id);
+
 	if (err)
 		return err;
 	err = probe_describe_fields(p);
 	if (!err)
 		err = dynamic_add(&p->dyn, command);
-	if (err) {
+	if (err && e->recorded)
+		event_set_dynamic(p->dyn.event, false);
+	else if (err)
 		model_remove_event(m, p->dyn.event);
-		return err;
-	}
-	p->base->attached++;
-	return 0;
+	else
+		p->base->attached++;
+	return err;
 }
 
 static int create_from(struct model *m, const char *command, char *const *words, unsigned int nr,
@@ -88,7 +104,7 @@ static int create_from(struct model *m, const char *command, char *const *words,
 		return err;
 	p->probe.dyn.kind = &eprobe_kind;
 	list_init(&p->probe.dyn.node);
-	err = eprobe_add_event(&p->probe, m, command, id);
+	err = eprobe_add_event(p, m, command, id);
 	if (err == -EEXIST)
 		probe_wrong(&log, err, 0,
 			    "Given group/event name is already used by another event");

@@ -17,6 +17,8 @@
 struct eprobe {
 	struct probe		probe;
 	char			*cond;		/* text of the filter; NULL: none */
+	/* Its event is the recording's, which has the records: hits of the base make none */
+	bool			recorded;
 };
 
 /* The probe that made an event; NULL: none. */

@@ -66,7 +66,8 @@ static int eprobe_trigger_prepare(struct trigger *t, struct eprobe *p)
 	t->priv = pt;
 	pt->probe = p;
 	err = eprobe_compile(p, t->file->instance, &pt->code, &pt->size);
-	return err ? err : trigger_set_filter(t, p->cond);
+	/* The records of a recording have passed the filter. */
+	return err || p->recorded ? err : trigger_set_filter(t, p->cond);
 }
 
 /* No command makes this trigger: the probe's own command is saved. */

@@ -226,8 +226,13 @@ static void store_string(struct builder *b, const struct probe_arg *arg, const s
 static void eprobe_compile_build(struct builder *b, const struct eprobe *p,
 				 const struct instance *inst)
 {
-	struct op *op = eprobe_compile_emit(b, OP_SYNTH_BEGIN);
+	struct op *op;
 
+	if (p->recorded) {
+		eprobe_compile_emit(b, OP_END);
+		return;
+	}
+	op = eprobe_compile_emit(b, OP_SYNTH_BEGIN);
 	op->arg = p->probe.dyn.event->id;
 	op->len = (uint16_t)p->probe.size;
 	op->imm = inst->index + 1;

@@ -174,35 +174,22 @@ static int join_event(struct probe_place *p, const struct place_kind *kind, stru
 	return 0;
 }
 
-/* Whether the text behind "format:" is `body`. */
-static bool has_format(const struct event *e, const char *body)
-{
-	static const char mark[] = "\nformat:\n";
-	const char *text = strstr(e->format, mark);
-
-	return text && !strcmp(text + sizeof(mark) - 1, body);
-}
-
 /* Makes the event, or takes that of the recording, whose records then are the probe's. */
 static int place_take_event(struct probe_place *p, const struct place_kind *kind,
 			    struct probe_log *log, unsigned int id)
 {
 	struct model *m = log->model;
 	struct probe *probe = &p->probe;
-	struct event *old = model_recorded_event(m, probe->group, probe->name);
 	char *body = dynamic_format(&probe->dyn);
 	int err = 0;
 
 	if (!body)
 		return -ENOMEM;
-	p->recorded = old && has_format(old, body);
-	if (p->recorded) {
-		probe->dyn.event = old;
-		event_set_dynamic(old, true);
-	} else if (old && kind->check) {
-		/* A new event replaces the recorded one: not for a command that fails. */
+	probe->dyn.event = probe_take_recorded(probe, m, body);
+	p->recorded = probe->dyn.event;
+	/* A new event replaces the recorded one: not for a command that fails. */
+	if (!p->recorded && kind->check && model_recorded_event(m, probe->group, probe->name))
 		err = kind->check(p, log);
-	}
 	if (!err && !p->recorded)
 		err = model_add_dynamic_event(m, probe->group, probe->name, body, id,
 					      &probe->dyn.event);

@@ -98,6 +98,25 @@ int probe_describe_fields(struct probe *p)
 	return 0;
 }
 
+/* Whether the text behind "format:" is `body`. */
+static bool has_format(const struct event *e, const char *body)
+{
+	static const char mark[] = "\nformat:\n";
+	const char *text = strstr(e->format, mark);
+
+	return text && !strcmp(text + sizeof(mark) - 1, body);
+}
+
+struct event *probe_take_recorded(const struct probe *p, struct model *m, const char *body)
+{
+	struct event *e = m->imported ? model_find_event(m, p->group, p->name) : NULL;
+
+	if (!e || e->dynamic || !has_format(e, body))
+		return NULL;
+	model_take_recorded_event(e);
+	return e;
+}
+
 /* ---- lists and removal ---- */
 
 void probe_print_args(const struct probe *p, FILE *out)

@@ -333,6 +333,42 @@ static void removal_empties_what_may_have_records(void **state)
 	assert_lines(f->top, "");
 }
 
+/* Its base makes no records then: the recording has them. */
+static void a_recorded_event_becomes_the_probes_own(void **state)
+{
+	static const char format[] = "name: p\nID: 200\nformat:\n"
+		"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+		"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+		"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+		"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+		"\tfield:s32 a;\toffset:8;\tsize:4;\tsigned:1;\n\n"
+		"print fmt: \" a=%d\", REC->a\n";
+	const struct {
+		struct record_common	common;
+		int32_t			a;
+	} recorded = { .common = { .type = 200, .pid = 7 }, .a = 5 };
+	struct hit h = { .record = &recorded, .size = sizeof(recorded), .time = 2000 };
+	struct fixture *f = *state;
+	struct event *e;
+	struct slot *slot;
+
+	assert_int_equal(model_set_imported(f->model), 0);
+	assert_int_equal(model_add_event(f->model, "g", format, strlen(format), &e), 0);
+	assert_int_equal(synth_command(f->model, "s int y"), 0);
+	add(f, "e:g/p test.all a=$s32:s32 if s32 == 1");
+	assert_ptr_equal(model_find_event(f->model, "g", "p"), e);
+	assert_true(e->dynamic);
+	/* It is the newest. */
+	assert_true(e->order > model_find_event(f->model, "synthetic", "s")->order);
+	assert_int_equal(instance_expand(f->top), 0);
+	assert_int_equal(event_file_enable(event_file_get(f->top, e), true), 0);
+	make_hit(f, 1);
+	slot = session_slot_get(f->session);
+	hit(session_plane(f->session), slot, &h);
+	session_slot_put(f->session, slot);
+	assert_lines(f->top, "p: (test.all) a=5\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -347,6 +383,7 @@ int main(void)
 		TEST(each_instance_has_its_own),
 		TEST(a_probed_event_stays),
 		TEST(removal_empties_what_may_have_records),
+		TEST(a_recorded_event_becomes_the_probes_own),
 	};
 
 	return cmocka_run_group_tests_name("eprobe", tests, NULL, NULL);

@@ -383,7 +383,7 @@ static void hit_place(struct fixture *f, const struct event *e)
 }
 
 /* An event of a uprobe without arguments, as a recording has it. */
-static void add_recorded(struct fixture *f, const char *name, int id)
+static void add_recorded(struct fixture *f, const char *system, const char *name, int id)
 {
 	char *text;
 	int err;
@@ -399,7 +399,7 @@ static void add_recorded(struct fixture *f, const char *name, int id)
 			     "\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;"
 			     "\n\nprint fmt: \"(%%lx)\", REC->__probe_ip\n",
 			     name, id) > 0);
-	err = model_add_event(f->model, "uprobes", text, strlen(text), NULL);
+	err = model_add_event(f->model, system, text, strlen(text), NULL);
 	assert_int_equal(err, 0);
 	free(text);
 }
@@ -414,8 +414,8 @@ static void a_recorded_event_becomes_the_probes_own(void **state)
 	struct event *e;
 
 	assert_int_equal(model_set_imported(f->model), 0);
-	add_recorded(f, "there", 200);
-	add_recorded(f, "p_wl_0x10", 201);
+	add_recorded(f, "uprobes", "there", 200);
+	add_recorded(f, "uprobes", "p_wl_0x10", 201);
 	/* Its file was on another machine. */
 	add(f, "p:there /none/wl:16");
 	add(f, "p /none/wl:16");
@@ -423,6 +423,9 @@ static void a_recorded_event_becomes_the_probes_own(void **state)
 	assert_int_equal(e->id, 200);
 	assert_true(e->dynamic);
 	assert_int_equal(model_find_event(f->model, "uprobes", "p_wl_0x10")->id, 201);
+	add_recorded(f, "group", "there", 203);
+	add(f, "p:group/there /none/wl:16");
+	assert_int_equal(model_find_event(f->model, "group", "there")->id, 203);
 	assert_int_equal(event_file_enable(event_file_get(f->top, e), true), 0);
 	assert_prints(place_print_idle(f->model, out), "");
 	assert_prints(errlog_print(f->top->errlog, out), "");
@@ -432,7 +435,7 @@ static void a_recorded_event_becomes_the_probes_own(void **state)
 	assert_int_equal(uprobe_command(f->model, "-:there"), 0);
 	assert_null(model_find_event(f->model, "uprobes", "there"));
 	/* A probe of the same name with another format is none of the recording's. */
-	add_recorded(f, "there", 202);
+	add_recorded(f, "uprobes", "there", 202);
 	assert_wrong(f, &other);
 	assert_wrong(f, &unnamed);
 	assert_int_equal(model_find_event(f->model, "uprobes", "there")->id, 202);
