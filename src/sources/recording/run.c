@@ -112,6 +112,20 @@ static inline bool find_stack(const struct source *src, const struct stream *s,
 }
 
 /*
+ * Whether one more stack of the same record lies behind the next one: the option stacktrace has
+ * written the first, a trigger the second.
+ */
+static bool find_pair(const struct source *src, const struct stream *s)
+{
+	struct stream_peek peek;
+	struct subbuf_record next;
+
+	stream_peek_start(s, &peek);
+	return stream_peek_next(s, &peek, &next) && src->kinds[next.type] == RECORD_STACK &&
+	       record_level(next.data) == record_level(s->record.data);
+}
+
+/*
  * The size of a print record for a text of `len` bytes: with room for a newline and a 0, and at
  * least for "<faulted>".
  */
@@ -151,6 +165,22 @@ static bool wants_command_stack(const struct source *src)
 	return atomic_load_explicit(&src->model->stack_commands, memory_order_relaxed);
 }
 
+/* Those of the instances that have the option stacktrace. */
+static uint64_t with_stack_option(const struct source *src, uint64_t instances)
+{
+	uint64_t found = 0;
+
+	for (; instances; instances &= instances - 1) {
+		const uint32_t index = (uint32_t)__builtin_ctzll(instances);
+		const struct instance_state *inst = plane_instance(src->plane, index);
+
+		/* Relaxed: an option that is set meanwhile applies from the next record on. */
+		if (atomic_load_explicit(&inst->flags, memory_order_relaxed) & INSTANCE_STACKTRACE)
+			found |= 1ull << index;
+	}
+	return found;
+}
+
 /*
  * Passes a kernel_stack that was not written with its record to the instances whose record or
  * function command wanted it.
@@ -163,7 +193,9 @@ static void pass_stack(struct source *src, struct stream *s, const struct subbuf
 	uint64_t wanted = context->stack_wanted | (wants_command_stack(src) || is_left ? top : 0);
 	struct hit h;
 
-	context->has_stack = false;
+	if (context->has_pair)
+		wanted = with_stack_option(src, wanted);
+	context->has_stack = context->has_pair = false;
 	if (!wanted)
 		return;
 	fill_hit(src, s, r, &h);
@@ -253,7 +285,9 @@ give_stack(struct source *src, const struct stream *s, const struct subbuf_recor
 
 	if (find_stack(src, s, r, &stack, &later)) {
 		record_stack(&stack, src->stack_at, &src->probes, !s->dat->foreign, src->stack, h);
-		if (stack.data != s->record.data || wants_command_stack(src))
+		context->has_pair = stack.data == s->record.data && !src->all_stacks &&
+				    !wants_command_stack(src) && find_pair(src, s);
+		if (stack.data != s->record.data || context->has_pair || wants_command_stack(src))
 			h->stack_wanted = &context->stack_wanted;
 	} else if (later) {
 		h->stack = src->stack;

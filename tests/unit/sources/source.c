@@ -342,6 +342,7 @@ struct made_stack {
 	uint64_t caller[3];
 };
 
+/* The first is of `time`, each other of a ns later. */
 static unsigned int stacks_in_ring(struct fixture *h, uint64_t time)
 {
 	struct ring_iter *it = iterate(h);
@@ -356,7 +357,7 @@ static unsigned int stacks_in_ring(struct fixture *h, uint64_t time)
 		assert_int_equal(r.size, sizeof(s));
 		memcpy(&s, r.record, sizeof(s));
 		assert_int_equal(s.caller[2], 3);
-		assert_int_equal(r.time, time);
+		assert_int_equal(r.time, time + n);
 		n++;
 	}
 	ring_iter_close(it);
@@ -382,6 +383,28 @@ static void stacks_are_recorded_when_wanted(void **state)
 	run_to_end(&h);
 	assert_int_equal(ring_count(&h), 5);
 	assert_int_equal(stacks_in_ring(&h, 17), 1);
+	close_fixture(&h);
+}
+
+/* The option has written the first of two stacks, a trigger the second. */
+static void a_trigger_has_a_stack_of_its_own(void **state)
+{
+	struct made_stack s = { .type = WRITER_STACK_ID, .size = 3, .caller = { 1, 2, 3 } };
+	struct writer_waking w = waking_by(5);
+	const struct made_record list[] = {
+		{ 0, 10, &w, sizeof(w) }, { 0, 17, &s, sizeof(s) }, { 0, 18, &s, sizeof(s) },
+	};
+	struct fixture h = open_fixture(made_records(list, 3, "zstd"));
+
+	put(&h, "events/sched/sched_waking/enable", "1");
+	put(&h, "events/sched/sched_waking/trigger", "stacktrace");
+	run_to_end(&h);
+	assert_int_equal(stacks_in_ring(&h, 18), 1);
+	put(&h, "trace", "");
+	put(&h, "options/stacktrace", "1");
+	source_rewind(h.source);
+	run_to_end(&h);
+	assert_int_equal(stacks_in_ring(&h, 17), 2);
 	close_fixture(&h);
 }
 
@@ -481,6 +504,7 @@ int main(void)
 		cmocka_unit_test(names_follow_renames),
 		cmocka_unit_test(names_follow_switches),
 		cmocka_unit_test(stacks_are_recorded_when_wanted),
+		cmocka_unit_test(a_trigger_has_a_stack_of_its_own),
 		cmocka_unit_test(print_is_seen_without_newline),
 		cmocka_unit_test(control_file),
 	};

@@ -26,6 +26,7 @@ struct stream_context {
 	uint64_t	fate;		/* instances that recorded it */
 	uint64_t	stack_wanted;	/* instances that want the next stack */
 	bool		has_stack;	/* that stack was passed with the record */
+	bool		has_pair;	/* two stacks follow: the option's, the trigger's */
 };
 
 struct stream {
