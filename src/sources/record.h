@@ -19,10 +19,14 @@ enum {
 /* common_flags */
 enum { FLAG_HARDIRQ = 0x08, FLAG_SOFTIRQ = 0x10, FLAG_NMI = 0x40 };
 
-/* The context of a record, by its flags: task, softirq, hardirq, NMI. */
+/*
+ * The context of a record, by its flags: task, softirq, hardirq, NMI. For the stack of a trigger
+ * the kernel takes 1 from the word of flags and preempt_count, whose lower bits are 0 if no
+ * tracepoint has called it: a marker's.
+ */
 static inline unsigned int record_level(const uint8_t *record)
 {
-	const unsigned int flags = record[2];
+	const unsigned int flags = (uint8_t)(record[2] + (record[3] == 0xff));
 
 	if (__builtin_expect(!(flags & (FLAG_HARDIRQ | FLAG_SOFTIRQ | FLAG_NMI)), 1))
 		return 0;

@@ -408,6 +408,22 @@ static void a_trigger_has_a_stack_of_its_own(void **state)
 	close_fixture(&h);
 }
 
+/* The stack of a trigger where preemption is on: its flags and count are those less 1. */
+static void a_stack_may_have_flags_that_are_less_by_1(void **state)
+{
+	struct made_stack s = { .type = WRITER_STACK_ID, .flags = 0xff, .preempt = 0xff,
+				.size = 3, .caller = { 1, 2, 3 } };
+	struct writer_waking w = waking_by(5);
+	const struct made_record list[] = { { 0, 10, &w, sizeof(w) }, { 0, 17, &s, sizeof(s) } };
+	struct fixture h = open_fixture(made_records(list, 2, "zstd"));
+
+	put(&h, "events/sched/sched_waking/enable", "1");
+	put(&h, "events/sched/sched_waking/trigger", "stacktrace");
+	run_to_end(&h);
+	assert_int_equal(stacks_in_ring(&h, 17), 1);
+	close_fixture(&h);
+}
+
 struct print_record {
 	uint16_t type; uint8_t flags, preempt; int32_t pid;
 	uint64_t ip;
@@ -505,6 +521,7 @@ int main(void)
 		cmocka_unit_test(names_follow_switches),
 		cmocka_unit_test(stacks_are_recorded_when_wanted),
 		cmocka_unit_test(a_trigger_has_a_stack_of_its_own),
+		cmocka_unit_test(a_stack_may_have_flags_that_are_less_by_1),
 		cmocka_unit_test(print_is_seen_without_newline),
 		cmocka_unit_test(control_file),
 	};
