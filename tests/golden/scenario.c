@@ -580,8 +580,9 @@ static bool run_setup(struct fixture *h, const char *dir, FILE *out)
 		if (access(path, R_OK))
 			break;
 		snprintf(stop, sizeof(stop), "ftrace:print if buf ~ \"phase %d*\"", phase);
+		/* The phase's commands were given behind the marker. */
 		if (source_stop_at(h->source, stop, &err) ||
-		    source_step(h->source, UINT64_MAX) != 2)
+		    source_step(h->source, UINT64_MAX) != 2 || source_step(h->source, 1) < 0)
 			return false;
 		run_script(h, path, out);
 	}
