@@ -113,15 +113,16 @@ static inline bool find_stack(const struct source *src, const struct stream *s,
 
 /*
  * Whether one more stack of the same record lies behind the next one: the option stacktrace has
- * written the first, a trigger the second.
+ * written the first, a trigger the second. *later: as above.
  */
-static bool find_pair(const struct source *src, const struct stream *s)
+static bool find_pair(const struct source *src, const struct stream *s, bool *later)
 {
 	struct stream_peek peek;
 	struct subbuf_record next;
 
 	stream_peek_start(s, &peek);
-	return stream_peek_next(s, &peek, &next) && src->kinds[next.type] == RECORD_STACK &&
+	*later = !stream_peek_next(s, &peek, &next);
+	return !*later && src->kinds[next.type] == RECORD_STACK &&
 	       record_level(next.data) == record_level(s->record.data);
 }
 
@@ -286,8 +287,9 @@ give_stack(struct source *src, const struct stream *s, const struct subbuf_recor
 	if (find_stack(src, s, r, &stack, &later)) {
 		record_stack(&stack, src->stack_at, &src->probes, !s->dat->foreign, src->stack, h);
 		context->has_pair = stack.data == s->record.data && !src->all_stacks &&
-				    !wants_command_stack(src) && find_pair(src, s);
-		if (stack.data != s->record.data || context->has_pair || wants_command_stack(src))
+				    !wants_command_stack(src) && find_pair(src, s, &later);
+		if (stack.data != s->record.data || context->has_pair || later ||
+		    wants_command_stack(src))
 			h->stack_wanted = &context->stack_wanted;
 	} else if (later) {
 		h->stack = src->stack;
