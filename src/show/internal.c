@@ -1,13 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /* internal.c - prints events of system ftrace: function, print, stacks, raw data ... */
 #include "model/cmdlines.h"
+#include "model/symbols.h"
 #include "show/state.h"
 
 #define STACK_TRAMPOLINE	0x7fffffffull	/* a frame of ftrace itself */
 
-static bool is_rethook(const char *name)
+static bool begins_with_symbol(const char *text, const char *name)
 {
-	return !strcmp(name, "arch_rethook_trampoline") || !strcmp(name, "__kretprobe_trampoline");
+	const size_t len = strlen(name);
+
+	return !strncmp(text, name, len) && (!text[len] || text[len] == '+');
+}
+
+/*
+ * Whether returns that are probed go there. What a return's handler has on its stack lies behind.
+ * text: the symbol as it is printed.
+ */
+static bool is_rethook(const struct show *s, uint64_t ip, const char *text)
+{
+	uint64_t offset;
+
+	if (!begins_with_symbol(text, "arch_rethook_trampoline") &&
+	    !begins_with_symbol(text, "__kretprobe_trampoline"))
+		return false;
+	return symbols_find(s->env.symbols, ip, &offset, NULL, NULL) && !offset;
 }
 
 void show_ip(struct show *s, uint64_t ip, bool offset)
@@ -22,10 +39,10 @@ void show_ip(struct show *s, uint64_t ip, bool offset)
 	if (!print_symbol(&s->env, ip, flags, &s->text)) {
 		text_put(&s->text, "0x", 2);
 		text_hex(&s->text, ip, 8);
-	} else if (!offset && s->text.bytes[start] != 0) {
+	} else if (s->text.bytes[start] != 0) {
 		text_putc(&s->text, 0);
 		s->text.len--;
-		if (!s->text.failed && is_rethook(s->text.bytes + start)) {
+		if (!s->text.failed && is_rethook(s, ip, s->text.bytes + start)) {
 			s->text.len = start;
 			text_puts(&s->text, "[unknown/kretprobe'd]");
 		}

@@ -138,6 +138,10 @@ static void kernel_stack(void **state)
 	assert_string_equal(piped(*state, &r, 56),
 			    LINE "<stack trace>\n => alpha\n => [FTRACE TRAMPOLINE]\n"
 			    " => [unknown/kretprobe'd]\n => 0x00000010\n");
+	put64(&r, 16, KERNEL + 0x331);
+	put64(&r, 24, UINT64_MAX);
+	assert_string_equal(piped(*state, &r, 32),
+			    LINE "<stack trace>\n => arch_rethook_trampoline\n");
 }
 
 static void user_stack(void **state)
