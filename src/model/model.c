@@ -558,13 +558,12 @@ static int dynamic_alloc(struct model *m, const char *system, const char *text, 
 	return *out ? 0 : -ENOMEM;
 }
 
-void model_take_recorded_event(struct event *e)
+struct event *model_take_recorded_event(struct event *e)
 {
 	date_instances(e->model);
-	/* An event probe may be of any system, and nothing in its format says what it is. */
-	e->late = true;
 	e->order = ++e->model->last_order;
 	event_set_dynamic(e, true);
+	return e;
 }
 
 int model_add_dynamic_event(struct model *m, const char *system, const char *name, const char *body,

@@ -356,6 +356,9 @@ struct model {
 	/* sys_enter_openat has a text, so system calls are printed as Linux does since 6.19 */
 	bool			calls_have_texts;
 	void			*catch_up_arg;		/* the argument of all five */
+	/* Whether the recording has a record of the event. NULL: there is none, or not yet */
+	bool			(*has_records)(void *arg, uint32_t id);
+	void			*recording;		/* its argument */
 	const struct kernel_hooks *kernel;	/* NULL: no event is of the running kernel */
 	/* The running kernel is a source, or will be again when the session is restored */
 	bool			has_kernel;
@@ -446,8 +449,8 @@ int model_add_dynamic_event(struct model *m, const char *system, const char *nam
  * by a command on the traced machine, too. NULL: there is none.
  */
 struct event *model_recorded_event(struct model *m, const char *system, const char *name);
-/* A command has defined that event again: it is the newest dynamic event now. */
-void model_take_recorded_event(struct event *e);
+/* A command has defined that event again: it is the newest dynamic event now. Returns it. */
+struct event *model_take_recorded_event(struct event *e);
 /*
  * -EBUSY: it is enabled, or has triggers in some instance, or event probes. Instances that may have
  * records of it are marked: model_clear_marked().

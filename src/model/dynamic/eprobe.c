@@ -56,18 +56,35 @@ static void eprobe_destroy(struct dynamic_event *d)
 	eprobe_free(eprobe_of(d));
 }
 
+/*
+ * Whether the event has the probe's records. If the probe was not enabled in the kernel, it has
+ * none, though its triggers had hits: then hits of the base make them. id: of the event that a
+ * restored probe had
+ */
+static bool has_records(const struct model *m, const struct event *e, unsigned int id)
+{
+	if (id)
+		return e->id == id;
+	return !m->has_records || m->has_records(m->recording, e->id);
+}
+
 /* Makes the event, or takes that of the recording. */
 static int eprobe_take_event(struct eprobe *e, struct model *m, unsigned int id)
 {
 	struct probe *p = &e->probe;
 	char *body = dynamic_format(&p->dyn);
+	struct event *old = body ? probe_find_recorded(p, m, body) : NULL;
 	int err = 0;
 
 	if (!body)
 		return -ENOMEM;
-	p->dyn.event = probe_take_recorded(p, m, body);
-	e->recorded = p->dyn.event;
-	if (!e->recorded)
+	e->recorded = old && has_records(m, old, id);
+	/* It may be of any system, and nothing in its format says that a command made it. */
+	if (old)
+		old->late = true;
+	if (e->recorded)
+		p->dyn.event = model_take_recorded_event(old);
+	else
 		err = model_add_dynamic_event(m, p->group, p->name, body, id, &p->dyn.event);
 	free(body);
 	return err;

@@ -181,12 +181,15 @@ static int place_take_event(struct probe_place *p, const struct place_kind *kind
 	struct model *m = log->model;
 	struct probe *probe = &p->probe;
 	char *body = dynamic_format(&probe->dyn);
+	struct event *old;
 	int err = 0;
 
 	if (!body)
 		return -ENOMEM;
-	probe->dyn.event = probe_take_recorded(probe, m, body);
-	p->recorded = probe->dyn.event;
+	old = probe_find_recorded(probe, m, body);
+	p->recorded = old;
+	if (old)
+		probe->dyn.event = model_take_recorded_event(old);
 	/* A new event replaces the recorded one: not for a command that fails. */
 	if (!p->recorded && kind->check && model_recorded_event(m, probe->group, probe->name))
 		err = kind->check(p, log);

@@ -107,14 +107,11 @@ static bool has_format(const struct event *e, const char *body)
 	return text && !strcmp(text + sizeof(mark) - 1, body);
 }
 
-struct event *probe_take_recorded(const struct probe *p, struct model *m, const char *body)
+struct event *probe_find_recorded(const struct probe *p, struct model *m, const char *body)
 {
 	struct event *e = m->imported ? model_find_event(m, p->group, p->name) : NULL;
 
-	if (!e || e->dynamic || !has_format(e, body))
-		return NULL;
-	model_take_recorded_event(e);
-	return e;
+	return e && !e->dynamic && has_format(e, body) ? e : NULL;
 }
 
 /* ---- lists and removal ---- */

@@ -144,11 +144,8 @@ void probe_format_text(const struct probe *p, unsigned int i, FILE *out);
 void probe_format_arguments(const struct probe *p, unsigned int i, FILE *out);
 /* Prints " NAME=EXPRESSION ..." */
 void probe_print_args(const struct probe *p, FILE *out);
-/*
- * The event of a recording that has the probe's names and format: it becomes dynamic, and its
- * records are the probe's. NULL: there is none.
- */
-struct event *probe_take_recorded(const struct probe *p, struct model *m, const char *body);
+/* The event of a recording that has the probe's names and format; NULL: there is none. */
+struct event *probe_find_recorded(const struct probe *p, struct model *m, const char *body);
 /* A format does not say how long an array is; the field of a kernel does. 0, -ENOMEM */
 int probe_describe_fields(struct probe *p);
 /* Whether some instance has the event enabled. */

@@ -299,12 +299,19 @@ static bool of_programs(const struct source *src)
 	return all;
 }
 
+static bool has_records(void *src, uint32_t id)
+{
+	return window_has(&((struct source *)src)->window, id);
+}
+
 /* Takes what the source needs of the session, before anything is imported. */
 static int enter_session(struct source *src, struct model *m, struct source_error *err)
 {
 	int ret;
 
 	src->model = m;
+	m->has_records = has_records;
+	m->recording = src;
 	m->of_programs = of_programs(src);
 	src->plane = session_plane(m->session);
 	src->slot = session_slot_get(m->session);

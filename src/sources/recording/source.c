@@ -100,6 +100,7 @@ void source_close(struct source *src)
 	if (src->model) {
 		free(src->model->source_bytes);
 		src->model->source_bytes = NULL;
+		src->model->has_records = NULL;
 	}
 	task_names_destroy(&src->names);
 	stack_probes_free(&src->probes);

@@ -333,16 +333,24 @@ static void removal_empties_what_may_have_records(void **state)
 	assert_lines(f->top, "");
 }
 
+static const char recorded_format[] = "name: p\nID: 200\nformat:\n"
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+	"\tfield:s32 a;\toffset:8;\tsize:4;\tsigned:1;\n\n"
+	"print fmt: \" a=%d\", REC->a\n";
+
+static void add_recorded(struct fixture *f, struct event **e)
+{
+	assert_int_equal(model_set_imported(f->model), 0);
+	assert_int_equal(model_add_event(f->model, "g", recorded_format, strlen(recorded_format),
+					 e), 0);
+}
+
 /* Its base makes no records then: the recording has them. */
 static void a_recorded_event_becomes_the_probes_own(void **state)
 {
-	static const char format[] = "name: p\nID: 200\nformat:\n"
-		"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-		"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-		"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
-		"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
-		"\tfield:s32 a;\toffset:8;\tsize:4;\tsigned:1;\n\n"
-		"print fmt: \" a=%d\", REC->a\n";
 	const struct {
 		struct record_common	common;
 		int32_t			a;
@@ -352,8 +360,7 @@ static void a_recorded_event_becomes_the_probes_own(void **state)
 	struct event *e;
 	struct slot *slot;
 
-	assert_int_equal(model_set_imported(f->model), 0);
-	assert_int_equal(model_add_event(f->model, "g", format, strlen(format), &e), 0);
+	add_recorded(f, &e);
 	assert_int_equal(synth_command(f->model, "s int y"), 0);
 	add(f, "e:g/p test.all a=$s32:s32 if s32 == 1");
 	assert_ptr_equal(model_find_event(f->model, "g", "p"), e);
@@ -367,6 +374,31 @@ static void a_recorded_event_becomes_the_probes_own(void **state)
 	hit(session_plane(f->session), slot, &h);
 	session_slot_put(f->session, slot);
 	assert_lines(f->top, "p: (test.all) a=5\n");
+}
+
+static bool has_none(void *arg, uint32_t id)
+{
+	assert_int_equal(id, 200);
+	return *(bool *)arg;
+}
+
+/* The probe was not enabled, but its triggers had hits. */
+static void without_recorded_records_the_base_makes_them(void **state)
+{
+	struct fixture *f = *state;
+	struct event *e;
+	bool has = false;
+
+	add_recorded(f, &e);
+	f->model->has_records = has_none;
+	f->model->recording = &has;
+	add(f, "e:g/p test.all a=$s32:s32");
+	e = model_find_event(f->model, "g", "p");
+	assert_int_not_equal(e->id, 200);
+	assert_int_equal(instance_expand(f->top), 0);
+	assert_int_equal(event_file_enable(event_file_get(f->top, e), true), 0);
+	make_hit(f, 1);
+	assert_lines(f->top, "p: (test.all) a=1\n");
 }
 
 int main(void)
@@ -384,6 +416,7 @@ int main(void)
 		TEST(a_probed_event_stays),
 		TEST(removal_empties_what_may_have_records),
 		TEST(a_recorded_event_becomes_the_probes_own),
+		TEST(without_recorded_records_the_base_makes_them),
 	};
 
 	return cmocka_run_group_tests_name("eprobe", tests, NULL, NULL);

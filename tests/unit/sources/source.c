@@ -507,11 +507,32 @@ static void control_file(void **state)
 	pthread_mutex_destroy(&lock);
 }
 
+/* Event probes ask for it. The records that pass do not move. */
+static void says_whose_records_there_are(void **state)
+{
+	static const char *const algorithms[] = { NULL, "zstd" };
+
+	for (unsigned int i = 0; i < 2; i++) {
+		struct made made = { .version = 7, .algorithm = algorithms[i], .nr_buffers = 2,
+				     .nr_records = 5000 };
+		struct fixture h = open_fixture(made_file(&made));
+		const struct model *m = h.model;
+
+		assert_int_equal(source_step(h.source, 7), 1);
+		assert_true(m->has_records(m->recording, WRITER_WAKING_ID));
+		assert_false(m->has_records(m->recording, WRITER_SWITCH_ID));
+		assert_false(m->has_records(m->recording, 0xffff));
+		assert_int_equal(run_to_end(&h), 5000 * 2 * (MADE_CPUS - 1));
+		close_fixture(&h);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(import_brings_tables),
 		cmocka_unit_test(steps_count_records),
+		cmocka_unit_test(says_whose_records_there_are),
 		cmocka_unit_test(hits_reach_the_ring_as_they_were),
 		cmocka_unit_test(a_large_recording_fits_whole),
 		cmocka_unit_test(stops_before_the_record),

@@ -98,6 +98,8 @@ static inline void window_settle(struct window *w)
 	window_play(w);
 }
 
+/* has.c: whether there is a record of that type; true if that cannot be known. */
+bool window_has(const struct window *w, uint32_t id);
 /* Removes a stream that is at its end. */
 void window_drop(struct window *w);
 
