@@ -1191,6 +1191,7 @@ enum returnless {
 	RETURNLESS_OCAML,
 	RETURNLESS_GCCGO,
 	RETURNLESS_TSAN,
+	RETURNLESS_MOARVM,
 	RETURNLESS_SANDBOX,	/* only of threads that began behind it */
 	RETURNLESS_REASONS
 };

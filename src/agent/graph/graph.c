@@ -184,7 +184,8 @@ bool graph_may_at_sites(void)
  * table of return addresses; the interpreter of its bytecode has none, and looks at no stack of C.
  * Guile, PyPy and callcc of Ruby copy stacks, as greenlet does. gccgo's recover() compares return
  * addresses. The runtime of a static thread sanitizer notes the return address of each call, and
- * reports what it finds by them.
+ * reports what it finds by them. MoarVM knows by the return address of a call from its JIT's code
+ * where that code is, and changes it for an exception.
  */
 static void refuse_runtimes(const Elf64_Dyn *dyn, uintptr_t bias)
 {
@@ -198,6 +199,7 @@ static void refuse_runtimes(const Elf64_Dyn *dyn, uintptr_t bias)
 		{ "scm_init_guile", RETURNLESS_COPIES, 0 },
 		{ "Init_continuation", RETURNLESS_COPIES, 0 },
 		{ "pypy_main_startup", RETURNLESS_COPIES, 0 },
+		{ "MVM_jit_code_enter", RETURNLESS_MOARVM, 0 },
 	};
 
 	refuse_all(sites_defines(dyn, bias, runtimes, sizeof(runtimes) / sizeof(runtimes[0])));

@@ -555,8 +555,9 @@ static void check_answers(struct patient *p)
 				 "Returns of functions of process %d are not traced.", pid);
 			complain(p, text,
 				 "It uses libunwind.so.8, greenlet, V8, Java, LuaJIT, OCaml, "
-				 "gccgo, Guile, PyPy, Ruby's callcc, a shadow stack, a sanitizer "
-				 "or its addresses; function, events and return sites work");
+				 "gccgo, Guile, PyPy, MoarVM, Ruby's callcc, a shadow stack, a "
+				 "sanitizer or its addresses; function, events and return sites "
+				 "work");
 		} else if (err) {
 			snprintf(text, sizeof(text),
 				 "Functions of process %d cannot be switched: %s.", pid,

@@ -89,6 +89,7 @@ static void print_returnless(struct session *s, FILE *out)
 		[RETURNLESS_OCAML] = "OCaml, which looks up return addresses",
 		[RETURNLESS_GCCGO] = "gccgo, which compares return addresses",
 		[RETURNLESS_TSAN] = "a thread sanitizer, which notes return addresses",
+		[RETURNLESS_MOARVM] = "MoarVM, which looks up return addresses",
 		[RETURNLESS_SANDBOX] = "a sandbox (seccomp), in threads that began behind it",
 	};
 	struct attach_losses l;
