@@ -234,8 +234,13 @@ int list_program(struct list *l, const char *path)
 	if (f.memory) {
 		functions_list(l, &f);
 	} else {
-		message_error("list: %s: nothing says where its instructions begin "
-			      "(.eh_frame_hdr), so only a compiler's sites can be traced", path);
+		if (f.file.image.names)
+			message_error("list: %s: nothing says where its instructions begin "
+				      "(.eh_frame_hdr), so only a compiler's sites can be traced",
+				      path);
+		else
+			message_error("list: %s: it has no section headers, so no function can be "
+				      "traced", path);
 		symbols_list(l, &f);
 	}
 	notes_list(l, &f);
