@@ -45,7 +45,7 @@ typedef uint64_t data_ref;		/* offset in the data region, 0: none */
  * that go; 22: no pid of the server; 23: programs that join with their first hit; 24: plans
  * of records; 25: sandboxes; 26: long paths of programs
  */
-#define SESSION_VERSION		26u
+#define SESSION_VERSION		27u
 
 enum {
 	LAYOUT_MAX_EVENTS	= 65536,	/* common_type is 16 bits wide */
