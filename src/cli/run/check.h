@@ -39,10 +39,7 @@ int run_elf(int fd, const char *path, const char *preload, char *why, size_t siz
 
 /* ---- elf.c ---- */
 
-/*
- * The language of the file, if its compiler neither says where functions begin (.eh_frame) nor can
- * leave places in them: "Go"; NULL: none of those that are known.
- */
-const char *run_elf_language(const char *path);
+/* Whether no option of gcc makes functions of this file traceable; then `why` says why not. */
+bool run_elf_no_functions(const char *path, char *why, size_t size);
 
 #endif

@@ -84,16 +84,30 @@ static const char *section_language(const char *name)
 	return NULL;
 }
 
-const char *run_elf_language(const char *path)
+static const char *language_of(const struct image *im)
 {
 	const char *found = NULL;
+
+	for (unsigned int i = 0; !found && i < im->nr_shdrs; i++)
+		found = section_language(image_string(im, im->names, im->shdrs[i].sh_name));
+	return found;
+}
+
+bool run_elf_no_functions(const char *path, char *why, size_t size)
+{
+	const char *language = NULL;
 	struct elf_file f;
 
+	*why = '\0';
 	if (elf_file_open(path, NULL, &f))
-		return NULL;
-	for (unsigned int i = 0; f.image.names && !found && i < f.image.nr_shdrs; i++)
-		found = section_language(image_string(&f.image, f.image.names,
-						      f.image.shdrs[i].sh_name));
+		return false;
+	if (f.image.names)
+		language = language_of(&f.image);
+	else
+		snprintf(why, size, "its file has no section headers (sstrip, a packer)");
+	if (language)
+		snprintf(why, size, "the compiler of %s does not say where they begin (.eh_frame)",
+			 language);
 	elf_file_close(&f);
-	return found;
+	return *why;
 }

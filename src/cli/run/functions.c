@@ -256,14 +256,14 @@ void run_functions_set(struct run *r)
 /* Nothing leaves places to trace in the program, nor is it known where its functions begin. */
 static void say_no_sites(const struct run *r)
 {
-	const char *language = run_elf_language(r->check.path);
+	char why[128];
 
-	if (language)
+	if (run_elf_no_functions(r->check.path, why, sizeof(why)))
 		fprintf(stderr,
-			"tracefuse: %s has no functions that can be traced: the compiler of %s "
-			"does not say where they begin (.eh_frame); --all has functions of its "
-			"libraries, and its events (-e heap, -e syscalls ...) do not need that\n",
-			r->program[0], language);
+			"tracefuse: %s has no functions that can be traced: %s; --all has "
+			"functions of its libraries, and its events (-e heap, -e syscalls ...) do "
+			"not need that\n",
+			r->program[0], why);
 	else
 		fprintf(stderr,
 			"tracefuse: %s has no functions that can be traced: build it with "
