@@ -311,7 +311,7 @@ static ssize_t read_raw_of(struct tree_file *f, int snapshot, char *buf, size_t 
 
 	if (f->pending_off >= f->pending_len && size >= subbuf) {
 		rc = buffer ? ring_consume_page(f->consumer, buffer, buf, subbuf) : 0;
-		return rc > 0 ? (ssize_t)subbuf : rc ? rc : snapshot ? 0 : -EAGAIN;
+		return rc > 0 ? (ssize_t)subbuf : rc ? rc : -EAGAIN;
 	}
 	if (f->pending_off >= f->pending_len) {
 		/* buffer_subbuf_size_kb may have changed since. */
@@ -322,7 +322,7 @@ static ssize_t read_raw_of(struct tree_file *f, int snapshot, char *buf, size_t 
 		f->pending = page;
 		rc = buffer ? ring_consume_page(f->consumer, buffer, f->pending, subbuf) : 0;
 		if (rc <= 0)
-			return rc ? rc : snapshot ? 0 : -EAGAIN;
+			return rc ? rc : -EAGAIN;
 		f->pending_len = subbuf;
 		f->pending_off = 0;
 	}
@@ -637,8 +637,8 @@ const struct file_kind buffer_kinds[] = {
 	{ .name = "trace_calls", .mode = 0440, .open = open_trace, .begin = begin_calls,
 	  .print = print_calls, .rest = print_rest, .end = end_buffer,
 	  .release = release_trace, .follows = true, .stays = true, .hidden = true },
-	{ .name = "trace_marker", .mode = 0220, .write_by = write_marker },
-	{ .name = "trace_marker_raw", .mode = 0220, .write_by = write_marker_raw },
+	{ .name = "trace_marker", .mode = 0220, .write_by = write_marker, .stream = true },
+	{ .name = "trace_marker_raw", .mode = 0220, .write_by = write_marker_raw, .stream = true },
 	TRACE_PIPE,
 	{ 0 } };
 

@@ -91,8 +91,8 @@ static int command_system_filter(struct tree_file *f, char *text)
 
 const struct file_kind events_kinds[] = {
 	{ .name = "enable", .mode = 0640, .print = print_set_enable, .write = write_set_enable },
-	{ .name = "header_event", .mode = 0440, .print = print_header_event },
-	{ .name = "header_page", .mode = 0440, .print = print_header_page },
+	{ .name = "header_event", .mode = 0440, .print = print_header_event, .once = true },
+	{ .name = "header_page", .mode = 0440, .print = print_header_page, .once = true },
 	{ 0 }
 };
 
@@ -101,7 +101,8 @@ const struct file_kind system_kinds[] = {
 	{ .name = "filter",
 	 .mode = 0640,
 	 .print = print_system_filter,
-	 .command = command_system_filter },
+	 .command = command_system_filter,
+	 .once = true },
 	{ 0 } };
 
 /* ---- events/SYSTEM/EVENT ---- */
@@ -254,6 +255,7 @@ const struct file_kind event_kinds[] = {
 	 .mode = 0640,
 	 .print = print_filter,
 	 .command = command_filter,
+	 .once = true,
 	 .absent = no_enable },
 	{ .name = "format", .mode = 0440, .print = print_format, .unheld = true },
 	{ .name = "hist", .mode = 0440, .print = event_files_print_hist,

@@ -256,6 +256,12 @@ static uint64_t hash_path(const char *path)
 	return h | 2;
 }
 
+static int count_directory(void *nr, const char *name, bool is_dir)
+{
+	*(unsigned int *)nr += is_dir;
+	return 0;
+}
+
 int tree_stat(struct tree *t, const char *path, struct tree_stat *out)
 {
 	struct place p;
@@ -263,11 +269,14 @@ int tree_stat(struct tree *t, const char *path, struct tree_stat *out)
 
 	if (err)
 		return err;
-	*out = (struct tree_stat){ .mode = S_IFDIR | 0750, .ino = *path ? hash_path(path) : 1,
-		.nlink = 2 };
-	if (p.type == PLACE_EVENTS || p.type == PLACE_SYSTEM || p.type == PLACE_EVENT)
+	*out = (struct tree_stat){ .mode = S_IFDIR | (*path ? 0750 : 0700),
+		.ino = *path ? hash_path(path) : 1, .nlink = 2 };
+	if (p.type == PLACE_EVENTS || p.type == PLACE_SYSTEM || p.type == PLACE_EVENT) {
 		out->mode = S_IFDIR | 0755;
-	if (p.type == PLACE_FILE) {
+		out->nlink = 1;		/* the kernel does not count there */
+	} else if (p.type == PLACE_ROOT || p.type == PLACE_INSTANCES || p.type == PLACE_PER_CPU) {
+		tree_list(t, path, count_directory, &out->nlink);
+	} else if (p.type == PLACE_FILE) {
 		out->mode = S_IFREG | (p.extra ? p.extra->mode : p.kind->mode);
 		out->nlink = 1;
 		out->raw = p.kind && p.kind->raw;
@@ -485,6 +494,8 @@ ssize_t tree_read(struct tree_file *f, char *buf, size_t size, off_t off)
 
 	if ((f->flags & O_ACCMODE) == O_WRONLY)
 		return -EBADF;
+	if (off && f->at.kind && f->at.kind->once)
+		return 0;
 	if (is_removed(&f->at, false))
 		return -ENODEV;
 	if (f->at.kind && f->at.kind->read) {
@@ -496,6 +507,8 @@ ssize_t tree_read(struct tree_file *f, char *buf, size_t size, off_t off)
 	err = f->printed ? 0 : tree_print(f);
 	if (err)
 		return err;
+	if (f->at.kind && f->at.kind->fits && size <= f->len)
+		return -EINVAL;
 	if (!f->printer && f->at.kind && f->at.kind->follows && off == (off_t)f->len)
 		follow(f);
 	if (f->printer) {
@@ -514,6 +527,21 @@ ssize_t tree_read(struct tree_file *f, char *buf, size_t size, off_t off)
 		size = f->len - (size_t)off;
 	memcpy(buf, f->text + off, size);
 	return (ssize_t)size;
+}
+
+void tree_read_anew(struct tree_file *f)
+{
+	if (!f->printed || f->printer)
+		return;
+	free(f->text);
+	f->text = NULL;
+	f->len = 0;
+	f->printed = false;
+}
+
+void tree_set_nonblock(struct tree_file *f, bool on)
+{
+	f->flags = on ? f->flags | O_NONBLOCK : f->flags & ~O_NONBLOCK;
 }
 
 /* Whether the text ends in backslash-newline: the command continues in the next write (R30). */
@@ -807,6 +835,13 @@ int tree_release(struct tree_file *f)
 bool tree_is_pipe(const struct tree_file *f)
 {
 	return f->at.kind && f->at.kind->pipe;
+}
+
+bool tree_is_stream(const struct tree_file *f)
+{
+	const struct file_kind *kind = f->at.kind;
+
+	return kind && (kind->pipe || kind->raw || kind->stream);
 }
 
 /*

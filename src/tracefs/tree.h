@@ -22,7 +22,7 @@ struct tree_file;
 struct model;
 
 struct tree_stat {
-	mode_t		mode;		/* S_IFDIR | 0750, S_IFREG | 0640 / 0440 / 0220 */
+	mode_t		mode;		/* S_IFDIR | 0700 / 0750 / 0755, S_IFREG | 0640 / 0440 / 0220 */
 	uint64_t	ino;
 	unsigned int	nlink;
 	bool		raw;		/* its content is sub-buffers: tree_raw_size() */
@@ -59,6 +59,10 @@ int tree_open(struct tree *t, const char *path, int flags, struct tree_file **ou
  * -errno.
  */
 ssize_t tree_read(struct tree_file *f, char *buf, size_t size, off_t off);
+/* The next read finds the content of that moment. A long text stays, unless it begins before. */
+void tree_read_anew(struct tree_file *f);
+/* fcntl(F_SETFL) may have changed O_NONBLOCK. */
+void tree_set_nonblock(struct tree_file *f, bool on);
 /*
  * Returns what the kernel's write(2) would return, which may be a short count. Offsets do not
  * matter. -EINPROGRESS: programs may know soon what was written. Nothing was taken, and the same
@@ -99,6 +103,8 @@ int tree_release(struct tree_file *f);
 unsigned int tree_poll(struct tree_file *f);
 /* Whether reads of the file may have to wait for events. */
 bool tree_is_pipe(const struct tree_file *f);
+/* Whether the file has no offset: lseek(), pread() and pwrite() are ESPIPE. */
+bool tree_is_stream(const struct tree_file *f);
 
 /*
  * The size of a sub-buffer, if each read of the file takes one (trace_pipe_raw, snapshot_raw). 0:

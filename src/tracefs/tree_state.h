@@ -71,6 +71,9 @@ struct file_kind {
 	bool		unheld;		/* its instance can be removed while it is open */
 	bool		pipe;
 	bool		raw;		/* each read takes a sub-buffer */
+	bool		stream;		/* without an offset, though neither pipe nor raw */
+	bool		once;		/* a read that does not begin at the start gets nothing */
+	bool		fits;		/* a read that has no room for all and one byte is EINVAL */
 	/*
 	 * For begin(): the memory that the text is made of stays while the file is open, or is the
 	 * server's own, of which the printer has a copy

@@ -349,9 +349,25 @@ static void trace_pipe_ends_when_tracing_is_off(void **state)
 	assert_int_equal(tree_open(w->tree, "trace_pipe", O_RDONLY, &f), 0);
 	assert_true(tree_read(f, buf, sizeof(buf), 0) > 0);
 	assert_int_equal(tree_read(f, buf, sizeof(buf), 0), 0);
+	tree_set_nonblock(f, true);
+	assert_int_equal(tree_read(f, buf, sizeof(buf), 0), -EAGAIN);
+	tree_set_nonblock(f, false);
+	assert_int_equal(tree_read(f, buf, sizeof(buf), 0), 0);
 	tree_release(f);
 	assert_int_equal(tree_open(w->tree, "trace_pipe", O_RDONLY, &f), 0);
 	assert_int_equal(tree_read(f, buf, sizeof(buf), 0), -EAGAIN);
+	tree_release(f);
+}
+
+static void an_empty_raw_snapshot_has_no_end(void **state)
+{
+	struct fixture *w = *state;
+	struct tree_file *f;
+	char buf[4096];
+
+	assert_int_equal(tree_open(w->tree, "per_cpu/cpu0/snapshot_raw", O_RDONLY, &f), 0);
+	assert_int_equal(tree_read(f, buf, sizeof(buf), 0), -EAGAIN);
+	assert_int_equal(tree_read(f, buf, 100, 0), -EAGAIN);
 	tree_release(f);
 }
 
@@ -588,6 +604,7 @@ int main(void)
 		TEST(a_snapshot_of_one_cpu_leaves_the_others),
 		TEST(trace_pipe_has_one_reader_and_takes),
 		TEST(trace_pipe_ends_when_tracing_is_off),
+		TEST(an_empty_raw_snapshot_has_no_end),
 		TEST(a_raw_pipe_gives_whole_pages),
 		TEST(a_raw_trace_is_the_same_and_takes_nothing),
 		TEST(a_raw_trace_ends_when_its_buffer_is_replaced),

@@ -17,7 +17,8 @@ static mode_t mode_of(struct fixture *w, const char *path)
 
 static void modes_are_the_kernel_s(void **state)
 {
-	assert_int_equal(mode_of(*state, ""), S_IFDIR | 0750);
+	assert_int_equal(mode_of(*state, ""), S_IFDIR | 0700);
+	assert_int_equal(mode_of(*state, "options"), S_IFDIR | 0750);
 	assert_int_equal(mode_of(*state, "events/test/first"), S_IFDIR | 0755);
 	assert_int_equal(mode_of(*state, "trace"), S_IFREG | 0640);
 	assert_int_equal(mode_of(*state, "trace_pipe"), S_IFREG | 0440);
@@ -25,6 +26,107 @@ static void modes_are_the_kernel_s(void **state)
 	assert_int_equal(mode_of(*state, "free_buffer"), S_IFREG | 0200);
 	assert_int_equal(mode_of(*state, "per_cpu/cpu1/stats"), S_IFREG | 0440);
 	assert_int_equal(mode_of(*state, "events/test/first/format"), S_IFREG | 0440);
+}
+
+static unsigned int links_of(struct fixture *w, const char *path)
+{
+	struct tree_stat st;
+
+	assert_int_equal(tree_stat(w->tree, path, &st), 0);
+	return st.nlink;
+}
+
+/* As the kernel, which counts the directories inside, but none below events/. */
+static void links_count_directories(void **state)
+{
+	struct fixture *w = *state;
+
+	assert_int_equal(links_of(w, "per_cpu"), 2 + 2);
+	assert_int_equal(links_of(w, "per_cpu/cpu0"), 2);
+	assert_int_equal(links_of(w, "events"), 1);
+	assert_int_equal(links_of(w, "events/test/first"), 1);
+	assert_int_equal(links_of(w, "trace"), 1);
+	assert_int_equal(links_of(w, "instances"), 2);
+	assert_int_equal(tree_mkdir(w->tree, "instances/a"), 0);
+	assert_int_equal(links_of(w, "instances"), 3);
+	assert_int_equal(links_of(w, "instances/a"), 2 + 3);
+}
+
+static ssize_t read_at(struct tree_file *f, size_t size, off_t off)
+{
+	char buf[64];
+
+	assert_true(size <= sizeof(buf));
+	return tree_read(f, buf, size, off);
+}
+
+/* Nothing of these files is behind the first read. */
+static void what_is_read_once(void **state)
+{
+	static const char *const names[] = { "events/header_page", "events/header_event",
+					     "events/test/filter", "events/test/first/filter" };
+	struct fixture *w = *state;
+	struct tree_file *f;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		assert_int_equal(tree_open(w->tree, names[i], O_RDONLY, &f), 0);
+		assert_int_equal(read_at(f, 1, 0), 1);
+		assert_int_equal(read_at(f, 64, 1), 0);
+		assert_true(read_at(f, 64, 0) > 1);
+		tree_release(f);
+	}
+	assert_int_equal(tree_open(w->tree, "events/test/first/id", O_RDONLY, &f), 0);
+	assert_int_equal(read_at(f, 1, 0), 1);
+	assert_int_equal(read_at(f, 64, 1), 3);
+	tree_release(f);
+}
+
+static void a_read_without_room_for_the_cpumask(void **state)
+{
+	struct fixture *w = *state;
+	struct tree_file *f;
+
+	assert_int_equal(tree_open(w->tree, "tracing_cpumask", O_RDONLY, &f), 0);
+	assert_int_equal(read_at(f, 1, 0), -EINVAL);
+	assert_int_equal(read_at(f, 2, 0), -EINVAL);
+	assert_int_equal(read_at(f, 3, 0), 2);
+	assert_int_equal(read_at(f, 3, 2), 0);
+	assert_int_equal(read_at(f, 2, 2), -EINVAL);
+	tree_release(f);
+}
+
+static void what_is_read_anew(void **state)
+{
+	struct fixture *w = *state;
+	struct tree_file *f;
+	char buf[64];
+
+	assert_int_equal(tree_open(w->tree, "tracing_on", O_RDWR, &f), 0);
+	assert_int_equal(tree_read(f, buf, sizeof(buf), 0), 2);
+	assert_int_equal(buf[0], '1');
+	assert_int_equal(tree_write(f, "0", 1), 1);
+	tree_read_anew(f);
+	assert_int_equal(tree_read(f, buf, sizeof(buf), 0), 2);
+	assert_int_equal(buf[0], '0');
+	tree_release(f);
+}
+
+static void what_has_no_offset(void **state)
+{
+	static const struct { const char *name; int flags; bool stream; } files[] = {
+		{ "trace_marker", O_WRONLY, true }, { "trace_marker_raw", O_WRONLY, true },
+		{ "trace_pipe", O_RDONLY, true }, { "per_cpu/cpu0/trace_pipe_raw", O_RDONLY, true },
+		{ "per_cpu/cpu0/snapshot_raw", O_RDONLY, true }, { "trace", O_RDONLY, false },
+		{ "tracing_on", O_RDWR, false },
+	};
+	struct fixture *w = *state;
+	struct tree_file *f;
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		assert_int_equal(tree_open(w->tree, files[i].name, files[i].flags, &f), 0);
+		assert_int_equal(tree_is_stream(f), files[i].stream);
+		tree_release(f);
+	}
 }
 
 static void what_is_not_there_is_refused(void **state)
@@ -396,6 +498,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(modes_are_the_kernel_s),
+		TEST(links_count_directories),
+		TEST(what_is_read_once),
+		TEST(a_read_without_room_for_the_cpumask),
+		TEST(what_is_read_anew),
+		TEST(what_has_no_offset),
 		TEST(what_is_not_there_is_refused),
 		TEST(an_instance_lacks_what_is_the_top_s),
 		TEST(system_ftrace_has_its_own_files),
