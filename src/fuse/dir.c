@@ -95,6 +95,7 @@ static int attributes(struct mount_point *m, const char *path, struct stat *out,
 	out->st_uid = geteuid();
 	out->st_gid = getegid();
 	out->st_blksize = 4096;
+	out->st_atime = out->st_mtime = out->st_ctime = m->made;
 	if (raw)
 		*raw = st.raw;
 	return 0;
@@ -117,6 +118,7 @@ static void reply_entry(fuse_req_t req, fuse_ino_t parent, const char *path)
 		fuse_reply_err(req, ENOMEM);
 		return;
 	}
+	n->last = e.attr;
 	e.ino = (fuse_ino_t)(uintptr_t)n;
 	if (raw)
 		e.attr.st_size = RAW_SIZE;
@@ -157,25 +159,51 @@ void fuse_on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	struct mount_point *m = mount_of(req);
 	struct stat st;
 	const struct node *n = node_of(m, ino);
-	int ret = attributes(m, n->path, &st, NULL);
+	bool raw = false;
+	int ret = attributes(m, n->path, &st, &raw);
 
-	(void)fi;
 	if (ret < 0) {
-		fuse_reply_err(req, node_error(n, -ret));
+		ret = node_error(n, -ret);
+		if (ret == ENOENT)
+			fuse_reply_attr(req, &n->last, 0);
+		else
+			fuse_reply_err(req, ret);
 		return;
 	}
-	st.st_size = open_file_size(req, ino);
+	/* lseek() asks for the end with the open file, and is no reader as in F5 of file.c. */
+	st.st_size = fi && !raw ? 0 : open_file_size(req, ino);
 	if (st.st_size)
 		fuse_reply_attr(req, &st, 0);
 	else
 		fuse_reply_attr(req, &st, lasting(m, n->path));
 }
 
-/* Sent for access(2) and chdir(2), which find a directory in the cache. */
+/*
+ * Sent for access(2) and chdir(2), which find a directory in the cache. No file can be executed,
+ * also by root.
+ */
 void fuse_on_access(fuse_req_t req, fuse_ino_t ino, int mask)
 {
-	(void)mask;
-	fuse_reply_err(req, node_error(node_of(mount_of(req), ino), ENOENT) == ESTALE ? ESTALE : 0);
+	struct mount_point *m = mount_of(req);
+	const struct node *n = node_of(m, ino);
+	struct stat st;
+
+	if (node_error(n, ENOENT) == ESTALE)
+		fuse_reply_err(req, ESTALE);
+	else if ((mask & X_OK) && !attributes(m, n->path, &st, NULL) && S_ISREG(st.st_mode))
+		fuse_reply_err(req, EACCES);
+	else
+		fuse_reply_err(req, 0);
+}
+
+/* There are none: a copy with attributes (cp -a) asks for them. */
+void fuse_on_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
+{
+	(void)ino;
+	if (size)
+		fuse_reply_buf(req, NULL, 0);
+	else
+		fuse_reply_xattr(req, 0);
 }
 
 /* Whether the call would change mode or owner. Both are the session's. */
@@ -201,7 +229,7 @@ void fuse_on_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_s
 	    wants_other_rights(&now, attr, to_set))
 		fuse_reply_err(req, EPERM);
 	else
-		fuse_on_getattr(req, ino, fi);
+		fuse_on_getattr(req, ino, NULL);
 }
 
 /* ---- directories: open makes the whole list ---- */
@@ -320,9 +348,9 @@ void fuse_on_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t m
 {
 	(void)parent;
 	(void)name;
-	(void)mode;
 	(void)device;
-	fuse_reply_err(req, EACCES);
+	/* The kernel knows no way to make a file there, and no way at all to make another node. */
+	fuse_reply_err(req, S_ISREG(mode) ? EACCES : EPERM);
 }
 
 /* Files of tracefs cannot be removed. */

@@ -14,6 +14,8 @@
  *       grown by. The kernel asks for the size without the open file, but with the thread's number.
  *       A thread that has read to the end gets a larger size, so that it reads on.
  *   F6  close(2) waits for FLUSH, not for RELEASE. So FLUSH commits what is committed at close.
+ *   F7  The kernel's files have no O_DIRECT. It finds that out behind their open, which may have
+ *       emptied the file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,6 +35,16 @@ static struct open_file *fuse_file_of(const struct fuse_file_info *fi)
 	return (struct open_file *)(uintptr_t)fi->fh;
 }
 
+static int open_file_begin(struct open_file *f, int flags)
+{
+	if (flags & O_DIRECT)
+		return -EINVAL;	/* F7 */
+	if (!tree_raw_size(f->file))
+		return 0;
+	f->pages = raw_pages_create();
+	return f->pages ? 0 : -ENOMEM;
+}
+
 static void fuse_on_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct mount_point *m = mount_of(req);
@@ -45,14 +57,12 @@ static void fuse_on_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *
 		fuse_reply_err(req, node_error(node_of(m, ino), -ret));
 		return;
 	}
-	if (tree_raw_size(f->file)) {
-		f->pages = raw_pages_create();
-		if (!f->pages) {
-			tree_release(f->file);
-			free(f);
-			fuse_reply_err(req, ENOMEM);
-			return;
-		}
+	ret = open_file_begin(f, fi->flags);
+	if (ret) {
+		tree_release(f->file);
+		free(f);
+		fuse_reply_err(req, -ret);
+		return;
 	}
 	f->only_read = (flags & O_ACCMODE) == O_RDONLY;
 	f->ino = ino;
@@ -62,7 +72,7 @@ static void fuse_on_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *
 	fi->fh = (uintptr_t)f;
 	fi->direct_io = 1;	/* F2 */
 	fi->noflush = f->only_read;
-	fi->nonseekable = tree_is_pipe(f->file);
+	fi->nonseekable = tree_is_stream(f->file);
 	if (fuse_reply_open(req, fi))
 		open_file_destroy(f);
 }
@@ -121,16 +131,22 @@ static void wait_put_aside(struct mount_point *m, const struct fuse_wait *of)
 }
 
 /*
- * A reader that seeks back to the start sees the file as it is now, as with the kernel's seq files.
- * `tail -f trace` depends on that.
+ * A reader that does not read on from where it was sees the file as it is now, as with the kernel's
+ * seq files. `tail -f trace` depends on that. A file that is written, too, stays the same one: the
+ * beginning of a command may be in it.
  */
-static void read_from_start(struct mount_point *m, struct open_file *f, fuse_ino_t ino)
+static void read_from_elsewhere(struct mount_point *m, struct open_file *f, fuse_ino_t ino,
+				off_t off)
 {
 	struct tree_file *fresh;
 
-	if (!f->only_read || tree_is_pipe(f->file) ||
-	    tree_open(m->srv->tree, node_of(m, ino)->path, O_RDONLY, &fresh) < 0)
+	if (tree_is_pipe(f->file))
 		return;
+	if (off || !f->only_read ||
+	    tree_open(m->srv->tree, node_of(m, ino)->path, O_RDONLY, &fresh) < 0) {
+		tree_read_anew(f->file);
+		return;
+	}
 	tree_release(f->file);
 	f->file = fresh;
 }
@@ -142,8 +158,10 @@ static int read_text(const struct fuse_wait *r)
 	const ssize_t ret = buf ? tree_read(r->file->file, buf, r->size, r->off) : -ENOMEM;
 
 	r->file->end = ret == 0 ? r->off : -1;
-	if (ret >= 0)
+	if (ret >= 0) {
+		r->file->next = r->off + ret;
 		fuse_reply_buf(r->req, buf, (size_t)ret);
+	}
 	free(buf);
 	return ret < 0 ? (int)ret : 0;
 }
@@ -202,11 +220,12 @@ static void fuse_on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 				  .page_cache = f->pages && !fi->lock_owner };
 	int ret;
 
-	if (off == 0 && f->was_read && !f->pages)
-		read_from_start(mount_of(req), f, ino);
+	if ((off == 0 || off != f->next) && f->was_read && !f->pages)
+		read_from_elsewhere(mount_of(req), f, ino, off);
 	f->was_read = true;
-	ret = wait_answer(&read);
 	/* Each read brings the flags of that moment, so fcntl(F_SETFL) has an effect. */
+	tree_set_nonblock(f->file, fi->flags & O_NONBLOCK);
+	ret = wait_answer(&read);
 	if (ret == -EINPROGRESS || (ret == -EAGAIN && !(fi->flags & O_NONBLOCK))) {
 		if (read.page_cache && size > RAW_PAGE)
 			read.until = session_now_ms() + AHEAD_MS;
@@ -336,6 +355,7 @@ const struct fuse_lowlevel_ops fuse_ops = {
 	.getattr = fuse_on_getattr,
 	.setattr = fuse_on_setattr,
 	.access = fuse_on_access,
+	.listxattr = fuse_on_listxattr,
 	.opendir = fuse_on_opendir,
 	.readdir = fuse_on_readdir,
 	.releasedir = fuse_on_releasedir,

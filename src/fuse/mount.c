@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fuse/state.h"
@@ -82,6 +83,7 @@ int mount_point_create(struct server *srv, const char *dir, int fd)
 		goto close_fd;
 	m->srv = srv;
 	m->adopted = fd >= 0;
+	m->made = time(NULL);
 	m->root.path = "";
 	list_init(&m->waits);
 	list_init(&m->files);

@@ -16,6 +16,7 @@
 
 #define FUSE_USE_VERSION 314
 #include <fuse3/fuse_lowlevel.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 
 #include "server/state.h"
@@ -25,6 +26,7 @@ struct node {
 	/* Not in mount_point.nodes: of trace_pipe_raw (P2), or of an instance that is removed */
 	bool		alone;
 	uint64_t	lookups;	/* the kernel's references */
+	struct stat	last;		/* fstat() of an open file, also when it is removed */
 	struct node	*next;		/* inside nodes_forget() */
 };
 
@@ -34,6 +36,7 @@ struct mount_point {
 	struct fuse_session *se;
 	struct fuse_buf	buf;
 	char		*dir;
+	time_t		made;		/* the time of all its files */
 	bool		adopted;	/* mounted by a client, in a name space of its own */
 	void		*nodes;		/* tsearch() tree of struct node by path */
 	struct node	root;
@@ -65,6 +68,7 @@ struct open_file {
 	struct raw_pages *pages;	/* of trace_pipe_raw; NULL: another file */
 	bool		only_read;
 	bool		was_read;
+	off_t		next;		/* where the last read ended */
 	fuse_ino_t	ino;
 	pid_t		reader;		/* the thread that opened it */
 	off_t		end;		/* where its reader came to the end; -1: it has not yet */
@@ -135,6 +139,7 @@ void fuse_on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void fuse_on_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
 			struct fuse_file_info *fi);
 void fuse_on_access(fuse_req_t req, fuse_ino_t ino, int mask);
+void fuse_on_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size);
 void fuse_on_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void fuse_on_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 			struct fuse_file_info *fi);
