@@ -13,6 +13,12 @@
  *     told only to forget the attributes of these nodes (notify_inval_inode), for which it takes no
  *     lock of a directory. To make it forget a name (notify_inval_entry) it would wait for a lock
  *     that a caller holds while it waits for this server.
+ *
+ * D2  sendfile(2) and splice(2) read through the page cache, and nothing behind the size that the
+ *     kernel has for a file. busybox's cat and Python's shutil take that for the end. So LOOKUP
+ *     gives the kernel a size, and their READ gets EINVAL, by which they know that read(2) is the
+ *     way. A caller of stat(2) gets 0 all the same: before GETATTR is answered, the kernel is told
+ *     to forget the attributes. It then passes the answer on, and keeps the size that it has.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -81,10 +87,13 @@ static double lasting(struct mount_point *m, const char *path)
 	return !e || stays(e) ? FOR_EVER : 0;
 }
 
-static int attributes(struct mount_point *m, const char *path, struct stat *out, bool *raw)
+/* *size: what the kernel has to have as the size of a file that can be read; else 0 */
+static int attributes(struct mount_point *m, const char *path, struct stat *out, off_t *size)
 {
 	struct tree_stat st = { 0 };
 	int ret = tree_stat(m->srv->tree, path, &st);
+
+	const bool text = S_ISREG(st.mode) && (st.mode & 0444);
 
 	if (ret < 0)
 		return ret;
@@ -96,8 +105,8 @@ static int attributes(struct mount_point *m, const char *path, struct stat *out,
 	out->st_gid = getegid();
 	out->st_blksize = 4096;
 	out->st_atime = out->st_mtime = out->st_ctime = m->made;
-	if (raw)
-		*raw = st.raw;
+	if (size)
+		*size = st.raw ? RAW_SIZE : text ? TEXT_SIZE : 0;
 	return 0;
 }
 
@@ -105,24 +114,27 @@ static void reply_entry(fuse_req_t req, fuse_ino_t parent, const char *path)
 {
 	struct fuse_entry_param e = { 0 };
 	struct mount_point *m = mount_of(req);
-	bool raw = false;
-	int ret = attributes(m, path, &e.attr, &raw);
+	off_t size = 0;
+	int ret = attributes(m, path, &e.attr, &size);
 	struct node *n;
 
 	if (ret < 0) {
 		fuse_reply_err(req, node_error(node_of(m, parent), -ret));
 		return;
 	}
-	n = raw ? node_get_raw(path) : node_get(m, path);
+	n = size == RAW_SIZE ? node_get_raw(path) : node_get(m, path);
 	if (!n) {
 		fuse_reply_err(req, ENOMEM);
 		return;
 	}
 	n->last = e.attr;
 	e.ino = (fuse_ino_t)(uintptr_t)n;
-	if (raw)
-		e.attr.st_size = RAW_SIZE;
-	e.entry_timeout = e.attr_timeout = lasting(m, path);
+	e.attr.st_size = size;
+	/* D2: an open that may empty the file takes the size away, and LOOKUP brings it again. */
+	if (!size || !(e.attr.st_mode & 0222))
+		e.entry_timeout = lasting(m, path);
+	if (!size)
+		e.attr_timeout = e.entry_timeout;
 	if (fuse_reply_entry(req, &e))
 		node_put(m, n, 1);
 }
@@ -159,8 +171,8 @@ void fuse_on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	struct mount_point *m = mount_of(req);
 	struct stat st;
 	const struct node *n = node_of(m, ino);
-	bool raw = false;
-	int ret = attributes(m, n->path, &st, &raw);
+	off_t size = 0;
+	int ret = attributes(m, n->path, &st, &size);
 
 	if (ret < 0) {
 		ret = node_error(n, -ret);
@@ -171,8 +183,10 @@ void fuse_on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		return;
 	}
 	/* lseek() asks for the end with the open file, and is no reader as in F5 of file.c. */
-	st.st_size = fi && !raw ? 0 : open_file_size(req, ino);
-	if (st.st_size)
+	st.st_size = fi && size != RAW_SIZE ? 0 : open_file_size(req, ino);
+	if (size == TEXT_SIZE && !fi)
+		fuse_lowlevel_notify_inval_inode(m->se, ino, -1, 0);	/* D2 */
+	if (size)
 		fuse_reply_attr(req, &st, 0);
 	else
 		fuse_reply_attr(req, &st, lasting(m, n->path));

@@ -220,6 +220,11 @@ static void fuse_on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 				  .page_cache = f->pages && !fi->lock_owner };
 	int ret;
 
+	/* D2 of dir.c: as the kernel's files that have no splice */
+	if (!f->pages && !fi->lock_owner) {
+		fuse_reply_err(req, EINVAL);
+		return;
+	}
 	if ((off == 0 || off != f->next) && f->was_read && !f->pages)
 		read_from_elsewhere(mount_of(req), f, ino, off);
 	f->was_read = true;

@@ -48,6 +48,8 @@ struct raw_pages;
 
 /* The size of an open trace_pipe_raw (P1). */
 #define RAW_SIZE ((off_t)1 << 62)
+/* What the kernel has as the size of a text (D2). A program of 32 bits may still append there. */
+#define TEXT_SIZE ((off_t)0x7fff0000)
 /*
  * The kernel's page, and how many bytes it may ask for before splice wants them: as many as the
  * kernel's read-ahead allows.

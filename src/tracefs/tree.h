@@ -22,7 +22,7 @@ struct tree_file;
 struct model;
 
 struct tree_stat {
-	mode_t		mode;		/* S_IFDIR | 0700 / 0750 / 0755, S_IFREG | 0640 / 0440 / 0220 */
+	mode_t		mode;		/* S_IFDIR | 0750 ..., S_IFREG | 0640 / 0440 / 0220 */
 	uint64_t	ino;
 	unsigned int	nlink;
 	bool		raw;		/* its content is sub-buffers: tree_raw_size() */
