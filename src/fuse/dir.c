@@ -19,6 +19,8 @@
  *     gives the kernel a size, and their READ gets EINVAL, by which they know that read(2) is the
  *     way. A caller of stat(2) gets 0 all the same: before GETATTR is answered, the kernel is told
  *     to forget the attributes. It then passes the answer on, and keeps the size that it has.
+ *     An open that empties a file and lseek() to its end take the size away, and LOOKUP brings it
+ *     again. So only files without both may be cached.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -87,13 +89,11 @@ static double lasting(struct mount_point *m, const char *path)
 	return !e || stays(e) ? FOR_EVER : 0;
 }
 
-/* *size: what the kernel has to have as the size of a file that can be read; else 0 */
-static int attributes(struct mount_point *m, const char *path, struct stat *out, off_t *size)
+static int attributes(struct mount_point *m, const char *path, struct stat *out,
+		      struct tree_stat *tree)
 {
 	struct tree_stat st = { 0 };
 	int ret = tree_stat(m->srv->tree, path, &st);
-
-	const bool text = S_ISREG(st.mode) && (st.mode & 0444);
 
 	if (ret < 0)
 		return ret;
@@ -105,35 +105,42 @@ static int attributes(struct mount_point *m, const char *path, struct stat *out,
 	out->st_gid = getegid();
 	out->st_blksize = 4096;
 	out->st_atime = out->st_mtime = out->st_ctime = m->made;
-	if (size)
-		*size = st.raw ? RAW_SIZE : text ? TEXT_SIZE : 0;
+	if (tree)
+		*tree = st;
 	return 0;
+}
+
+/* What the kernel has to have as the size (D2); 0: it is no file that can be read */
+static off_t size_inside(const struct tree_stat *st)
+{
+	if (st->raw)
+		return RAW_SIZE;
+	return S_ISREG(st->mode) && (st->mode & 0444) ? TEXT_SIZE : 0;
 }
 
 static void reply_entry(fuse_req_t req, fuse_ino_t parent, const char *path)
 {
 	struct fuse_entry_param e = { 0 };
 	struct mount_point *m = mount_of(req);
-	off_t size = 0;
-	int ret = attributes(m, path, &e.attr, &size);
+	struct tree_stat st = { 0 };
+	int ret = attributes(m, path, &e.attr, &st);
 	struct node *n;
 
 	if (ret < 0) {
 		fuse_reply_err(req, node_error(node_of(m, parent), -ret));
 		return;
 	}
-	n = size == RAW_SIZE ? node_get_raw(path) : node_get(m, path);
+	n = st.raw ? node_get_raw(path) : node_get(m, path);
 	if (!n) {
 		fuse_reply_err(req, ENOMEM);
 		return;
 	}
 	n->last = e.attr;
 	e.ino = (fuse_ino_t)(uintptr_t)n;
-	e.attr.st_size = size;
-	/* D2: an open that may empty the file takes the size away, and LOOKUP brings it again. */
-	if (!size || !(e.attr.st_mode & 0222))
+	e.attr.st_size = size_inside(&st);
+	if (!e.attr.st_size || st.endless)
 		e.entry_timeout = lasting(m, path);
-	if (!size)
+	if (!e.attr.st_size)
 		e.attr_timeout = e.entry_timeout;
 	if (fuse_reply_entry(req, &e))
 		node_put(m, n, 1);
@@ -171,8 +178,9 @@ void fuse_on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	struct mount_point *m = mount_of(req);
 	struct stat st;
 	const struct node *n = node_of(m, ino);
-	off_t size = 0;
-	int ret = attributes(m, n->path, &st, &size);
+	struct tree_stat tree = { 0 };
+	int ret = attributes(m, n->path, &st, &tree);
+	const off_t size = size_inside(&tree);
 
 	if (ret < 0) {
 		ret = node_error(n, -ret);
@@ -183,7 +191,11 @@ void fuse_on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		return;
 	}
 	/* lseek() asks for the end with the open file, and is no reader as in F5 of file.c. */
-	st.st_size = fi && size != RAW_SIZE ? 0 : open_file_size(req, ino);
+	if (fi && tree.endless) {
+		fuse_reply_err(req, EINVAL);
+		return;
+	}
+	st.st_size = fi && !tree.raw ? 0 : open_file_size(req, ino);
 	if (size == TEXT_SIZE && !fi)
 		fuse_lowlevel_notify_inval_inode(m->se, ino, -1, 0);	/* D2 */
 	if (size)
@@ -238,6 +250,7 @@ void fuse_on_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_s
 	struct mount_point *m = mount_of(req);
 	struct stat now;
 
+	(void)fi;
 	if ((to_set & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) &&
 	    attributes(m, node_of(m, ino)->path, &now, NULL) >= 0 &&
 	    wants_other_rights(&now, attr, to_set))

@@ -280,6 +280,7 @@ int tree_stat(struct tree *t, const char *path, struct tree_stat *out)
 		out->mode = S_IFREG | (p.extra ? p.extra->mode : p.kind->mode);
 		out->nlink = 1;
 		out->raw = p.kind && p.kind->raw;
+		out->endless = p.kind && p.kind->endless;
 	}
 	return 0;
 }

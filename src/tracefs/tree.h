@@ -26,6 +26,7 @@ struct tree_stat {
 	uint64_t	ino;
 	unsigned int	nlink;
 	bool		raw;		/* its content is sub-buffers: tree_raw_size() */
+	bool		endless;	/* lseek() to its end is EINVAL */
 };
 
 struct tree *tree_create(struct model *m);

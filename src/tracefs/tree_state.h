@@ -72,6 +72,7 @@ struct file_kind {
 	bool		pipe;
 	bool		raw;		/* each read takes a sub-buffer */
 	bool		stream;		/* without an offset, though neither pipe nor raw */
+	bool		endless;	/* struct tree_stat */
 	bool		once;		/* a read that does not begin at the start gets nothing */
 	bool		fits;		/* a read that has no room for all and one byte is EINVAL */
 	/*
