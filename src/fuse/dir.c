@@ -130,7 +130,7 @@ static void reply_entry(fuse_req_t req, fuse_ino_t parent, const char *path)
 		fuse_reply_err(req, node_error(node_of(m, parent), -ret));
 		return;
 	}
-	n = st.raw ? node_get_raw(path) : node_get(m, path);
+	n = st.raw ? node_get_raw(m, path) : node_get(m, path);
 	if (!n) {
 		fuse_reply_err(req, ENOMEM);
 		return;

@@ -85,6 +85,7 @@ int mount_point_create(struct server *srv, const char *dir, int fd)
 	m->adopted = fd >= 0;
 	m->made = time(NULL);
 	m->root.path = "";
+	list_init(&m->alone);
 	list_init(&m->waits);
 	list_init(&m->files);
 	m->dir = strdup(dir);

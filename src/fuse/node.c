@@ -12,7 +12,6 @@
 
 #include "fuse/state.h"
 
-
 static int compare_nodes(const void *a, const void *b)
 {
 	return strcmp(((const struct node *)a)->path, ((const struct node *)b)->path);
@@ -29,6 +28,7 @@ static struct node *node_create(struct mount_point *m, const char *path)
 
 	if (!n)
 		return NULL;
+	list_init(&n->others);
 	n->path = strdup(path);
 	if (!n->path || !tsearch(n, &m->nodes, compare_nodes)) {
 		free(n->path);
@@ -49,7 +49,13 @@ struct node *node_get(struct mount_point *m, const char *path)
 	return n;
 }
 
-struct node *node_get_raw(const char *path)
+static void node_leave_tree(struct mount_point *m, struct node *n)
+{
+	n->alone = true;
+	list_add_tail(&n->others, &m->alone);
+}
+
+struct node *node_get_raw(struct mount_point *m, const char *path)
 {
 	struct node *n = calloc(1, sizeof(*n));
 
@@ -59,7 +65,7 @@ struct node *node_get_raw(const char *path)
 		free(n);
 		return NULL;
 	}
-	n->alone = true;
+	node_leave_tree(m, n);
 	n->lookups = 1;
 	return n;
 }
@@ -68,6 +74,7 @@ static void node_free(void *node)
 {
 	struct node *n = node;
 
+	list_del(&n->others);
 	free(n->path);
 	free(n);
 }
@@ -109,7 +116,7 @@ void nodes_forget(struct mount_point *m, const char *dir, enum node_mark mark)
 	twalk_r(m->nodes, list_if_below, &list);
 	for (struct node *n = list.first; n; n = n->next) {
 		tdelete(n, &m->nodes, compare_nodes);
-		n->alone = true;
+		node_leave_tree(m, n);
 		/* No file of the tree has this path, nor one below it. */
 		n->path[0] = (char)mark;
 		if (mark == NODE_STALE)
@@ -126,4 +133,6 @@ void nodes_destroy(struct mount_point *m)
 {
 	tdestroy(m->nodes, node_free);
 	m->nodes = NULL;
+	while (!list_empty(&m->alone))
+		node_free(list_entry(m->alone.next, struct node, others));
 }

@@ -25,6 +25,7 @@ struct node {
 	char		*path;		/* the key in mount_point.nodes */
 	/* Not in mount_point.nodes: of trace_pipe_raw (P2), or of an instance that is removed */
 	bool		alone;
+	struct list_head others;	/* and then in mount_point.alone */
 	uint64_t	lookups;	/* the kernel's references */
 	struct stat	last;		/* fstat() of an open file, also when it is removed */
 	struct node	*next;		/* inside nodes_forget() */
@@ -39,6 +40,7 @@ struct mount_point {
 	time_t		made;		/* the time of all its files */
 	bool		adopted;	/* mounted by a client, in a name space of its own */
 	void		*nodes;		/* tsearch() tree of struct node by path */
+	struct list_head alone;		/* all other struct node */
 	struct node	root;
 	struct list_head waits;		/* struct fuse_wait */
 	struct list_head files;		/* struct open_file */
@@ -104,7 +106,7 @@ struct node *node_of(struct mount_point *m, fuse_ino_t ino);
 /* Counts one lookup; NULL: out of memory. */
 struct node *node_get(struct mount_point *m, const char *path);
 /* Another node of the path, which no other lookup gets (P2). */
-struct node *node_get_raw(const char *path);
+struct node *node_get_raw(struct mount_point *m, const char *path);
 
 /* The first byte of the path of what is removed. */
 enum node_mark {
