@@ -182,12 +182,15 @@ void fuse_on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	int ret = attributes(m, n->path, &st, &tree);
 	const off_t size = size_inside(&tree);
 
+	/* fstat(2) of a file that is open succeeds, also if its event or instance is gone. */
+	if (ret < 0 && open_file_is(m, ino)) {
+		st = n->last;
+		st.st_nlink = 0;
+		fuse_reply_attr(req, &st, 0);
+		return;
+	}
 	if (ret < 0) {
-		ret = node_error(n, -ret);
-		if (ret == ENOENT)
-			fuse_reply_attr(req, &n->last, 0);
-		else
-			fuse_reply_err(req, ret);
+		fuse_reply_err(req, node_error(n, -ret));
 		return;
 	}
 	/* lseek() asks for the end with the open file, and is no reader as in F5 of file.c. */

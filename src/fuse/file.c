@@ -92,6 +92,16 @@ off_t open_file_size(fuse_req_t req, fuse_ino_t ino)
 	return 0;
 }
 
+bool open_file_is(const struct mount_point *m, fuse_ino_t ino)
+{
+	struct open_file *f;
+
+	list_each(f, &m->files, node)
+		if (f->ino == ino)
+			return true;
+	return false;
+}
+
 /* ---- requests that wait ---- */
 
 static void wait_interrupted(fuse_req_t req, void *data)

@@ -27,7 +27,7 @@ struct node {
 	bool		alone;
 	struct list_head others;	/* and then in mount_point.alone */
 	uint64_t	lookups;	/* the kernel's references */
-	struct stat	last;		/* fstat() of an open file, also when it is removed */
+	struct stat	last;		/* what the kernel was told at the last lookup */
 	struct node	*next;		/* inside nodes_forget() */
 };
 
@@ -174,6 +174,8 @@ bool raw_ahead(const struct raw_pages *p);
 /* file.c */
 /* The size that a reader as in F5 has to see; 0: the caller is no such reader. */
 off_t open_file_size(fuse_req_t req, fuse_ino_t ino);
+/* Whether somebody has it open, also after it was removed. */
+bool open_file_is(const struct mount_point *m, fuse_ino_t ino);
 /* Answers a request that waits when it can be answered; true: it is done and freed. */
 bool fuse_wait_retry(struct fuse_wait *w);
 /* Notifies a poller if its file is ready. True: the poller still waits. */
