@@ -10,6 +10,7 @@
  * signal handlers.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <paths.h>
 #include <spawn.h>
 #include <stdarg.h>
@@ -121,18 +122,19 @@ static bool is_of_parent(void)
 
 /*
  * system() and popen() take the program's own environment. If the agent would break what they
- * begin, they must not find it there. The list becomes shorter where it is.
+ * begin, they must not find it there. The list becomes shorter where it is. False: it does not.
  */
-static void list_shorten(const struct environment *e)
+static bool list_shorten(const struct environment *e)
 {
 	char *head, *text;
 
 	if (is_of_parent() || !is_from_start(e->list))
-		return;
+		return false;
 	head = (char *)(uintptr_t)e->list - (sizeof(PRELOAD) - 1);
 	text = __builtin_alloca(strlen(head) + 1);
 	list_without(e->list, text);
 	memcpy(head, text, strlen(text) + 1);
+	return true;
 }
 
 /* A filter would end a program that begins with the agent. */
@@ -425,36 +427,70 @@ INTERPOSE int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_
 
 /* ---- a shell of libc's, which gets the program's environment as it is ---- */
 
-static enum untraced shell_why(void)
+struct shell {
+	enum untraced	why;
+	/* The list of LD_PRELOAD, if it is shortened for the shell only; NULL: it is not */
+	char		*list;
+	char		whole[PATH_MAX];	/* what it was */
+};
+
+static void shell_shorten(struct shell *s, const struct environment *e)
+{
+	const size_t size = strlen(e->list) + 1;
+	const bool fits = size <= sizeof(s->whole);
+
+	if (fits)
+		memcpy(s->whole, e->list, size);
+	if (list_shorten(e) && fits)
+		s->list = (char *)(uintptr_t)e->list;
+}
+
+static void shell_begin(struct shell *s)
 {
 	struct environment e;
 	enum untraced look;
 
-	if (!environment_look(environ, &e))
-		return why_not(true);
+	s->list = NULL;
+	if (!environment_look(environ, &e)) {
+		s->why = why_not(true);
+		return;
+	}
 	look = exec_preloads(e.agent, e.agent_len) ? exec_look(_PATH_BSHELL, e.sanitizer_first) :
 						     UNTRACED_ROOT;
+	s->why = why_untraced(environ, look, true);
 	if (exec_breaks(look))
-		list_shorten(&e);
-	return why_untraced(environ, look, true);
+		shell_shorten(s, &e);
+}
+
+/* The next program may get the agent again: the process may leave its root by another chroot(). */
+static void shell_end(const struct shell *s, bool began)
+{
+	if (s->list)
+		memcpy(s->list, s->whole, strlen(s->whole) + 1);
+	if (began)
+		agent_untraced(s->why, 1);
 }
 
 INTERPOSE int system(const char *command)
 {
-	const enum untraced why = command ? shell_why() : UNTRACED_REASONS;
-	const int status = REAL(system)(command);
+	struct shell s;
+	int status;
 
-	if (status != -1)
-		agent_untraced(why, 1);
+	if (!command)
+		return REAL(system)(command);
+	shell_begin(&s);
+	status = REAL(system)(command);
+	shell_end(&s, status != -1);
 	return status;
 }
 
 INTERPOSE FILE *popen(const char *command, const char *type)
 {
-	const enum untraced why = shell_why();
-	FILE *f = REAL(popen)(command, type);
+	struct shell s;
+	FILE *f;
 
-	if (f)
-		agent_untraced(why, 1);
+	shell_begin(&s);
+	f = REAL(popen)(command, type);
+	shell_end(&s, f != NULL);
 	return f;
 }
