@@ -340,10 +340,13 @@ static bool program_has(const struct answer *a, const char *function)
 	       !elf_function_find(path, function, &found);
 }
 
-/* A file has a slash or is a library; "SYSTEM.EVENT" and "SYSTEM/EVENT" are events, too. */
+/*
+ * A file has a slash or is a library; "SYSTEM.EVENT" and "SYSTEM/EVENT" are events, too. No event
+ * has two dots, but what a compiler makes of a function: "f.isra.0".
+ */
 static bool point_is_function(const struct answer *a, const char *text)
 {
-	const char *colon = file_colon(text, strlen(text));
+	const char *colon = file_colon(text, strlen(text)), *dot = strchr(text, '.');
 
 	if (colon)
 		return memchr(text, '/', (size_t)(colon - text)) ||
@@ -352,7 +355,7 @@ static bool point_is_function(const struct answer *a, const char *text)
 		return true;
 	if (strchr(text, '/'))
 		return false;
-	return !strchr(text, '.') || program_has(a, text);
+	return !dot || strchr(dot + 1, '.') || program_has(a, text);
 }
 
 int answer_point_read(const struct answer *a, const char *text, struct answer_point *out)
