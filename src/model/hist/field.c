@@ -70,6 +70,13 @@ const char *hist_field_name(const struct hist_field *f)
 	return "";
 }
 
+const char *hist_field_label(const struct hist_field *f)
+{
+	const char *name = hist_field_name(f);
+
+	return !*name && f->flags & HIST_HITCOUNT ? "hitcount" : name;
+}
+
 void hist_ref_free(struct hist_field *f)
 {
 	free(f->type);

@@ -281,6 +281,8 @@ struct hist_field *hist_field_create(struct hist_data *hd, const struct field *f
 void hist_field_free(struct hist_field *f);
 void hist_ref_free(struct hist_field *ref);
 const char *hist_field_name(const struct hist_field *f);
+/* The same for texts that the kernel does not have: the hitcount has its name in ranges, too. */
+const char *hist_field_label(const struct hist_field *f);
 /* "hex", "log2" ...; NULL: none. */
 const char *hist_field_modifier(const struct hist_field *f);
 /* HIST_MIN, HIST_MAX or HIST_AVG of that text; 0: it is none of them. */

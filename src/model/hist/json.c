@@ -62,7 +62,7 @@ static void hist_json_field(const struct hist_field *f, FILE *out)
 {
 	const char *modifier = hist_field_modifier(f);
 
-	hist_json_name("field", hist_field_name(f), out);
+	hist_json_name("field", hist_field_label(f), out);
 	if (modifier) {
 		fputs(", ", out);
 		hist_json_name("modifier", modifier, out);
@@ -379,7 +379,7 @@ static void print_group(const struct percentiles_group *g, void *arg)
 		separator = ", ";
 	}
 	fputs("], ", out);
-	hist_json_name("field", hist_field_name(g->key), out);
+	hist_json_name("field", hist_field_label(g->key), out);
 	fputs(", \"values\": [", out);
 	for (unsigned int i = 0; percentiles_get(hd, i, &p); i++) {
 		fputs(i ? ", " : "", out);

@@ -235,7 +235,7 @@ int percentiles_print(const struct hist_entries *all, FILE *out)
 
 	if (!all->hd->attrs.percents || !key)
 		return 0;
-	fprintf(out, "\nPercentiles of %s", hist_field_name(key));
+	fprintf(out, "\nPercentiles of %s", hist_field_label(key));
 	print_width(key, out);
 	if (all->drops)
 		fprintf(out, ", without the %llu hits that were dropped",
