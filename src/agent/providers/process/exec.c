@@ -137,6 +137,73 @@ static bool list_shorten(const struct environment *e)
 	return true;
 }
 
+/*
+ * A list that was shortened for a shell, whose threads may begin others. It is put back before the
+ * next program that can load the agent. NONE -> BUSY -> IS -> BUSY -> NONE: who sets BUSY has the
+ * rest to itself. Nobody waits for that: a child of fork() may find it.
+ */
+enum { TAKEN_NONE, TAKEN_BUSY, TAKEN_IS };
+
+static struct {
+	_Atomic uint32_t state;
+	char		*list;
+	size_t		agent, agent_len;	/* the agent's word of `whole` */
+	char		whole[PATH_MAX];
+} taken;
+
+static bool taken_move(uint32_t from, uint32_t to)
+{
+	/* Pairs with the release in taken_set(). */
+	return atomic_compare_exchange_strong_explicit(&taken.state, &from, to,
+						       memory_order_acquire, memory_order_relaxed);
+}
+
+static void taken_set(uint32_t state)
+{
+	/* Pairs with the acquire in taken_move(). */
+	atomic_store_explicit(&taken.state, state, memory_order_release);
+}
+
+/* Takes the agent out of the list until list_return(). A list that is too long stays short. */
+static void list_take(const struct environment *e)
+{
+	const size_t size = strlen(e->list) + 1;
+	const bool fits = size <= sizeof(taken.whole);
+
+	if (!taken_move(TAKEN_NONE, TAKEN_BUSY))
+		return;
+	if (fits)
+		memcpy(taken.whole, e->list, size);
+	taken.list = (char *)(uintptr_t)e->list;
+	taken.agent = (size_t)(e->agent - e->list);
+	taken.agent_len = e->agent_len;
+	taken_set(list_shorten(e) && fits ? TAKEN_IS : TAKEN_NONE);
+}
+
+/*
+ * The process may have left its root by another chroot(): programs can load the agent again. If
+ * the program has written to that memory since, as for a title of the process, it stays.
+ */
+static void list_return(void)
+{
+	char *head, *text;
+
+	/* Relaxed: most processes have none. */
+	if (atomic_load_explicit(&taken.state, memory_order_relaxed) != TAKEN_IS ||
+	    !taken_move(TAKEN_IS, TAKEN_BUSY))
+		return;
+	if (!exec_preloads(taken.whole + taken.agent, taken.agent_len)) {
+		taken_set(TAKEN_IS);
+		return;
+	}
+	head = taken.list - (sizeof(PRELOAD) - 1);
+	text = __builtin_alloca(sizeof(PRELOAD) + strlen(taken.whole));
+	list_without(taken.whole, text);
+	if (!strcmp(head, text))
+		memcpy(taken.list, taken.whole, strlen(taken.whole) + 1);
+	taken_set(TAKEN_NONE);
+}
+
 /* A filter would end a program that begins with the agent. */
 void exec_environment_leave(void)
 {
@@ -183,7 +250,7 @@ static enum untraced why_not(bool is_new)
  */
 #define PREPARE(env, look, is_new)								\
 	struct environment found_;								\
-	const bool has_ = environment_look(env, &found_);					\
+	const bool has_ = (list_return(), environment_look(env, &found_));			\
 	const enum untraced look_ = !has_ ? UNTRACED_REASONS :					\
 		!exec_preloads(found_.agent, found_.agent_len) ? UNTRACED_ROOT : (look);	\
 	const enum untraced why_ = has_ ? why_untraced(env, look_, is_new) : why_not(is_new);	\
@@ -427,70 +494,37 @@ INTERPOSE int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_
 
 /* ---- a shell of libc's, which gets the program's environment as it is ---- */
 
-struct shell {
-	enum untraced	why;
-	/* The list of LD_PRELOAD, if it is shortened for the shell only; NULL: it is not */
-	char		*list;
-	char		whole[PATH_MAX];	/* what it was */
-};
-
-static void shell_shorten(struct shell *s, const struct environment *e)
-{
-	const size_t size = strlen(e->list) + 1;
-	const bool fits = size <= sizeof(s->whole);
-
-	if (fits)
-		memcpy(s->whole, e->list, size);
-	if (list_shorten(e) && fits)
-		s->list = (char *)(uintptr_t)e->list;
-}
-
-static void shell_begin(struct shell *s)
+static enum untraced shell_why(void)
 {
 	struct environment e;
 	enum untraced look;
 
-	s->list = NULL;
-	if (!environment_look(environ, &e)) {
-		s->why = why_not(true);
-		return;
-	}
+	list_return();
+	if (!environment_look(environ, &e))
+		return why_not(true);
 	look = exec_preloads(e.agent, e.agent_len) ? exec_look(_PATH_BSHELL, e.sanitizer_first) :
 						     UNTRACED_ROOT;
-	s->why = why_untraced(environ, look, true);
 	if (exec_breaks(look))
-		shell_shorten(s, &e);
-}
-
-/* The next program may get the agent again: the process may leave its root by another chroot(). */
-static void shell_end(const struct shell *s, bool began)
-{
-	if (s->list)
-		memcpy(s->list, s->whole, strlen(s->whole) + 1);
-	if (began)
-		agent_untraced(s->why, 1);
+		list_take(&e);
+	return why_untraced(environ, look, true);
 }
 
 INTERPOSE int system(const char *command)
 {
-	struct shell s;
-	int status;
+	const enum untraced why = command ? shell_why() : UNTRACED_REASONS;
+	const int status = REAL(system)(command);
 
-	if (!command)
-		return REAL(system)(command);
-	shell_begin(&s);
-	status = REAL(system)(command);
-	shell_end(&s, status != -1);
+	if (status != -1)
+		agent_untraced(why, 1);
 	return status;
 }
 
 INTERPOSE FILE *popen(const char *command, const char *type)
 {
-	struct shell s;
-	FILE *f;
+	const enum untraced why = shell_why();
+	FILE *f = REAL(popen)(command, type);
 
-	shell_begin(&s);
-	f = REAL(popen)(command, type);
-	shell_end(&s, f != NULL);
+	if (f)
+		agent_untraced(why, 1);
 	return f;
 }
