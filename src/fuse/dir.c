@@ -217,7 +217,7 @@ void fuse_on_access(fuse_req_t req, fuse_ino_t ino, int mask)
 	const struct node *n = node_of(m, ino);
 	struct stat st;
 
-	if (node_error(n, ENOENT) == ESTALE)
+	if (node_is_stale(n))
 		fuse_reply_err(req, ESTALE);
 	else if ((mask & X_OK) && !attributes(m, n->path, &st, NULL) && S_ISREG(st.st_mode))
 		fuse_reply_err(req, EACCES);

@@ -124,9 +124,14 @@ void nodes_forget(struct mount_point *m, const char *dir, enum node_mark mark)
 	}
 }
 
+bool node_is_stale(const struct node *n)
+{
+	return n->path[0] == NODE_STALE;
+}
+
 int node_error(const struct node *n, int err)
 {
-	return n->path[0] == NODE_STALE && err == ENOENT ? ESTALE : err;
+	return node_is_stale(n) && err == ENOENT ? ESTALE : err;
 }
 
 void nodes_destroy(struct mount_point *m)

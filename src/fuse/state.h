@@ -50,8 +50,11 @@ struct raw_pages;
 
 /* The size of an open trace_pipe_raw (P1). */
 #define RAW_SIZE ((off_t)1 << 62)
-/* What the kernel has as the size of a text (D2). A program of 32 bits may still append there. */
-#define TEXT_SIZE ((off_t)0x7fff0000)
+/*
+ * What the kernel has as the size of a text (D2). An append is made there for the kernel, which
+ * compares it with the program's RLIMIT_FSIZE.
+ */
+#define TEXT_SIZE ((off_t)4096)
 /*
  * The kernel's page, and how many bytes it may ask for before splice wants them: as many as the
  * kernel's read-ahead allows.
@@ -119,6 +122,7 @@ enum node_mark {
  * nothing in a directory that it has removed, as long as somebody has it open or is in it.
  */
 void nodes_forget(struct mount_point *m, const char *dir, enum node_mark mark);
+bool node_is_stale(const struct node *n);
 /* Returns the error to answer, where the tree's is `err` for the node or for a path below it. */
 int node_error(const struct node *n, int err);
 void node_put(struct mount_point *m, struct node *n, uint64_t lookups);
