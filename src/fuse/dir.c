@@ -14,13 +14,13 @@
  *     lock of a directory. To make it forget a name (notify_inval_entry) it would wait for a lock
  *     that a caller holds while it waits for this server.
  *
- * D2  sendfile(2) and splice(2) read through the page cache, and nothing behind the size that the
- *     kernel has for a file. busybox's cat and Python's shutil take that for the end. So LOOKUP
- *     gives the kernel a size, and their READ gets EINVAL, by which they know that read(2) is the
- *     way. A caller of stat(2) gets 0 all the same: before GETATTR is answered, the kernel is told
- *     to forget the attributes. It then passes the answer on, and keeps the size that it has.
- *     An open that empties a file and lseek() to its end take the size away, and LOOKUP brings it
- *     again. So only files without both may be cached.
+ * D2  Since Linux 6.5 sendfile(2) and splice(2) read through the page cache, and nothing behind the
+ *     size that the kernel has for a file. busybox's cat and Python's shutil take that for the end.
+ *     So LOOKUP gives the kernel a size, and their READ gets EINVAL, by which they know that
+ *     read(2) is the way. A caller of stat(2) gets 0 all the same: before GETATTR is answered, the
+ *     kernel is told to forget the attributes. It then passes the answer on, and keeps the size
+ *     that it has. An open that empties a file and lseek() to its end take the size away, and
+ *     LOOKUP brings it again. So only files without both may be cached.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -111,11 +111,11 @@ static int attributes(struct mount_point *m, const char *path, struct stat *out,
 }
 
 /* What the kernel has to have as the size (D2); 0: it is no file that can be read */
-static off_t size_inside(const struct tree_stat *st)
+static off_t size_inside(const struct mount_point *m, const struct tree_stat *st)
 {
 	if (st->raw)
 		return RAW_SIZE;
-	return S_ISREG(st->mode) && (st->mode & 0444) ? TEXT_SIZE : 0;
+	return m->has_sizes && S_ISREG(st->mode) && (st->mode & 0444) ? TEXT_SIZE : 0;
 }
 
 static void reply_entry(fuse_req_t req, fuse_ino_t parent, const char *path)
@@ -137,7 +137,7 @@ static void reply_entry(fuse_req_t req, fuse_ino_t parent, const char *path)
 	}
 	n->last = e.attr;
 	e.ino = (fuse_ino_t)(uintptr_t)n;
-	e.attr.st_size = size_inside(&st);
+	e.attr.st_size = size_inside(m, &st);
 	if (!e.attr.st_size || st.endless)
 		e.entry_timeout = lasting(m, path);
 	if (!e.attr.st_size)
@@ -180,7 +180,7 @@ void fuse_on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	const struct node *n = node_of(m, ino);
 	struct tree_stat tree = { 0 };
 	int ret = attributes(m, n->path, &st, &tree);
-	const off_t size = size_inside(&tree);
+	const off_t size = size_inside(m, &tree);
 
 	/* fstat(2) of a file that is open succeeds, also if its event or instance is gone. */
 	if (ret < 0 && open_file_is(m, ino)) {

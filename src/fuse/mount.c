@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -53,6 +54,16 @@ static bool is_directory(const char *dir)
 	return fd >= 0;
 }
 
+/* Since Linux 6.5 splice(2) of a file with direct_io goes through the page cache (D2 of dir.c). */
+static bool splice_needs_size(void)
+{
+	unsigned int major, minor;
+	struct utsname u;
+
+	return uname(&u) || sscanf(u.release, "%u.%u", &major, &minor) != 2 || major > 6 ||
+	       (major == 6 && minor >= 5);
+}
+
 static int open_session(struct mount_point *m, const char *target)
 {
 	char *argv[] = { "tracefuse", "-o", "fsname=tracefs,subtype=tracefuse", NULL };
@@ -84,6 +95,7 @@ int mount_point_create(struct server *srv, const char *dir, int fd)
 	m->srv = srv;
 	m->adopted = fd >= 0;
 	m->made = time(NULL);
+	m->has_sizes = splice_needs_size();
 	m->root.path = "";
 	list_init(&m->alone);
 	list_init(&m->waits);

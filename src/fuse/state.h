@@ -38,6 +38,7 @@ struct mount_point {
 	struct fuse_buf	buf;
 	char		*dir;
 	time_t		made;		/* the time of all its files */
+	bool		has_sizes;	/* D2 of dir.c */
 	bool		adopted;	/* mounted by a client, in a name space of its own */
 	void		*nodes;		/* tsearch() tree of struct node by path */
 	struct list_head alone;		/* all other struct node */
