@@ -222,26 +222,25 @@ static const char *value_of(char *const *env, const char *name, size_t len)
 }
 
 /*
- * The reason for a program that gets the agent. That it cannot reach the session comes before
- * anything else.
+ * Why the program will not be traced. has: its environment has the agent. look: what its file says;
+ * that it cannot reach the session comes before.
  */
-static enum untraced why_untraced(char *const *env, enum untraced look, bool is_new)
+static enum untraced why_untraced(char *const *env, bool has, enum untraced look, bool is_new)
 {
 	enum untraced reach;
 
-	if (!value_of(env, "TRACEFUSE_SESSION", 17))
+	if (has && !value_of(env, "TRACEFUSE_SESSION", 17))
 		return UNTRACED_ENVIRONMENT;
 	reach = agent_exec_reach(is_new);
-	return reach == UNTRACED_REASONS ? look : reach;
+	if (reach != UNTRACED_REASONS)
+		return reach;
+	if (has)
+		return look;
+	return agent_start_forbidden() ? UNTRACED_REASONS : UNTRACED_ENVIRONMENT;
 }
 
-/* The reason for a program that does not get the agent. */
-static enum untraced why_not(bool is_new)
-{
-	const enum untraced reach = agent_exec_reach(is_new);
-
-	return reach == UNTRACED_REASONS && !agent_start_forbidden() ? UNTRACED_ENVIRONMENT : reach;
-}
+/* What keeps the agent of environment `e` out of a program; `look` is of its file. */
+#define AGENT_LOOK(e, look) (exec_preloads((e).agent, (e).agent_len) ? (look) : UNTRACED_ROOT)
 
 /*
  * If the agent would break the program, `env` becomes a copy on this function's stack without it.
@@ -251,9 +250,8 @@ static enum untraced why_not(bool is_new)
 #define PREPARE(env, look, is_new)								\
 	struct environment found_;								\
 	const bool has_ = (list_return(), environment_look(env, &found_));			\
-	const enum untraced look_ = !has_ ? UNTRACED_REASONS :					\
-		!exec_preloads(found_.agent, found_.agent_len) ? UNTRACED_ROOT : (look);	\
-	const enum untraced why_ = has_ ? why_untraced(env, look_, is_new) : why_not(is_new);	\
+	const enum untraced look_ = has_ ? AGENT_LOOK(found_, look) : UNTRACED_REASONS;		\
+	const enum untraced why_ = why_untraced(env, has_, look_, is_new);			\
 												\
 	agent_untraced(why_, 1);								\
 	if (exec_breaks(look_) || (has_ && agent_start_forbidden())) {				\
@@ -496,17 +494,17 @@ INTERPOSE int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_
 
 static enum untraced shell_why(void)
 {
+	enum untraced look = UNTRACED_REASONS;
 	struct environment e;
-	enum untraced look;
+	bool has;
 
 	list_return();
-	if (!environment_look(environ, &e))
-		return why_not(true);
-	look = exec_preloads(e.agent, e.agent_len) ? exec_look(_PATH_BSHELL, e.sanitizer_first) :
-						     UNTRACED_ROOT;
+	has = environment_look(environ, &e);
+	if (has)
+		look = AGENT_LOOK(e, exec_look(_PATH_BSHELL, e.sanitizer_first));
 	if (exec_breaks(look))
 		list_take(&e);
-	return why_untraced(environ, look, true);
+	return why_untraced(environ, has, look, true);
 }
 
 INTERPOSE int system(const char *command)
