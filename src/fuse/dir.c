@@ -17,9 +17,9 @@
  * D2  Since Linux 6.5 sendfile(2) and splice(2) read through the page cache, and nothing behind the
  *     size that the kernel has for a file. busybox's cat and Python's shutil take that for the end.
  *     So LOOKUP gives the kernel a size, and their READ gets EINVAL, by which they know that
- *     read(2) is the way. A caller of stat(2) gets 0 all the same: before GETATTR is answered, the
- *     kernel is told to forget the attributes. It then passes the answer on, and keeps the size
- *     that it has. An open that empties a file and lseek() to its end take the size away, and
+ *     read(2) is the way. A caller of stat(2) gets 0 all the same: the kernel is told to forget the
+ *     attributes, and then gets the answer to GETATTR. It gives the caller the size of the answer,
+ *     and keeps its own. An open that empties a file and lseek() to its end take the size away, and
  *     LOOKUP brings it again. So only files without both may be cached.
  */
 #include <errno.h>

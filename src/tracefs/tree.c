@@ -290,7 +290,7 @@ int tree_stat(struct tree *t, const char *path, struct tree_stat *out)
 /* An event may be removed while files of its directory are open, and some files' instance, too. */
 static void get_place(const struct place *p)
 {
-	if (p->kind && p->kind->unheld)
+	if (p->kind && p->kind->instance_may_go)
 		instance_get(p->inst);
 	else
 		p->inst->refs++;
@@ -302,7 +302,7 @@ static void get_place(const struct place *p)
 
 static void put_place(const struct place *p)
 {
-	if (p->kind && p->kind->unheld)
+	if (p->kind && p->kind->instance_may_go)
 		instance_put(p->inst);
 	else
 		p->inst->refs--;

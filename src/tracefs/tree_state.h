@@ -68,7 +68,7 @@ struct file_kind {
 	void		(*flush)(struct tree_file *f);
 	void		(*release)(struct tree_file *f);
 	bool		outlives;	/* can be read after its event or instance is removed */
-	bool		unheld;		/* its instance can be removed while it is open */
+	bool		instance_may_go;	/* be removed while the file is open */
 	bool		pipe;
 	bool		raw;		/* each read takes a sub-buffer */
 	bool		stream;		/* without an offset, though neither pipe nor raw */
