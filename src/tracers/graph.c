@@ -364,15 +364,22 @@ static const struct parameters *parameters_of(const struct show *s, uint64_t fun
 	return m->parameters ? m->parameters(m->catch_up_arg, func) : NULL;
 }
 
+/* The value in the first `size` bytes, not 0, of a register. */
+static uint64_t value_in(uint64_t reg, unsigned int size, bool is_signed)
+{
+	const unsigned int above = size < 8 ? 64 - size * 8 : 0;
+
+	reg <<= above;
+	return is_signed ? (uint64_t)((int64_t)reg >> above) : reg >> above;
+}
+
 /* The result's own bytes of %ax; those of a signed number as an int has them. */
 static uint64_t result_of(const struct parameters *p, uint64_t ax)
 {
-	const unsigned int bits = p->result_size < 8 ? p->result_size * 8u : 64;
+	const bool is_signed = p->result_base == PARAMETER_SIGNED;
+	const uint64_t value = value_in(ax, p->result_size, is_signed);
 
-	ax <<= 64 - bits;
-	if (p->result_base == PARAMETER_SIGNED && bits < 64)
-		return (uint32_t)((int64_t)ax >> (64 - bits));
-	return ax >> (64 - bits);
+	return is_signed && p->result_size < 8 ? (uint32_t)value : value;
 }
 
 /* The style of a return. A function that is known to have no result in %ax shows none. */
@@ -389,20 +396,20 @@ static unsigned int result_style(const struct show *s, unsigned int style, struc
 
 static void argument(struct show *s, const struct parameter *p, const uint64_t *args)
 {
-	const unsigned int bits = p->size < 8 ? p->size * 8u : 64;
+	const bool is_signed = p->base == PARAMETER_SIGNED;
 	uint64_t value;
 
 	if (*p->name)
 		text_printf(&s->text, "%s=", p->name);
-	if (p->reg >= PARAMETER_REGISTERS || !bits) {
+	if (p->reg >= PARAMETER_REGISTERS || !p->size) {
 		text_putc(&s->text, '?');
 		return;
 	}
-	value = args[p->reg] << (64 - bits);
-	if (p->base == PARAMETER_SIGNED)
-		text_printf(&s->text, "%lld", (long long)((int64_t)value >> (64 - bits)));
+	value = value_in(args[p->reg], p->size, is_signed);
+	if (is_signed)
+		text_printf(&s->text, "%lld", (long long)value);
 	else
-		text_printf(&s->text, "0x%llx", (unsigned long long)(value >> (64 - bits)));
+		text_printf(&s->text, "0x%llx", (unsigned long long)value);
 }
 
 /* As Linux 6.15 prints them. Of a function that is not known it prints none. */

@@ -15,7 +15,6 @@ enum {
 	WORKERS_MAX	= 64,
 	TALLY_WRITER	= BUFFER_MAX_SETS,	/* no ring; its map has one column */
 	UNPACKER_COST	= 256 << 10,
-	READ_BYTES	= 128 << 10,	/* uncompressed bytes to read at once: they stay in L2 */
 };
 
 struct piece {
@@ -106,12 +105,6 @@ static int cut_stream(struct tally *t, const struct stream *s, uint32_t *chunk)
 	return ret < 0;
 }
 
-/* How many bytes to read at once, in whole pages. */
-static uint32_t read_bytes(const struct stream *s)
-{
-	return s->page_size > READ_BYTES ? s->page_size : READ_BYTES / s->page_size * s->page_size;
-}
-
 /*
  * The run in order needs two chunks of each stream in memory, and reports it if there is too
  * little. Then this run returns 1, so that the result does not depend on the way of running.
@@ -131,7 +124,7 @@ static int cut_all(struct tally *t)
 		if (cut_stream(t, &w->streams[i], &chunk))
 			return 1;
 		chunks += 2ull * chunk;
-		chunk = w->streams[i].compressed ? chunk : read_bytes(&w->streams[i]);
+		chunk = stream_piece_room(&w->streams[i], chunk);
 		t->largest = chunk > t->largest ? chunk : t->largest;
 	}
 	return chunks > w->memory.limit - w->memory.used;

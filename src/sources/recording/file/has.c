@@ -5,8 +5,6 @@
 #include "sources/recording/file/unpack.h"
 #include "sources/recording/file/window.h"
 
-enum { READ_BYTES = 128 << 10 };	/* uncompressed bytes to read at once */
-
 #define WHOLE (UINT64_MAX >> 1)		/* bytes of a piece that is the whole stream */
 
 /* 1, 0; -EPROTO: damage, before any record of the event */
@@ -37,10 +35,9 @@ static int part_has(struct stream *part, uint32_t id)
 /* Makes what stream_piece_open() wants. False: out of memory. */
 static bool part_make(struct stream *part, const struct stream *s, uint32_t largest)
 {
-	const uint32_t pages = s->page_size > READ_BYTES ? 1 : READ_BYTES / s->page_size;
 	struct stream_chunk *chunk = &part->chunk[0];
 
-	chunk->room = s->compressed ? largest : pages * s->page_size;
+	chunk->room = stream_piece_room(s, largest);
 	chunk->bytes = malloc(chunk->room);
 	return chunk->bytes &&
 	       (!s->compressed || !unpacker_create(s->dat->algorithm, &part->unpacker));

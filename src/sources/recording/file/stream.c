@@ -7,6 +7,8 @@
 #include "sources/recording/file/foreign.h"
 #include "sources/recording/file/stream.h"
 
+enum { READ_BYTES = 128 << 10 };	/* uncompressed bytes to read at once: they stay in L2 */
+
 static int damage(const struct stream *s, struct source_error *err, uint64_t offset,
 		  const char *what)
 {
@@ -316,6 +318,13 @@ int stream_piece_next(const struct stream *s, struct stream_piece *p, uint64_t b
 	if (s->start == s->end)
 		return 0;
 	return s->compressed ? next_chunks(s, p, bytes, largest) : next_pages(s, p, bytes);
+}
+
+uint32_t stream_piece_room(const struct stream *s, uint32_t largest)
+{
+	if (s->compressed)
+		return largest;
+	return s->page_size > READ_BYTES ? s->page_size : READ_BYTES / s->page_size * s->page_size;
 }
 
 void stream_piece_open(struct stream *part, const struct stream *s, const struct stream_piece *p)

@@ -111,6 +111,8 @@ struct stream_piece {
  */
 int stream_piece_next(const struct stream *s, struct stream_piece *p, uint64_t bytes,
 		      uint32_t *largest);
+/* Room of the chunk that such a piece is read into. `largest`: as of stream_piece_next(). */
+uint32_t stream_piece_room(const struct stream *s, uint32_t largest);
 /*
  * Makes `part` a stream over a piece of `s`. The caller has given `part` an unpacker, and a first
  * chunk with room for whole pages or for the largest chunk; both stay. Such a stream is read page
