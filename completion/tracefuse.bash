@@ -43,7 +43,7 @@ _tracefuse() {
 	((COMP_CWORD > 1)) && [[ ${COMP_WORDS[1]} == --no-pager ]] && first=2
 	command=${COMP_WORDS[first]}
 	if ((COMP_CWORD == first)); then
-		mapfile -t COMPREPLY < <(compgen -W "run live replay hist latency report top syscalls heap locks mount umount dir ls cat write append paste save \
+		mapfile -t COMPREPLY < <(compgen -W "run attach live replay hist latency report top syscalls heap locks mount umount dir ls cat write append paste save \
 			export web list explain shell sessions doctor reset --help --version --no-pager" -- "$word")
 		return
 	fi
@@ -75,6 +75,7 @@ _tracefuse() {
 		--quiet" ;;
 	live) options="--boot --session --mount --force --setup --cat --draw --as --buffer-size --save --event --output --compress \
 		--merge-delay --keep-going --drain --hist-legacy --quiet" ;;
+	attach) options="--session --all" ;;
 	mount) options="--boot --session --force" ;;
 	replay) options="--boot --session --mount --force --setup --at --cat --draw --as --buffer-size --save --event --buffer --functions \
 		--memory --partial --quiet --hist-legacy --output --compress" ;;
@@ -115,6 +116,8 @@ _tracefuse() {
 		_tracefuse_files "$word" ;;
 	mount | umount | dir | shell | doctor | reset | web)
 		_tracefuse_sessions "$word" ;;
+	attach)
+		mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [1-9]*)" -- "$word") ;;
 	*)
 		_tracefuse_paths -f -- "$word" ;;
 	esac

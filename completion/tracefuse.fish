@@ -35,4 +35,5 @@ complete -c tracefuse -n '__fish_seen_subcommand_from mount umount dir shell doc
     -f -a '(__tracefuse_sessions)'
 complete -c tracefuse -n '__fish_seen_subcommand_from ls cat write append' -f \
     -a '(__tracefuse_files)'
+complete -c tracefuse -n '__fish_seen_subcommand_from attach' -f -a '(__fish_complete_pids)'
 complete -c tracefuse -n 'not __fish_use_subcommand' -s s -l session -x -a '(__tracefuse_sessions)'

@@ -35,6 +35,8 @@ case $words[2] in
 (run|hist|latency|report|syscalls|heap|locks|list)
 	_command_names -e
 	_files ;;
+(attach)
+	_pids ;;
 (*)
 	_files ;;
 esac

@@ -62,6 +62,11 @@ enum wire_op {
 	 */
 	WIRE_KERNEL,
 	WIRE_HISTS,		/* -> 0; a line for each file hist.json that has a histogram */
+	/*
+	 * as of WIRE_BARRIER, from "functions" on -> 0; programs that attach have these functions,
+	 * and do not wait
+	 */
+	WIRE_FUNCTIONS,
 };
 
 /* The session traces functions of programs only. */

@@ -147,6 +147,30 @@ struct access *client_connect_to(const struct command *cmd, const char *name)
 	return a;
 }
 
+struct access *client_connect_or_make(const struct command *cmd, const char *name, bool *made)
+{
+	struct access *a;
+	int ret = name ? access_connect(name, &a) : 0;
+
+	if (name && !ret)
+		return a;
+	if (ret == -ENOENT) {
+		ret = server_make(&(struct server_make_params){
+			.name = name, .what = "running programs", .life_fd = -1,
+		});
+		*made = !ret;
+		if (!ret)
+			fprintf(stderr, "tracefuse: there was no session %s: made one for running "
+				"programs\n", name);
+		else if (ret != -EEXIST) {
+			message_error("%s: cannot make the session %s: %s", cmd->name, name,
+				      session_error(ret));
+			return NULL;
+		}
+	}
+	return client_connect_to(cmd, name);
+}
+
 int client_connect_arguments(const struct command *cmd, int argc, char **argv, struct access **out)
 {
 	const char *name = NULL;

@@ -28,6 +28,11 @@ struct access *client_connect(const struct command *cmd, const char *name);
 
 /* Both in one. */
 struct access *client_connect_to(const struct command *cmd, const char *name);
+/*
+ * The same, but makes a session that is named and does not exist: for programs that attach to it.
+ * *made: it did.
+ */
+struct access *client_connect_or_make(const struct command *cmd, const char *name, bool *made);
 
 /*
  * The same for a command whose arguments are [SESSION]. Returns an exit status; unless it is

@@ -18,6 +18,7 @@ struct command {
 };
 
 extern const struct command command_run;	/* cmd/run.c */
+extern const struct command command_attach;
 extern const struct command command_hist;
 extern const struct command command_latency;
 extern const struct command command_report;

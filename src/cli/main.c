@@ -18,6 +18,7 @@
 /* The order is that of the list that `tracefuse --help` prints. */
 static const struct command *const commands[] = {
 	&command_run,
+	&command_attach,
 	&command_live,
 	&command_replay,
 	&command_hist,

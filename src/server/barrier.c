@@ -61,8 +61,7 @@ bool barrier_ready(void *arg, const struct attach_peer *peer)
 	return true;
 }
 
-/* what: "functions", and on lines behind it the libraries whose functions are wanted, too. */
-static int functions_ask(struct server *srv, const char *what)
+int barrier_functions_ask(struct server *srv, const char *what)
 {
 	char *text = strdup(what), *rest = text, *line;
 	int err = text ? 0 : -ENOMEM;
@@ -85,7 +84,7 @@ int barrier_begin(struct server *srv, struct client *c, const char *what)
 
 	if (!srv->programs)
 		return -EOPNOTSUPP;
-	err = functions_ask(srv, what);
+	err = barrier_functions_ask(srv, what);
 	if (err)
 		return err;
 	c->new_events = !strcmp(what, "events");

@@ -373,6 +373,8 @@ static int request_path(struct server *srv, struct client *c, const struct wire_
 		return 0;
 	case WIRE_BARRIER:
 		return barrier_begin(srv, c, path);
+	case WIRE_FUNCTIONS:
+		return srv->programs ? barrier_functions_ask(srv, path) : -EOPNOTSUPP;
 	case WIRE_UNTRACED:
 		return untraced_reasons(srv);
 	case WIRE_GO:

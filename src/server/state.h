@@ -132,6 +132,8 @@ void client_answer(struct client *c, int result, const void *body, size_t size);
 
 bool barrier_ready(void *arg, const struct attach_peer *peer);	/* programs_on_ready() */
 int barrier_begin(struct server *srv, struct client *c, const char *what);
+/* what: "functions", and on lines behind it the libraries whose functions are wanted, too. */
+int barrier_functions_ask(struct server *srv, const char *what);
 /* Lets the programs continue that wait for this client. */
 void barrier_end(struct server *srv, struct client *c);
 /* The number of a program that waits for this client and was not reported to it yet; 0: none. */

@@ -702,6 +702,21 @@ static __attribute__((constructor)) void agent_load(int argc, char **argv, char 
 		agent_say("not attached", err);
 }
 
+/*
+ * A process that is in a session answers the server's knock here (late.c): `tracefuse attach` calls
+ * it in a process that was not started with interposers, and so has no other such call.
+ */
+static __attribute__((cold)) int already_attached(void)
+{
+	uint64_t old = signals_block();
+
+	/* Relaxed: as in tf_attach(). */
+	if (atomic_load_explicit(&agent.state, memory_order_relaxed) == AGENT_ON)
+		late_answer();
+	signals_restore(old);
+	return -EBUSY;
+}
+
 AGENT_API int tf_attach(const char *session)
 {
 	int err;
@@ -710,7 +725,7 @@ AGENT_API int tf_attach(const char *session)
 		return agent.first(session);
 	/* Relaxed: only this function and the constructor change it to AGENT_ON. */
 	if (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_OFF)
-		return -EBUSY;
+		return already_attached();
 	/* As at load. */
 	if (libc_getauxval(AT_SECURE))
 		return -EPERM;

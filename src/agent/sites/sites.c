@@ -837,8 +837,11 @@ __attribute__((cold)) void sites_begin(void)
 	uint64_t old = signals_block();
 
 	sites_lock();
-	/* Never set back: the process has a task from then on. */
-	sites.plants |= sites.permitted && sites.may_patch && probes_may_come();
+	/*
+	 * Never set back: the process has a task from then on. One that attaches late may have no
+	 * interposer, and would not hear of the first probe.
+	 */
+	sites.plants |= sites.permitted && sites.may_patch && (agent.late || probes_may_come());
 	if (any_known() || sites.plants) {
 		pages_alone = sites_one_thread();
 		sites_obey();

@@ -255,8 +255,9 @@ static void check_attached(struct patient *p)
 		printf("attached: %u processes in all\n", nr);
 	if (!check_quiet(p) && !nr && !client_info(p->info, "kernel", 0, value, sizeof(value)))
 		complain(p, "No program is attached.",
-			 "tracefuse run --session NAME -- PROGRAM, or TRACEFUSE_SESSION=NAME for "
-			 "one that links libtracefuse");
+			 "tracefuse run --session NAME -- PROGRAM, tracefuse attach -s NAME "
+			 "PROCESS for one that runs already, or TRACEFUSE_SESSION=NAME for one "
+			 "that links libtracefuse");
 }
 
 /* These lines are whole sentences of the server. */
@@ -406,7 +407,8 @@ static void check_begun(struct patient *p, const char *name, const char *what,
 		else
 			snprintf(advice, sizeof(advice),
 				 "It began before %s. They come when it next calls malloc(), "
-				 "free() or a system call through libc", before);
+				 "free() or a system call through libc, or by tracefuse attach %d",
+				 before, atoi(value));
 		complain(p, text, advice);
 	}
 }

@@ -16,36 +16,6 @@
 #include "access/wire.h"
 #include "session/session.h"
 
-/*
- * Connects to the session, and makes one that is named but does not exist: programs attach to it by
- * themselves.
- */
-static struct access *connect_or_make(const char *name, bool *made)
-{
-	struct access *a;
-	int ret = name ? access_connect(name, &a) : 0;
-
-	if (ret == -ENOENT) {
-		ret = server_make(&(struct server_make_params){
-			.name = name, .what = "running programs", .life_fd = -1,
-		});
-		*made = !ret;
-		if (!ret)
-			fprintf(stderr,
-				"tracefuse: there was no session %s: made one for running "
-				"programs\n",
-				name);
-		else if (ret != -EEXIST) {
-			message_error("mount: cannot make the session %s: %s", name,
-				      session_error(ret));
-			return NULL;
-		}
-	} else if (name && !ret) {
-		return a;
-	}
-	return client_connect_to(&command_mount, name);
-}
-
 /* Applies --boot to a session that this command made. */
 static int mount_boot(struct access *a, bool made, const struct words *boots)
 {
@@ -136,7 +106,7 @@ static int mount_run(int argc, char **argv)
 		status = ret ? mounts_failed(m.at, ret) : COMMAND_DONE;
 	}
 	if (!status) {
-		a = connect_or_make(m.session, &made);
+		a = client_connect_or_make(&command_mount, m.session, &made);
 		status = a ? mount_boot(a, made, &m.boots) : COMMAND_FAILED;
 	}
 	if (!status)

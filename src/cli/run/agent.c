@@ -43,20 +43,27 @@ static bool has_installed(const char *dir, const char *below, char *out, size_t 
 	       has_agent(dir, below, out, size);
 }
 
-/* The agent of BUILD/src/cli/tracefuse is in BUILD/src/agent. */
-static bool beside_executable(char *out, size_t size)
+/* Where this program is: the agent of BUILD/src/cli/tracefuse is in BUILD/src/agent. */
+static bool executable_dir(char exe[PATH_MAX])
 {
-	char exe[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	ssize_t n = readlink("/proc/self/exe", exe, PATH_MAX - 1);
 	char *slash;
 
 	if (n < 0)
 		return false;
 	exe[n] = 0;
 	slash = strrchr(exe, '/');
-	if (!slash)
+	if (slash)
+		*slash = 0;
+	return slash;
+}
+
+static bool beside_executable(char *out, size_t size)
+{
+	char exe[PATH_MAX];
+
+	if (!executable_dir(exe))
 		return false;
-	*slash = 0;
 	return has_agent(exe, "/../agent/providers", out, size) ||
 	       has_agent(exe, "/../agent", out, size) ||
 	       has_installed(exe, "/../" TRACEFUSE_LIBDIR_BELOW, out, size);
@@ -79,6 +86,27 @@ static bool find_agent(char *out, size_t size)
 		return false;
 	}
 	return true;
+}
+
+/* The same places; a process that runs has no use for interposers. */
+static bool has_core(char *out, size_t size)
+{
+	const char *dir = getenv("TRACEFUSE_LIBDIR");
+	char exe[PATH_MAX];
+
+	if (dir && *dir)
+		return has_library(dir, "", CORE, out, size);
+	return (executable_dir(exe) &&
+		(has_library(exe, "/../agent", CORE, out, size) ||
+		 has_library(exe, "/../" TRACEFUSE_LIBDIR_BELOW, CORE, out, size))) ||
+	       has_library(TRACEFUSE_LIBDIR, "", CORE, out, size);
+}
+
+char *run_core(void)
+{
+	char path[PATH_MAX];
+
+	return has_core(path, sizeof(path)) ? realpath(path, NULL) : NULL;
 }
 
 /* The length of the sanitizers' libraries at the start of the list, with their separators. */

@@ -172,6 +172,8 @@ int run_end(struct run *r, int status, bool failed);
  * printed.
  */
 char *run_preload(const char *old);
+/* The path of libtracefuse.so; the caller frees it. NULL: there is none. */
+char *run_core(void);
 
 /* ---- server.c: these print what is wrong and return an exit status ---- */
 

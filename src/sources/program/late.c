@@ -153,6 +153,8 @@ void program_late_print(struct programs *p, FILE *out)
 	struct printing g = { p, out, asked != 0 };
 
 	functions_wait(p, asked, out);
+	if (program_sites_unread(p))
+		fputs("functions-unread 1\n", out);
 	if (p->sites->late.knocks)
 		attach_children(p->model->session, child_print, &g);
 }

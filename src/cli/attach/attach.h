@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attach.h - how a process that runs, and that nobody prepared, gets the agent
+ *
+ *     target.c   what the process is, its objects, the functions of its libc
+ *     moment.c   a thread that holds no lock of libc (walk.c), stopped by ptrace()
+ *     remote.c   that thread executes stub.S: dlopen() of the agent, tf_attach()
+ *
+ * The thread goes on with the registers, signal mask, errno and system call that it had. The other
+ * threads are not stopped.
+ *
+ * F1  The thread's state also lies on its stack, as the kernel saves it for a handler of a signal,
+ *     and what the thread executes returns to libc's sigreturn. So if this process is killed at any
+ *     moment, the thread finishes, and goes on by itself. (A sleep that it was in then ends early,
+ *     as after a signal.)
+ * F2  dlopen() allocates, and takes locks that the thread itself may hold. So its stack must have
+ *     no function of the dynamic linker, of an allocator, and none of libc that holds such locks
+ *     when it makes a system call or calls the program.
+ * F3  The thread must be on its own stack: nothing says how far another one reaches.
+ */
+#ifndef TRACEFUSE_CLI_ATTACH_H
+#define TRACEFUSE_CLI_ATTACH_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+#include "elf/code/unwind.h"
+#include "elf/file.h"
+
+/* Room for a sentence, without a full stop. */
+enum { ATTACH_WHY = 512 };
+
+/* A file that has code in the process. */
+struct object {
+	char		*path;		/* as the process has it */
+	uint64_t	low, high;	/* its addresses */
+	uint64_t	bias;		/* address - address in the file */
+	/* Set by object_tables(). `image`: its segments that are not written; NULL: not read yet */
+	uint8_t		*image;
+	struct unwind_tables tables;	/* header NULL: it has none */
+	bool		read, allocates;	/* it defines malloc() */
+};
+
+/* libc's functions that are called, by the order of target.c. */
+enum target_function {
+	TARGET_DLOPEN, TARGET_DLSYM, TARGET_DLERROR, TARGET_ERRNO, TARGET_MMAP, TARGET_MUNMAP,
+	NR_TARGET_FUNCTIONS,
+};
+
+struct range {
+	uint64_t	low, high;
+};
+
+struct target {
+	pid_t		pid;
+	char		name[32];
+	struct object	*objects;
+	size_t		nr;
+	struct object	*libc, *loader;
+	uint64_t	functions[NR_TARGET_FUNCTIONS];
+	uint64_t	sigreturn;	/* libc's code that handlers return to */
+	struct range	*busy;		/* F2: functions of libc */
+	size_t		nr_busy;
+	struct range	main_stack;
+};
+
+/*
+ * Looks at the process. 0; -1: it cannot be attached, and why[] says why. target_close() in any
+ * case.
+ */
+int target_open(struct target *t, pid_t pid, char why[ATTACH_WHY]);
+void target_close(struct target *t);
+/* The object that has code at the address; NULL: none. */
+struct object *target_object(const struct target *t, uint64_t address);
+/* Reads the object's tables for unwinding, once. */
+void object_read(const struct target *t, struct object *o);
+/* Whether the process sees the same file at `path`. */
+bool target_sees(const struct target *t, const char *path);
+/* Reads the thread's memory. False: it is not there. */
+bool target_load(const struct target *t, uint64_t at, void *out, size_t size);
+
+/* A thread that is stopped (PTRACE_EVENT_STOP) and traced. */
+struct moment {
+	pid_t		tid;
+	struct user_regs_struct regs;
+};
+
+/*
+ * Stops a thread where F2 and F3 hold. 0; -1: why[] says why. All threads run on that were stopped
+ * in vain.
+ */
+int moment_find(const struct target *t, struct moment *m, char why[ATTACH_WHY]);
+/* walk.c. Whether F2 and F3 hold for a thread with these registers. */
+bool moment_is_good(const struct target *t, pid_t tid, const struct user_regs_struct *regs);
+
+/* Waits until the thread stops. -> waitpid()'s status; -1: it is gone, or has not stopped in ms. */
+int moment_wait(pid_t tid, int ms);
+/* Lets a thread go on that has stopped so: with its signal, if it stopped for one. */
+int moment_go_on(pid_t tid, int status, int request);
+/* Waits for the stop that PTRACE_INTERRUPT has asked for. False: there was none. */
+bool moment_stopped(pid_t tid);
+
+/* What the thread has brought back. */
+struct remote_answer {
+	int		err;		/* 0, or -errno of tf_attach() */
+	bool		loaded;		/* false: dlopen() has failed, and why[] says why */
+};
+
+/*
+ * Lets the thread join the session in `dir` with the agent `library`, and lets it go. 0; -1: why[]
+ * says why.
+ */
+int remote_attach(const struct target *t, const struct moment *m, const char *library,
+		  const char *dir, struct remote_answer *out, char why[ATTACH_WHY]);
+
+#endif
