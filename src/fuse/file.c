@@ -330,12 +330,15 @@ static void fuse_on_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *
 			    struct fuse_pollhandle *ph)
 {
 	struct open_file *f = fuse_file_of(fi);
-	unsigned int ready = tree_poll(f->file) | (raw_ahead(f->pages) ? POLLIN : 0);
+	unsigned int ready = tree_poll(f->file);
 
 	(void)ino;
+	if (raw_ahead(f->pages))
+		ready |= POLLIN | POLLRDNORM;
 	if (ph) {
 		forget_poller(f);
 		f->poll = ph;
+		f->poll_events |= fi->poll_events | POLLERR;
 	}
 	fuse_reply_poll(req, ready);
 }
@@ -344,10 +347,11 @@ bool open_file_wake(struct open_file *f)
 {
 	if (!f->poll)
 		return false;
-	if (!(tree_poll(f->file) & POLLIN))
+	if (!(tree_poll_again(f->file) & f->poll_events))
 		return true;
 	fuse_lowlevel_notify_poll(f->poll);
 	forget_poller(f);
+	f->poll_events = 0;
 	return false;
 }
 

@@ -80,7 +80,8 @@ struct open_file {
 	fuse_ino_t	ino;
 	pid_t		reader;		/* the thread that opened it */
 	off_t		end;		/* where its reader came to the end; -1: it has not yet */
-	struct fuse_pollhandle *poll;	/* of the process that polls; NULL: none does */
+	struct fuse_pollhandle *poll;	/* of the processes that poll; NULL: none does */
+	unsigned int	poll_events;	/* what they wait for */
 };
 
 /*

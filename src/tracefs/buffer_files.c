@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -255,9 +256,12 @@ static int fill_pipe(struct tree_file *f)
 	if (!out)
 		return -ENOMEM;
 	show_pipe_restart(f->show);
+	f->pending_last = 0;
 	while (buffer && ftell(out) < PIPE_TEXT &&
-	       (rc = take_record(f, buffer, limit, &r)) == 1)
+	       (rc = take_record(f, buffer, limit, &r)) == 1) {
+		f->pending_last = (size_t)ftell(out);
 		rc = show_pipe_print(f->show, &r, out);
+	}
 	if (fclose(out))
 		rc = -ENOMEM;
 	return rc < 0 ? rc : 0;
@@ -299,6 +303,30 @@ static ssize_t read_pipe(struct tree_file *f, char *buf, size_t size, off_t off)
 		return last ? 0 : -EAGAIN;
 	f->took = true;
 	return give_pending(f, buf, size);
+}
+
+/*
+ * As in the kernel, buffer_percent applies only to the files of one CPU, and option block makes all
+ * files ready.
+ */
+static unsigned int poll_ring(struct tree_file *f)
+{
+	const struct instance *inst = f->at.inst;
+	const unsigned int percent = f->at.cpu < 0 ? 0 : inst->buffer_percent;
+	data_ref b = instance_buffer(inst, 0);
+
+	if (options_test(inst->options, OPTION_BLOCK) ||
+	    (b && ring_readable(session_of(f), b, f->at.cpu, percent)))
+		return POLLIN | POLLRDNORM;
+	return 0;
+}
+
+/* The kernel does not count the rest of a record's text that was read in part. */
+static unsigned int poll_pipe(struct tree_file *f)
+{
+	if (f->pending_off < f->pending_len && f->pending_off <= f->pending_last)
+		return POLLIN | POLLRDNORM;
+	return poll_ring(f);
 }
 
 /* ---- trace_pipe_raw, snapshot_raw ---- */
@@ -615,7 +643,7 @@ static ssize_t write_marker_raw(struct tree_file *f, pid_t writer, const char *b
 		.write = write_trace, .release = release_trace, .follows = true, .stays = true }
 #define TRACE_PIPE { .name = "trace_pipe", .mode = 0440, .open = open_text_pipe, .read = \
 	read_pipe, \
-		     .release = release_text_pipe, .pipe = true }
+		     .release = release_text_pipe, .pipe = true, .poll = poll_pipe }
 #define SNAPSHOT									\
 	{										\
 		.name = "snapshot", .mode = 0640, .print = buffer_files_print_snapshot,	\
@@ -658,6 +686,7 @@ const struct file_kind cpu_kinds[] = { BUFFER_SIZE,
 				       .open = open_raw,
 				       .read = read_raw,
 				       .release = release_raw,
+				       .poll = poll_ring,
 				       .pipe = true,
 				       .raw = true },
 				      { .name = "trace_raw",

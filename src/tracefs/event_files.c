@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 
 #include "model/event/file.h"
@@ -11,7 +12,10 @@
 #include "model/hist/hist.h"
 #include "model/hist/json.h"
 #include "model/text.h"
+#include "session/session.h"
 #include "tracefs/tree_state.h"
+
+enum { HIST_PACE = 20 };
 
 static struct event_file *event_files_get(const struct tree_file *f)
 {
@@ -189,6 +193,52 @@ static bool prepare_trigger(struct tree_file *f, const char *buf, size_t size)
 	return buffer_files_prepare(f, buf, size, "snapshot");
 }
 
+/*
+ * A large map takes a while. Who waits in poll(2) has it counted again and again, which is to cost
+ * a small part of the server's time.
+ */
+static void hist_count(struct tree_file *f)
+{
+	const struct event_file *ef = event_file_find(f->at.inst, f->at.event);
+	const int64_t before = session_now_ms();
+
+	f->hits = ef ? hist_total_hits(ef) : 0;
+	f->hits_wait = before + HIST_PACE * (session_now_ms() - before);
+}
+
+/* As in the kernel, POLLPRI is for hits since this open file was last opened, read or polled. */
+static int open_hist(struct tree_file *f)
+{
+	hist_count(f);
+	f->hits_seen = f->hits;
+	return 0;
+}
+
+/* As in the kernel, hits from before the first read count as new. */
+static unsigned int poll_hist(struct tree_file *f)
+{
+	if (f->at.event->removed)
+		return POLLERR;
+	if (session_now_ms() < f->hits_wait)
+		return 0;
+	hist_count(f);
+	return (f->hits != f->hits_read ? POLLIN | POLLRDNORM : 0) |
+	       (f->hits != f->hits_seen ? POLLPRI : 0);
+}
+
+static void polled_hist(struct tree_file *f)
+{
+	if (!f->at.event->removed)
+		f->hits_seen = f->hits;
+}
+
+/* Hits that come while it is printed make the file ready again. */
+static void read_hist(struct tree_file *f)
+{
+	hist_count(f);
+	f->hits_read = f->hits_seen = f->hits;
+}
+
 static int event_files_print_hist(struct tree_file *f, FILE *out)
 {
 	struct event_file *ef = event_file_find(f->at.inst, f->at.event);
@@ -208,6 +258,7 @@ static int begin_hist(struct tree_file *f, FILE *out)
 {
 	struct event_file *ef = event_file_find(f->at.inst, f->at.event);
 
+	read_hist(f);
 	if (!ef || !hist_is_large(ef))
 		return f->at.kind->print(f, out);
 	if (f->at.kind->rest)
@@ -259,11 +310,13 @@ const struct file_kind event_kinds[] = {
 	 .absent = no_enable },
 	{ .name = "format", .mode = 0440, .print = print_format, .instance_may_go = true,
 	  .endless = true },
-	{ .name = "hist", .mode = 0440, .print = event_files_print_hist,
-	  .begin = begin_hist, .rest = rest_hist, .whole = true, .endless = true },
+	{ .name = "hist", .mode = 0440, .open = open_hist, .print = event_files_print_hist,
+	  .begin = begin_hist, .rest = rest_hist, .whole = true, .endless = true,
+	  .poll = poll_hist, .polled = polled_hist },
 	{ .name = "hist_debug", .mode = 0440, .print = print_hist_debug, .endless = true },
-	{ .name = "hist.json", .mode = 0440, .print = print_hist_json, .begin = begin_hist,
-	  .whole = true, .hidden = true },
+	{ .name = "hist.json", .mode = 0440, .open = open_hist, .print = print_hist_json,
+	  .begin = begin_hist, .whole = true, .hidden = true, .poll = poll_hist,
+	  .polled = polled_hist },
 	{ .name = "id", .mode = 0440, .print = print_id, .outlives = true,
 	  .instance_may_go = true, .absent = no_id },
 	{ .name = "trigger",

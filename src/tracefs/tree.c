@@ -845,22 +845,24 @@ bool tree_is_stream(const struct tree_file *f)
 	return kind && (kind->pipe || kind->raw || kind->stream);
 }
 
-/*
- * As in the kernel, buffer_percent applies only to the files of one CPU, and option block makes all
- * files ready.
- */
+unsigned int tree_poll_again(struct tree_file *f)
+{
+	const struct file_kind *kind = f->at.kind;
+
+	return kind && kind->poll ? kind->poll(f)
+				  : POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM;
+}
+
 unsigned int tree_poll(struct tree_file *f)
 {
-	const struct instance *inst = f->at.inst;
-	unsigned int percent = f->at.cpu < 0 ? 0 : inst->buffer_percent;
-	data_ref b;
+	const struct file_kind *kind = f->at.kind;
+	unsigned int ready;
 
-	if (!tree_is_pipe(f))
-		return POLLIN | POLLOUT;
-	if (f->pending_off < f->pending_len || options_test(inst->options, OPTION_BLOCK))
-		return POLLIN;
-	b = instance_buffer(inst, 0);
-	return b && ring_readable(f->tree->model->session, b, f->at.cpu, percent) ? POLLIN : 0;
+	f->hits_wait = 0;
+	ready = tree_poll_again(f);
+	if (kind && kind->polled)
+		kind->polled(f);
+	return ready;
 }
 
 size_t tree_raw_size(const struct tree_file *f)

@@ -100,8 +100,10 @@ void tree_flush(struct tree_file *f);
  * Returns what close(2) would return. It parses only a command that waited for its next line (R30).
  */
 int tree_release(struct tree_file *f);
-/* POLLIN / POLLOUT bits that are ready now. */
+/* Returns what poll(2) would. A file that poll(2) waits for may count the call as a look at it. */
 unsigned int tree_poll(struct tree_file *f);
+/* The same for a caller that waits already: it is no look at the file, and may be some ms old. */
+unsigned int tree_poll_again(struct tree_file *f);
 /* Whether reads of the file may have to wait for events. */
 bool tree_is_pipe(const struct tree_file *f);
 /* Whether the file has no offset: lseek(), pread() and pwrite() are ESPIPE. */

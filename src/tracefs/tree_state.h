@@ -67,6 +67,10 @@ struct file_kind {
 	int		(*lines)(struct tree_file *f, char *text, size_t len);
 	void		(*flush)(struct tree_file *f);
 	void		(*release)(struct tree_file *f);
+	/* What poll(2) would return now; it changes nothing. NULL: it never waits */
+	unsigned int	(*poll)(struct tree_file *f);
+	/* poll(2) has returned that. NULL: that changes nothing */
+	void		(*polled)(struct tree_file *f);
 	bool		outlives;	/* can be read after its event or instance is removed */
 	bool		instance_may_go;	/* be removed while the file is open */
 	bool		pipe;
@@ -154,6 +158,10 @@ struct tree_file {
 	bool		drains;		/* it has got pages */
 	char		*pending;	/* pipes: printed, not yet read */
 	size_t		pending_len, pending_off;
+	size_t		pending_last;	/* trace_pipe: where its last record begins */
+	/* hist: its hits as counted last, at the last read, at the last call */
+	uint64_t	hits, hits_read, hits_seen;
+	int64_t		hits_wait;	/* not counted again before that time, as printed_ms; 0 */
 	bool		paused;		/* pause-on-trace */
 	bool		took;		/* pipes: something was read */
 	struct ftrace_edit *edit;	/* filters of functions: the copy that writes change */

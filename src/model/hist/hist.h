@@ -440,6 +440,8 @@ int hist_print_rest(struct event_file *f, FILE *out);
 bool hist_is_there(const struct event_file *f);
 /* Whether to print one of the event's hists may take more than some milliseconds. */
 bool hist_is_large(const struct event_file *f);
+/* The sum of `Hits:` of its hists. */
+uint64_t hist_total_hits(const struct event_file *f);
 int hist_debug_print(struct event_file *f, FILE *out);
 
 /* ---- syscalls.c ---- */

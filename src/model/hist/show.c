@@ -353,3 +353,17 @@ bool hist_is_large(const struct event_file *f)
 			return true;
 	return false;
 }
+
+uint64_t hist_total_hits(const struct event_file *f)
+{
+	struct hist_entries totals;
+	struct trigger *t;
+	uint64_t hits = 0;
+
+	list_each(t, &f->triggers, node)
+		if (t->cmd == &hist_command) {
+			hist_totals(hist_of(t), &totals);
+			hits += totals.hits;
+		}
+	return hits;
+}

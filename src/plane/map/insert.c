@@ -64,6 +64,16 @@ static uint64_t pool_word(uint64_t fields, uint32_t owner, uint32_t seq)
 	       (uint64_t)seq << (2 * PLACES_BITS + OWNER_BITS);
 }
 
+uint32_t map_taken(const struct map *m, const struct map_layout *l)
+{
+	/* I4 */
+	const uint64_t w = atomic_load_explicit(&m->pool, memory_order_seq_cst);
+	/* In insert_single() the word counts the elts; one that was killed may not have counted. */
+	const uint64_t n = l->single_writer ? w + 1 : pool_next(w);
+
+	return n < l->max_elts ? (uint32_t)n : l->max_elts;
+}
+
 /*
  * I1: notes the operation that the word shows. `done` is read before the word is read again. If the
  * word is still the same, `done` is not newer than the word; if another thread changes `done`, the

@@ -82,6 +82,9 @@ static inline _Atomic uint64_t *block_spare(struct map_view m, uint32_t block, u
  */
 void block_recover(struct map_view m, uint32_t owner);
 
+/* insert.c: the elts 1 .. map_taken() may have been taken from the pool, and none behind them. */
+uint32_t map_taken(const struct map *m, const struct map_layout *l);
+
 /* How many owners belong to the slot with the same number. */
 static inline uint32_t map_own(struct map_view m)
 {

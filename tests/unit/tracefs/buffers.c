@@ -459,7 +459,7 @@ static bool raw_pipe_ready(struct fixture *w)
 
 		snprintf(path, sizeof(path), "per_cpu/cpu%d/trace_pipe_raw", cpu);
 		assert_int_equal(tree_open(w->tree, path, O_RDONLY, &f), 0);
-		ready |= tree_poll(f) == POLLIN;
+		ready |= tree_poll(f) == (POLLIN | POLLRDNORM);
 		tree_release(f);
 	}
 	return ready;
@@ -474,14 +474,14 @@ static void a_pipe_is_ready_as_buffer_percent_says(void **state)
 	assert_int_equal(tree_open(w->tree, "trace_pipe", O_RDONLY, &f), 0);
 	assert_int_equal(tree_poll(f), 0);
 	mark(w, "one");
-	assert_int_equal(tree_poll(f), POLLIN);
+	assert_int_equal(tree_poll(f), POLLIN | POLLRDNORM);
 	assert_false(raw_pipe_ready(w));
 	assert_taken(w, "buffer_percent", "0");
 	assert_true(raw_pipe_ready(w));
 	assert_taken(w, "trace", "");
 	assert_int_equal(tree_poll(f), 0);
 	assert_taken(w, "options/block", "1");
-	assert_int_equal(tree_poll(f), POLLIN);
+	assert_int_equal(tree_poll(f), POLLIN | POLLRDNORM);
 	tree_release(f);
 }
 
