@@ -116,7 +116,7 @@ static void release_edit(struct tree_file *f)
 	}									\
 	static int print_##name(struct tree_file *f, FILE *out)			\
 	{									\
-		ftrace_print_file(f->at.inst, which, out);			\
+		ftrace_print_file(f->at.inst, which, f->edit, out);		\
 		return 0;							\
 	}
 

@@ -57,7 +57,7 @@ static void print_all(struct instance *inst)
 	FILE *out = open_memstream(&text, &size);
 
 	for (int file = 0; file < 4; file++)
-		ftrace_print_file(inst, (enum ftrace_file)file, out);
+		ftrace_print_file(inst, (enum ftrace_file)file, NULL, out);
 	ftrace_print_flagged(inst->model->ftrace, FTRACE_SITE_TOUCHED, out);
 	fclose(out);
 	free(text);

@@ -738,13 +738,17 @@ static uint32_t nr_left_out(const struct ftrace_instance *fi, const struct ftrac
 	return h ? h->count : 0;
 }
 
-void ftrace_print_file(struct instance *inst, enum ftrace_file file, FILE *out)
+/* As in the kernel, who writes a graph's file reads what holds. */
+void ftrace_print_file(struct instance *inst, enum ftrace_file file, const struct ftrace_edit *edit,
+		       FILE *out)
 {
 	struct ftrace *ft = ftrace_of(inst->model);
 	struct ftrace_instance *fi = ftrace_of_instance(inst);
 	const struct ftrace_hash *h = ft && fi ? *ftrace_filter_hash_of(ft, fi, file) : NULL;
 	struct ftrace_mod *mod;
 
+	if (edit && !is_graph(file))
+		h = edit->hash;
 	if (!ftrace_hash_empty(h))
 		(void)ftrace_need_sites(ft);
 	if (ftrace_hash_empty(h))

@@ -415,7 +415,9 @@ ssize_t ftrace_edit_write(struct ftrace_edit *e, const char *text, size_t len, b
 void ftrace_edit_flush(struct ftrace_edit *e);
 /* Takes the last word and puts the set in place. */
 int ftrace_edit_close(struct ftrace_edit *e);
-void ftrace_print_file(struct instance *inst, enum ftrace_file file, FILE *out);
+/* edit: of the open file that is read; NULL: it is open for reading only */
+void ftrace_print_file(struct instance *inst, enum ftrace_file file, const struct ftrace_edit *edit,
+		       FILE *out);
 /* Makes the choices that waited for a DSO of this name. */
 int ftrace_mods_apply(struct ftrace *ft, const char *module);
 /*

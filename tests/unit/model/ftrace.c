@@ -22,7 +22,8 @@ static void load(struct fixture *f, const char *text)
 	assert_int_equal(ftrace_sites_load(f->model, text, strlen(text)), 0);
 }
 
-#define assert_reads(file, expected) assert_prints(ftrace_print_file(f->top, file, out), expected)
+#define assert_reads(file, expected) \
+	assert_prints(ftrace_print_file(f->top, file, NULL, out), expected)
 
 /* ---- Sites ---- */
 

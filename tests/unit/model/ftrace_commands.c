@@ -68,7 +68,7 @@ static void each_function_has_its_own_count(void **state)
 	set_tracing(f, true);
 	functions_call(f, 0x1010);
 	assert_true(is_tracing(f));
-	assert_prints(ftrace_print_file(f->top, FTRACE_FILE_FILTER, out),
+	assert_prints(ftrace_print_file(f->top, FTRACE_FILE_FILTER, NULL, out),
 		"#### all functions enabled ####\nbeta:traceoff:count=0\nalpha:traceoff:count=0\n");
 }
 
@@ -99,7 +99,7 @@ static void a_number_below_one_never_fires_for_tracing_and_snapshots(void **stat
 	assert_int_equal(command(f, "alpha:traceoff:\n"), 0);
 	functions_call(f, 0x1000);
 	assert_true(is_tracing(f));
-	assert_prints(ftrace_print_file(f->top, FTRACE_FILE_FILTER, out),
+	assert_prints(ftrace_print_file(f->top, FTRACE_FILE_FILTER, NULL, out),
 		"#### all functions enabled ####\nalpha:traceoff:count=-1\n");
 }
 

@@ -89,7 +89,7 @@ static void edit(struct instance *inst, enum ftrace_file file, const char *text)
 }
 
 #define assert_reads(inst, file, expected) \
-	assert_prints(ftrace_print_file(inst, file, out), expected)
+	assert_prints(ftrace_print_file(inst, file, NULL, out), expected)
 
 /* The sites come later, when the programs report them again. */
 static void sets_come_back_before_their_sites(void **state)
@@ -104,7 +104,8 @@ static void sets_come_back_before_their_sites(void **state)
 	edit(w->model->top, FTRACE_FILE_GRAPH, "alpha gamma delta\n");
 	edit(w->model->top, FTRACE_FILE_GRAPH_NOTRACE, "delta\n");
 	for (int i = 0; i < 2; i++) {
-		char *graph = printed(ftrace_print_file(w->model->top, FTRACE_FILE_GRAPH, out));
+		char *graph = printed(
+			ftrace_print_file(w->model->top, FTRACE_FILE_GRAPH, NULL, out));
 
 		new_server(w);
 		assert_false(ftrace_present(w->model));
@@ -185,7 +186,7 @@ static void a_batch_that_is_kept_twice_comes_back_once(void **state)
 		uint64_t id;
 
 		edit(w->model->top, FTRACE_FILE_FILTER, batches[i][0]);
-		before = printed(ftrace_print_file(w->model->top, FTRACE_FILE_FILTER, out));
+		before = printed(ftrace_print_file(w->model->top, FTRACE_FILE_FILTER, NULL, out));
 		session_saved_each(w->session, note_probe, &o);
 		assert_non_null(o);
 		text = o->bytes + o->path_len;

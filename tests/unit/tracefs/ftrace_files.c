@@ -123,6 +123,27 @@ static void a_write_takes_a_word_and_the_close_puts_it_in_place(void **state)
 	assert_file(w, "set_ftrace_filter", NONE);
 }
 
+static void who_writes_a_set_reads_what_it_has_written(void **state)
+{
+	struct fixture *w = *state;
+	struct tree_file *f, *graph;
+	char text[64];
+
+	functions_come(w);
+	assert_int_equal(fixture_write(w, "set_ftrace_filter", "alpha\n"), 6);
+	assert_int_equal(tree_open(w->tree, "set_ftrace_filter", O_RDWR, &f), 0);
+	assert_int_equal(tree_write(f, "beta\n", 5), 5);
+	assert_int_equal(tree_read(f, text, sizeof(text), 0), 11);
+	assert_memory_equal(text, "alpha\nbeta\n", 11);
+	assert_file(w, "set_ftrace_filter", "alpha\n");
+	assert_int_equal(tree_release(f), 0);
+	assert_file(w, "set_ftrace_filter", "alpha\nbeta\n");
+	assert_int_equal(tree_open(w->tree, "set_graph_function", O_RDWR, &graph), 0);
+	assert_int_equal(tree_write(graph, "beta\n", 5), 5);
+	assert_int_equal(tree_read(graph, text, sizeof(text), 0), sizeof(NONE) - 1);
+	assert_int_equal(tree_release(graph), 0);
+}
+
 static void an_instance_has_its_own(void **state)
 {
 	struct fixture *w = *state;
@@ -336,6 +357,7 @@ int main(void)
 		TEST(with_functions_they_are_where_the_kernel_has_them),
 		TEST(lists_are_read_only),
 		TEST(a_write_takes_a_word_and_the_close_puts_it_in_place),
+		TEST(who_writes_a_set_reads_what_it_has_written),
 		TEST(an_instance_has_its_own),
 		TEST(truncation_clears_sets_but_no_commands),
 		TEST(another_process_prints_long_lists),
