@@ -4,15 +4,16 @@
  *
  * Files have size 0, as in tracefs. Commands add and remove synthetic events and probes. The
  * kernel's caches do not notice that, so these are not cached. The events that a session began with
- * are never removed, so the kernel may cache them.
+ * are rarely removed, so the kernel may cache them.
  *
- * D1  It caches an instance's directory, too. If somebody removes the instance past this mount, the
- *     nodes of its paths become stale: each request for one of them is answered by ESTALE. The
- *     kernel then goes along the whole path once more, and asks about each name (LOOKUP_REVAL). So
- *     the directory is gone, or it is the one of the same name that was made since. The kernel is
- *     told only to forget the attributes of these nodes (notify_inval_inode), for which it takes no
- *     lock of a directory. To make it forget a name (notify_inval_entry) it would wait for a lock
- *     that a caller holds while it waits for this server.
+ * D1  It caches an instance's directory, too. If somebody removes the instance past this mount, or
+ *     a command removes an event that the session began with (one of an event probe that was
+ *     recorded), the nodes of its paths become stale: each request for one of them is answered by
+ *     ESTALE. The kernel then goes along the whole path once more, and asks about each name
+ *     (LOOKUP_REVAL). So the directory is gone, or it is the one of the same name that was made
+ *     since. The kernel is told only to forget the attributes of these nodes (notify_inval_inode),
+ *     for which it takes no lock of a directory. To make it forget a name (notify_inval_entry) it
+ *     would wait for a lock that a caller holds while it waits for this server.
  *
  * D2  Since Linux 6.5 sendfile(2) and splice(2) read through the page cache, and nothing behind the
  *     size that the kernel has for a file. busybox's cat and Python's shutil take that for the end.

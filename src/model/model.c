@@ -482,6 +482,8 @@ int model_remove_event(struct model *m, struct event *e)
 	list_each_safe(f, tmp, &e->files, event_node)
 		event_file_destroy(f);
 	saved_remove(m, &e->saved);
+	if (e->became_late && m->event_goes)
+		m->event_goes(m->event_goes_arg, e);
 	event_unlink(e);
 	return 0;
 }

@@ -90,6 +90,8 @@ struct event {
 	bool			internal;
 	/* Made after boot (synthetic, probes): listed before the others */
 	bool			late;
+	/* It became late: before, nobody knew that it might be removed */
+	bool			became_late;
 	/* A command of this session made it (dynamic/events.h) */
 	bool			dynamic;
 	const struct dynamic_event *made;	/* that event; NULL if it is not dynamic */
@@ -401,6 +403,9 @@ struct model {
 	 * no tracer needs them
 	 */
 	void			(*take_sections)(struct model *m);
+	/* An event that became late is removed. NULL: nobody has to know */
+	void			(*event_goes)(void *arg, const struct event *e);
+	void			*event_goes_arg;
 	int			max_graph_depth;
 };
 

@@ -81,6 +81,25 @@ static void restore_live(struct server *srv)
 		snprintf(srv->what + at, sizeof(srv->what) - at, ", without the kernel: %s", why);
 }
 
+/* The kernel may remember its directory, and that of a system that has no other event. */
+static void event_goes(void *arg, const struct event *e)
+{
+	const bool first = e->system->events.next == &e->node;
+	struct server *srv = arg;
+	struct instance *inst;
+
+	list_each(inst, &srv->model->instances, node) {
+		char *dir;
+
+		if (asprintf(&dir, "%s%s%sevents/%s%s%s", inst->name ? "instances/" : "",
+			     inst->name ? inst->name : "", inst->name ? "/" : "", e->system->name,
+			     first ? "" : "/", first ? "" : e->name) < 0)
+			return;
+		mount_points_forget(srv, dir, NULL);
+		free(dir);
+	}
+}
+
 int server_create(const struct server_params *params, struct server **out)
 {
 	struct server *srv = calloc(1, sizeof(*srv));
@@ -98,6 +117,8 @@ int server_create(const struct server_params *params, struct server **out)
 	srv->printers_fd = tree_use_printers(srv->tree);
 	list_init(&srv->clients);
 	list_init(&srv->mounts);
+	srv->model->event_goes = event_goes;
+	srv->model->event_goes_arg = srv;
 	pthread_mutex_init(&srv->lock, NULL);
 	srv->live_saved = params->live_saved;
 	if (params->live)
@@ -141,6 +162,7 @@ void server_destroy(struct server *srv)
 		programs_on_snapshot(srv->programs, NULL, NULL);
 	}
 	snapshot_end_all(srv);
+	srv->model->event_goes = NULL;
 	server_unmount(srv);
 	live_destroy(srv->live);
 	if (srv->listen_fd >= 0) {

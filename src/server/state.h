@@ -179,7 +179,10 @@ int mount_point_create(struct server *srv, const char *dir, int fd);
 void mount_point_destroy(struct mount_point *m);
 const char *mount_point_dir(const struct mount_point *m);
 int mount_point_fd(const struct mount_point *m);
-/* The directory, of an instance, was removed by a caller of `by`; NULL: past all mounts. */
+/*
+ * The directory, of an instance, an event or a system, was removed by a caller of `by`; NULL: past
+ * all mounts, as an event always is.
+ */
 void mount_points_forget(struct server *srv, const char *dir, const struct mount_point *by);
 /* Answers the requests that have arrived. False: it is no longer mounted. */
 bool mount_point_serve(struct mount_point *m);

@@ -80,8 +80,8 @@ static int eprobe_take_event(struct eprobe *e, struct model *m, unsigned int id)
 		return -ENOMEM;
 	e->recorded = old && has_records(m, old, id);
 	/* It may be of any system, and nothing in its format says that a command made it. */
-	if (old)
-		old->late = true;
+	if (old && !old->late)
+		old->late = old->became_late = true;
 	if (e->recorded)
 		p->dyn.event = model_take_recorded_event(old);
 	else
