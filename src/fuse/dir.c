@@ -138,6 +138,8 @@ static void reply_entry(fuse_req_t req, fuse_ino_t parent, const char *path)
 	}
 	n->last = e.attr;
 	e.ino = (fuse_ino_t)(uintptr_t)n;
+	if (st.follows)
+		open_files_named(req, e.ino, true);
 	e.attr.st_size = size_inside(m, &st);
 	if (!e.attr.st_size || st.endless)
 		e.entry_timeout = lasting(m, path);
@@ -200,6 +202,8 @@ void fuse_on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		return;
 	}
 	st.st_size = fi && !tree.raw ? 0 : open_file_size(req, ino);
+	if (tree.follows)
+		open_files_named(req, ino, false);
 	if (size == TEXT_SIZE && !fi)
 		fuse_lowlevel_notify_inval_inode(m->se, ino, -1, 0);	/* D2 */
 	if (size)
@@ -218,6 +222,7 @@ void fuse_on_access(fuse_req_t req, fuse_ino_t ino, int mask)
 	const struct node *n = node_of(m, ino);
 	struct stat st;
 
+	open_files_named(req, ino, false);
 	if (node_is_stale(n))
 		fuse_reply_err(req, ESTALE);
 	else if ((mask & X_OK) && !attributes(m, n->path, &st, NULL) && S_ISREG(st.st_mode))

@@ -12,10 +12,14 @@
  *   F4  Offsets of writes are ignored: a shell writes one command after the other to one file.
  *   F5  GNU tail -f treats a file on FUSE as remote: it reads only as many bytes as the size has
  *       grown by. The kernel asks for the size without the open file, but with the thread's number.
- *       A thread that has read to the end gets a larger size, so that it reads on.
+ *       A thread that has read `trace` to its end gets a larger size from then on, so that it reads
+ *       on. stat(2) by path looks the file up before: then the thread gets 0.
  *   F6  close(2) waits for FLUSH, not for RELEASE. So FLUSH commits what is committed at close.
  *   F7  The kernel's files have no O_DIRECT. It finds that out behind their open, which may have
  *       emptied the file.
+ *   F8  An append is made behind the size that the kernel has (D2 of dir.c), and the position of
+ *       the descriptor counts from there. On tracefs it goes on from where it was. So a read that
+ *       goes on behind an append is one from there.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +31,8 @@
 #include "session/session.h"
 #include "tracefs/tree.h"
 
-enum { FOLLOW_AHEAD = 1 << 30 };	/* more than `tail -f` reads at a time */
+/* How much `tail -f` reads before it asks again; others may take it for the size of a buffer. */
+enum { FOLLOW_AHEAD = 1 << 20 };
 enum { AHEAD_MS = 10 };		/* P3 of raw.c */
 
 static struct open_file *fuse_file_of(const struct fuse_file_info *fi)
@@ -69,6 +74,8 @@ static void fuse_on_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *
 	f->reader = fuse_req_ctx(req)->pid;
 	f->end = -1;
 	list_add_tail(&f->node, &m->files);
+	if (tree_follows(f->file))
+		open_files_named(req, ino, false);
 	fi->fh = (uintptr_t)f;
 	fi->direct_io = 1;	/* F2 */
 	fi->noflush = f->only_read;
@@ -81,15 +88,27 @@ off_t open_file_size(fuse_req_t req, fuse_ino_t ino)
 {
 	const pid_t who = fuse_req_ctx(req)->pid;
 	struct open_file *f;
+	off_t size = 0;
 
+	/* Of several files of the thread, it is about the one that was opened last. */
 	list_each(f, &mount_of(req)->files, node)
 		if (f->ino != ino)
 			continue;
 		else if (f->pages)
 			return RAW_SIZE;
-		else if (f->reader == who && f->only_read && f->end >= 0 && !tree_is_pipe(f->file))
-			return f->end + FOLLOW_AHEAD;
-	return 0;
+		else if (f->reader == who && f->only_read && tree_follows(f->file))
+			size = f->end < 0 || f->named ? 0 : f->end + FOLLOW_AHEAD;
+	return size;
+}
+
+void open_files_named(fuse_req_t req, fuse_ino_t ino, bool named)
+{
+	const pid_t who = fuse_req_ctx(req)->pid;
+	struct open_file *f;
+
+	list_each(f, &mount_of(req)->files, node)
+		if (f->ino == ino && f->reader == who)
+			f->named = named;
 }
 
 bool open_file_is(const struct mount_point *m, fuse_ino_t ino)
@@ -167,9 +186,12 @@ static int read_text(const struct fuse_wait *r)
 	char *buf = malloc(r->size);
 	const ssize_t ret = buf ? tree_read(r->file->file, buf, r->size, r->off) : -ENOMEM;
 
-	r->file->end = ret == 0 ? r->off : -1;
 	if (ret >= 0) {
-		r->file->next = r->off + ret;
+		if (!ret || r->file->end == r->off)
+			r->file->end = r->off + ret;
+		else
+			r->file->end = -1;
+		r->file->next = r->file->position = r->off + ret;
 		fuse_reply_buf(r->req, buf, (size_t)ret);
 	}
 	free(buf);
@@ -182,6 +204,23 @@ static bool wait_ends(const struct fuse_wait *w)
 	return w->unmounts || (w->interrupted && task_ends(fuse_req_ctx(w->req)->pid));
 }
 
+/* F8: the offset on tracefs, where the kernel has this one */
+static off_t own_offset(struct open_file *f, off_t off)
+{
+	if (off != f->position + f->moved)
+		f->moved = 0;		/* lseek() */
+	return off - f->moved;
+}
+
+/* F8 */
+static void open_file_wrote(struct open_file *f, const struct fuse_wait *w, ssize_t n)
+{
+	const off_t from = w->appends ? f->position : own_offset(f, w->off);
+
+	f->moved = w->off - from;
+	f->position = from + n;
+}
+
 /* -EINPROGRESS as for a read */
 static int write_answer(struct fuse_wait *w)
 {
@@ -191,8 +230,10 @@ static int write_answer(struct fuse_wait *w)
 	/* It was carried out, so this is no error. */
 	if (ret == -EINPROGRESS && w->wrote.until && !w->wrote.more && wait_ends(w))
 		ret = w->wrote.n;
-	if (ret >= 0)
+	if (ret >= 0) {
+		open_file_wrote(w->file, w, ret);
 		fuse_reply_write(w->req, (size_t)ret);
+	}
 	return ret < 0 ? (int)ret : 0;
 }
 
@@ -235,8 +276,10 @@ static void fuse_on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 		fuse_reply_err(req, EINVAL);
 		return;
 	}
-	if ((off == 0 || off != f->next) && f->was_read && !f->pages)
-		read_from_elsewhere(mount_of(req), f, ino, off);
+	if (!f->pages)
+		read.off = own_offset(f, off);
+	if ((read.off == 0 || read.off != f->next) && f->was_read && !f->pages)
+		read_from_elsewhere(mount_of(req), f, ino, read.off);
 	f->was_read = true;
 	/* Each read brings the flags of that moment, so fcntl(F_SETFL) has an effect. */
 	tree_set_nonblock(f->file, fi->flags & O_NONBLOCK);
@@ -273,12 +316,12 @@ static void fuse_on_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_
 			     off_t off, struct fuse_file_info *fi)
 {
 	/* F4 */
-	struct fuse_wait write = { .req = req, .file = fuse_file_of(fi), .size = size,
-					 .text = (char *)buf, .writer = fuse_req_ctx(req)->pid };
+	struct fuse_wait write = { .req = req, .file = fuse_file_of(fi), .size = size, .off = off,
+				   .appends = fi->flags & O_APPEND, .text = (char *)buf,
+				   .writer = fuse_req_ctx(req)->pid };
 	const int ret = wait_answer(&write);
 
 	(void)ino;
-	(void)off;
 	if (ret == -EINPROGRESS)
 		wait_put_aside(mount_of(req), &write);
 	else if (ret)

@@ -77,9 +77,12 @@ struct open_file {
 	bool		only_read;
 	bool		was_read;
 	off_t		next;		/* where the last read ended */
+	/* F8: where the descriptor is on tracefs, and how much further for the kernel */
+	off_t		position, moved;
 	fuse_ino_t	ino;
 	pid_t		reader;		/* the thread that opened it */
-	off_t		end;		/* where its reader came to the end; -1: it has not yet */
+	off_t		end;		/* where its reader is, who was at the end; -1: not yet */
+	bool		named;		/* its reader's last request has looked the path up */
 	struct fuse_pollhandle *poll;	/* of the processes that poll; NULL: none does */
 	unsigned int	poll_events;	/* what they wait for */
 };
@@ -102,6 +105,7 @@ struct fuse_wait {
 	bool		unmounts;	/* its mount ends, and it with it */
 	char		*text;		/* of a write; NULL: a read */
 	pid_t		writer;
+	bool		appends;
 	struct tree_wrote wrote;
 };
 
@@ -180,6 +184,8 @@ bool raw_ahead(const struct raw_pages *p);
 /* file.c */
 /* The size that a reader as in F5 has to see; 0: the caller is no such reader. */
 off_t open_file_size(fuse_req_t req, fuse_ino_t ino);
+/* The caller has looked up the path of a file that can be followed, or has done something since. */
+void open_files_named(fuse_req_t req, fuse_ino_t ino, bool named);
 /* Whether somebody has it open, also after it was removed. */
 bool open_file_is(const struct mount_point *m, fuse_ino_t ino);
 /* Answers a request that waits when it can be answered; true: it is done and freed. */

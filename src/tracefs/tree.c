@@ -281,6 +281,7 @@ int tree_stat(struct tree *t, const char *path, struct tree_stat *out)
 		out->nlink = 1;
 		out->raw = p.kind && p.kind->raw;
 		out->endless = p.kind && p.kind->endless;
+		out->follows = p.kind && p.kind->follows;
 	}
 	return 0;
 }
@@ -836,6 +837,11 @@ int tree_release(struct tree_file *f)
 bool tree_is_pipe(const struct tree_file *f)
 {
 	return f->at.kind && f->at.kind->pipe;
+}
+
+bool tree_follows(const struct tree_file *f)
+{
+	return f->at.kind && f->at.kind->follows;
 }
 
 bool tree_is_stream(const struct tree_file *f)

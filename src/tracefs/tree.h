@@ -27,6 +27,7 @@ struct tree_stat {
 	unsigned int	nlink;
 	bool		raw;		/* its content is sub-buffers: tree_raw_size() */
 	bool		endless;	/* lseek() to its end is EINVAL */
+	bool		follows;	/* tree_follows() */
 };
 
 struct tree *tree_create(struct model *m);
@@ -106,6 +107,8 @@ unsigned int tree_poll(struct tree_file *f);
 unsigned int tree_poll_again(struct tree_file *f);
 /* Whether reads of the file may have to wait for events. */
 bool tree_is_pipe(const struct tree_file *f);
+/* Whether a read at its end gets what has come since (tail -f). */
+bool tree_follows(const struct tree_file *f);
 /* Whether the file has no offset: lseek(), pread() and pwrite() are ESPIPE. */
 bool tree_is_stream(const struct tree_file *f);
 
