@@ -552,16 +552,29 @@ static bool continues(const char *buf, size_t size)
 	return size >= 2 && buf[size - 1] == '\n' && buf[size - 2] == '\\';
 }
 
+static void forget_begun(struct tree_file *f)
+{
+	free(f->begun);
+	f->begun = NULL;
+	f->begun_len = 0;
+}
+
+/* A command that is too long is forgotten: the writer may go on with another one. */
 static int begin_command(struct tree_file *f, const char *buf, size_t size)
 {
-	char *begun = realloc(f->begun, f->begun_len + size);
+	char *begun;
 
+	if (size > COMMAND_MAX - f->begun_len) {
+		forget_begun(f);
+		return -E2BIG;
+	}
+	begun = realloc(f->begun, f->begun_len + size);
 	if (!begun)
 		return -ENOMEM;
 	memcpy(begun + f->begun_len, buf, size);
 	f->begun = begun;
 	f->begun_len += size;
-	return f->begun_len > COMMAND_MAX ? -E2BIG : 0;
+	return 0;
 }
 
 static bool in_word(char c)
@@ -651,6 +664,9 @@ static int run_command(struct tree_file *f, const char *buf, size_t size)
 
 	if (f->at.kind->lines)
 		return run_lines(f, buf, size);
+	/* As in the kernel, what is behind a 0 counts, too. */
+	if (size >= TEXT_MAX && !is_joined(buf, size))
+		return -EINVAL;
 	text = tree_join(buf, size);
 	if (!text)
 		return -ENOMEM;
@@ -671,11 +687,8 @@ static int run_begun(struct tree_file *f)
 {
 	const int err = run_command(f, f->begun, f->begun_len);
 
-	if (err == -EINPROGRESS)
-		return err;
-	free(f->begun);
-	f->begun = NULL;
-	f->begun_len = 0;
+	if (err != -EINPROGRESS)
+		forget_begun(f);
 	return err;
 }
 
@@ -796,9 +809,7 @@ void tree_write_end(struct tree_file *f, struct tree_wrote *w)
 		return;
 	w->more = f->goes_on = false;
 	pieces_end(&f->work);
-	free(f->begun);
-	f->begun = NULL;
-	f->begun_len = 0;
+	forget_begun(f);
 }
 
 ssize_t tree_write(struct tree_file *f, const char *buf, size_t size)

@@ -467,6 +467,37 @@ static void a_command_as_long_as_a_page_is_refused(void **state)
 	assert_file(*state, "events/test/first/filter", "none\n");
 }
 
+/* As in Linux 6.12, the length of the write counts, not that of the text before a 0. */
+static void what_is_behind_a_zero_counts(void **state)
+{
+	struct fixture *w = *state;
+	char text[4096] = "traceoff";
+	struct tree_file *f;
+
+	assert_int_equal(tree_open(w->tree, "events/test/first/trigger", O_WRONLY, &f), 0);
+	assert_int_equal(tree_write(f, text, sizeof(text)), -EINVAL);
+	assert_int_equal(tree_write(f, text, sizeof(text) - 1), sizeof(text) - 1);
+	assert_int_equal(tree_release(f), 0);
+	assert_file(w, "events/test/first/trigger", "traceoff:unlimited\n");
+}
+
+static void a_command_of_endless_lines_is_forgotten(void **state)
+{
+	static char line[4096];
+	struct fixture *w = *state;
+	struct tree_file *f;
+
+	memset(line, ' ', sizeof(line));
+	memcpy(line + sizeof(line) - 2, "\\\n", 2);
+	assert_int_equal(tree_open(w->tree, "events/test/first/trigger", O_WRONLY, &f), 0);
+	for (int i = 0; i < 16; i++)
+		assert_int_equal(tree_write(f, line, sizeof(line)), sizeof(line));
+	assert_int_equal(tree_write(f, line, sizeof(line)), -E2BIG);
+	assert_int_equal(tree_write(f, "traceoff\n", 9), 9);
+	assert_int_equal(tree_release(f), 0);
+	assert_file(w, "events/test/first/trigger", "traceoff:unlimited\n");
+}
+
 static int print_extra(void *arg, void *out)
 {
 	fprintf(out, "%s", (char *)arg);
@@ -514,6 +545,7 @@ int main(void)
 		TEST(access_modes_are_kept),
 		TEST(truncation_removes_histograms),
 		TEST(a_line_that_ends_in_a_backslash_waits_for_the_next),
+		TEST(a_command_of_endless_lines_is_forgotten),
 		TEST(joined_lines_keep_words_apart),
 		TEST(a_hist_has_json_that_is_not_listed),
 		TEST(a_long_write_is_whole),
@@ -522,6 +554,7 @@ int main(void)
 		TEST(filters_and_triggers_of_all_events_are_in_one_file),
 		TEST(a_promised_line_that_never_comes_is_given_at_the_end),
 		TEST(a_command_as_long_as_a_page_is_refused),
+		TEST(what_is_behind_a_zero_counts),
 		TEST(a_source_adds_a_file),
 	};
 
