@@ -172,15 +172,15 @@ static bool is_base(const struct probe *p, const char *word)
 	       !strcmp(p->base->name, slash + 1);
 }
 
-static bool eprobe_matches(const struct dynamic_event *d, const char *system, const char *event,
-			   char *const *words, unsigned int nr_words)
+static int eprobe_matches(const struct dynamic_event *d, const char *system, const char *event,
+			  char *const *words, unsigned int nr_words)
 {
 	const struct probe *p = probe_of(d);
 
 	if (!probe_matches(p, system, event))
-		return false;
+		return 0;
 	if (!nr_words)
-		return true;
+		return 1;
 	return is_base(p, words[0]) && probe_matches_args(p, words + 1, nr_words - 1);
 }
 

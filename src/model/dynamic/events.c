@@ -193,10 +193,14 @@ struct removal {
 /* Returns whether to go on: not behind the first event that cannot be removed. */
 static bool removal_take(struct removal *r, struct dynamic_event *d)
 {
-	if ((r->kind && d->kind != r->kind) ||
-	    !d->kind->matches(d, r->system, r->event, r->words, r->nr))
+	int matches;
+
+	if (r->kind && d->kind != r->kind)
 		return true;
-	r->err = d->kind->remove(d);
+	matches = d->kind->matches(d, r->system, r->event, r->words, r->nr);
+	if (!matches)
+		return true;
+	r->err = matches < 0 ? matches : d->kind->remove(d);
 	return !r->err;
 }
 

@@ -39,8 +39,11 @@ struct dynamic_kind {
 	int	(*remove)(struct dynamic_event *d);			/* -EBUSY if it is in use */
 	/* Frees the memory; the event is gone already or is removed by the caller */
 	void	(*destroy)(struct dynamic_event *d);
-	/* system NULL: any; words: the words after the name in "-:NAME ...". */
-	bool	(*matches)(const struct dynamic_event *d, const char *system, const char *event,
+	/*
+	 * Whether a command that removes names the event: 1, 0, or -ENOMEM. system NULL: any;
+	 * words: the words after the name in "-:NAME ...".
+	 */
+	int	(*matches)(const struct dynamic_event *d, const char *system, const char *event,
 			   char *const *words, unsigned int nr_words);
 };
 

@@ -468,8 +468,8 @@ void kprobe_print_profile(struct model *m, FILE *out)
 				(unsigned long long)place_hits(place_of(d)), 0);
 }
 
-static bool kprobe_matches(const struct dynamic_event *d, const char *system, const char *event,
-			   char *const *words, unsigned int nr_words)
+static int kprobe_matches(const struct dynamic_event *d, const char *system, const char *event,
+			  char *const *words, unsigned int nr_words)
 {
 	return place_matches(place_of(d), kprobe_print_place, system, event, words, nr_words);
 }

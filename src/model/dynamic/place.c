@@ -428,8 +428,8 @@ void place_print_idle(struct model *m, FILE *out)
 	}
 }
 
-bool place_matches(const struct probe_place *p, place_print_fn print, const char *system,
-		   const char *event, char *const *words, unsigned int nr_words)
+int place_matches(const struct probe_place *p, place_print_fn print, const char *system,
+		  const char *event, char *const *words, unsigned int nr_words)
 {
 	char *place = NULL;
 	size_t size;
@@ -437,14 +437,16 @@ bool place_matches(const struct probe_place *p, place_print_fn print, const char
 	bool same;
 
 	if (!probe_matches(&p->probe, system, event))
-		return false;
+		return 0;
 	if (!nr_words)
-		return true;
-	out = open_memstream(&place, &size);
+		return 1;
+	out = text_memory_open(&place, &size);
 	if (!out)
-		return false;
+		return -ENOMEM;
 	print(p, out);
-	same = !fclose(out) && !strcmp(place, words[0]) &&
+	if (fclose(out))
+		return -ENOMEM;
+	same = !strcmp(place, words[0]) &&
 	       probe_matches_args(&p->probe, words + 1, nr_words - 1);
 	free(place);
 	return same;

@@ -93,9 +93,9 @@ void place_destroy(struct dynamic_event *d);
 
 typedef void (*place_print_fn)(const struct probe_place *p, FILE *out);
 
-/* Whether a command that removes names the probe. `print` prints the place as in a command. */
-bool place_matches(const struct probe_place *p, place_print_fn print, const char *system,
-		   const char *event, char *const *words, unsigned int nr_words);
+/* As dynamic_kind.matches. `print` prints the place as in a command. */
+int place_matches(const struct probe_place *p, place_print_fn print, const char *system,
+		  const char *event, char *const *words, unsigned int nr_words);
 
 /* The line that lists the probe, without its newline. The caller frees; NULL: no memory. */
 char *place_line(const struct probe_place *p);

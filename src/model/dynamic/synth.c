@@ -315,8 +315,8 @@ static bool synth_is_busy(const struct dynamic_event *d)
 	return synth_of(d)->refs;
 }
 
-static bool synth_matches(const struct dynamic_event *d, const char *system, const char *event,
-			  char *const *words, unsigned int nr_words)
+static int synth_matches(const struct dynamic_event *d, const char *system, const char *event,
+			 char *const *words, unsigned int nr_words)
 {
 	return !strcmp(synth_of(d)->name, event) && (!system || !strcmp(system, system_name));
 }

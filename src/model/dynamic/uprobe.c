@@ -411,8 +411,8 @@ void uprobe_print_profile(struct model *m, FILE *out)
 				(unsigned long long)place_hits(place_of(d)));
 }
 
-static bool uprobe_matches(const struct dynamic_event *d, const char *system, const char *event,
-			   char *const *words, unsigned int nr_words)
+static int uprobe_matches(const struct dynamic_event *d, const char *system, const char *event,
+			  char *const *words, unsigned int nr_words)
 {
 	return place_matches(place_of(d), uprobe_print_place, system, event, words, nr_words);
 }
