@@ -11,6 +11,7 @@
 #include "model/event/module.h"
 #include "model/event/set.h"
 #include "model/symbols.h"
+#include "model/text_memory.h"
 
 #define MODULE_SAVED "#module"
 #define CHOICE_SAVED "#set_event"
@@ -221,16 +222,12 @@ static char *pattern_text(const struct event_pattern *p)
 {
 	char *text = NULL;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	FILE *out = text_memory_open(&text, &size);
 
 	if (!out)
 		return NULL;
 	pattern_print(p, out);
-	if (fclose(out)) {
-		free(text);
-		return NULL;
-	}
-	return text;
+	return fclose(out) ? NULL : text;
 }
 
 static int choice_add(struct instance *inst, const struct event_pattern *p)

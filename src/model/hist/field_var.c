@@ -133,22 +133,6 @@ static struct trigger *find_compatible(struct event_file *f, const struct hist_d
 	return NULL;
 }
 
-/* NULL without an error: there is none. */
-static struct hist_field *find_hidden_var(struct hist_data *hd, const struct hist_command_text *cmd,
-					  const char *system, const char *event, const char *field,
-					  int *err)
-{
-	struct hist_field *var;
-	char *name;
-
-	*err = asprintf(&name, "synthetic_%s", field) < 0 ? -ENOMEM : 0;
-	if (*err)
-		return NULL;
-	var = hist_find_event_var(hd, cmd, system, event, name);
-	free(name);
-	return var;
-}
-
 /* "keys=pid:synthetic_prio=prio" */
 static char *hidden_params(const struct hist_data *like, const char *field)
 {
@@ -195,6 +179,35 @@ static void own_hidden(struct hist_data *hd, struct hist_data *hidden)
 	hd->hidden[hd->n_hidden++] = hidden;
 }
 
+/* The variable `hidden` of the event's hists, or of a new hidden one. */
+static struct hist_field *find_or_add(struct hist_data *hd, const struct hist_command_text *cmd,
+				      struct event_file *f, const struct trigger *like,
+				      const char *hidden, const char *name, int *err)
+{
+	const char *system = f->event->system->name, *event = f->event->name;
+	struct hist_field *var = hist_find_event_var(hd, cmd, system, event, hidden);
+
+	if (var) {
+		/* A new server makes the hidden hist first, by its own command. */
+		if (f->event->model->restoring && !var->hist_data->is_hidden)
+			own_hidden(hd, var->hist_data);
+		return var;
+	}
+	*err = add_hidden(f, cmd, like, name);
+	if (*err) {
+		hist_say(*err, cmd, "Couldn't create histogram for field", name);
+		*err = *err == -ENOMEM ? -ENOMEM : -EINVAL;
+		return NULL;
+	}
+	*err = -EINVAL;
+	var = hist_find_event_var(hd, cmd, system, event, hidden);
+	if (var)
+		own_hidden(hd, var->hist_data);
+	else
+		hist_error(cmd, "Couldn't find synthetic variable", name);
+	return var;
+}
+
 struct hist_field *hist_hidden_create(struct hist_data *hd, const struct hist_command_text *cmd,
 				      const char *system, const char *event, const char *name,
 				      int *err)
@@ -203,6 +216,7 @@ struct hist_field *hist_hidden_create(struct hist_data *hd, const struct hist_co
 	struct event_file *f = e ? event_file_get(hd->instance, e) : NULL;
 	struct hist_field *var;
 	struct trigger *like;
+	char *hidden;
 
 	*err = e && !f ? -ENOMEM : -EINVAL;
 	if (hd->n_hidden == HIST_PARAMS_MAX)
@@ -212,27 +226,11 @@ struct hist_field *hist_hidden_create(struct hist_data *hd, const struct hist_co
 	like = find_compatible(f, hd);
 	if (!like)
 		return hist_error(cmd, "Matching event histogram not found", name), NULL;
-	var = find_hidden_var(hd, cmd, system, event, name, err);
-	if (var) {
-		/* A new server makes the hidden hist first, by its own command. */
-		if (e->model->restoring && !var->hist_data->is_hidden)
-			own_hidden(hd, var->hist_data);
-		return var;
-	}
-	if (!*err)
-		*err = add_hidden(f, cmd, like, name);
-	if (*err) {
-		hist_say(*err, cmd, "Couldn't create histogram for field", name);
-		*err = *err == -ENOMEM ? -ENOMEM : -EINVAL;
-		return NULL;
-	}
-	var = find_hidden_var(hd, cmd, system, event, name, err);
-	if (!var) {
-		hist_say(*err, cmd, "Couldn't find synthetic variable", name);
-		*err = *err ? *err : -EINVAL;
-		return NULL;
-	}
-	own_hidden(hd, var->hist_data);
+	/* Once: behind the new hist nothing may fail that would leave it without an owner. */
+	if (asprintf(&hidden, "synthetic_%s", name) < 0)
+		return *err = -ENOMEM, NULL;
+	var = find_or_add(hd, cmd, f, like, hidden, name, err);
+	free(hidden);
 	return var;
 }
 
