@@ -577,8 +577,17 @@ enum { STAGING_BYTES = 4 << 20 };
 /* Saves the text last written to a file of the instance, for the next server (R4). */
 int instance_save(struct instance *inst, enum setting what, const char *path, const char *text);
 
+/*
+ * The same for a change that can fail behind it: instance_save_end() has to follow, with the
+ * change's result. That is returned. If it is an error, the old text is the saved one again.
+ */
+int instance_save_begin(struct instance *inst, enum setting what, const char *path,
+			const char *text, uint64_t *old);
+int instance_save_end(struct instance *inst, enum setting what, uint64_t old, int err);
+
 /* The same for buffer_size_kb of a CPU, or of all (-1), which then holds for each CPU. */
-int instance_save_size(struct instance *inst, int cpu, const char *kb);
+int instance_save_size_begin(struct instance *inst, int cpu, const char *kb, uint64_t *old);
+int instance_save_size_end(struct instance *inst, int cpu, uint64_t old, int err);
 
 /* The buffer that records (0), or the snapshot (1). 0: there is none. */
 data_ref instance_buffer(const struct instance *inst, int snapshot);

@@ -552,18 +552,20 @@ static bool prepare_buffer_size(struct tree_file *f, const char *buf, size_t siz
 
 static ssize_t write_buffer_size(struct tree_file *f, const char *buf, size_t size)
 {
-	uint64_t kb;
+	struct instance *inst = f->at.inst;
+	uint64_t kb, old;
 	char text[24];
 	int err = text_to_u64_len(buf, size, 10, &kb);
 
 	if (!err && !kb)
 		err = -EINVAL;
-	if (!err)
-		err = instance_resize(f->at.inst, f->at.cpu, kb << 10);
 	if (err)
 		return err;
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)kb);
-	err = instance_save_size(f->at.inst, f->at.cpu, text);
+	err = instance_save_size_begin(inst, f->at.cpu, text, &old);
+	if (!err)
+		err = instance_save_size_end(inst, f->at.cpu, old,
+					     instance_resize(inst, f->at.cpu, kb << 10));
 	return err ? err : (ssize_t)size;
 }
 

@@ -54,6 +54,8 @@ static ssize_t write_tracing_on(struct tree_file *f, const char *buf, size_t siz
 	uint64_t v;
 	int err = text_to_u64_len(buf, size, 10, &v);
 
+	if (!err)
+		err = instance_save(f->at.inst, SETTING_TRACING_ON, "tracing_on", v ? "1" : "0");
 	if (!err) {
 		/*
 		 * Relaxed: a trigger may change it at any time, also between this load and the
@@ -70,7 +72,6 @@ static ssize_t write_tracing_on(struct tree_file *f, const char *buf, size_t siz
 			atomic_store_explicit(on, v != 0, memory_order_relaxed);
 		if (changes || f->tree->model->restoring)
 			start_tracer(f->at.inst, v != 0);
-		err = instance_save(f->at.inst, SETTING_TRACING_ON, "tracing_on", v ? "1" : "0");
 	}
 	return taken(err, size);
 }
@@ -216,10 +217,11 @@ static ssize_t write_percent(struct tree_file *f, const char *buf, size_t size)
 	if (!err && v > 100)
 		err = -EINVAL;
 	if (!err) {
-		f->at.inst->buffer_percent = (unsigned int)v;
 		snprintf(text, sizeof(text), "%u", (unsigned int)v);
 		err = instance_save(f->at.inst, SETTING_BUFFER_PERCENT, "buffer_percent", text);
 	}
+	if (!err)
+		f->at.inst->buffer_percent = (unsigned int)v;
 	return taken(err, size);
 }
 
@@ -285,16 +287,19 @@ static bool prepare_subbuf_size(struct tree_file *f, const char *buf, size_t siz
 
 static ssize_t write_subbuf_size(struct tree_file *f, const char *buf, size_t size)
 {
+	struct instance *inst = f->at.inst;
 	uint32_t bytes;
+	uint64_t old;
 	char text[16];
 	int err = parse_subbuf_size(buf, size, &bytes);
 
+	if (err)
+		return err;
+	snprintf(text, sizeof(text), "%u", bytes >> 10);
+	err = instance_save_begin(inst, SETTING_SUBBUF_SIZE, "buffer_subbuf_size_kb", text, &old);
 	if (!err)
-		err = instance_set_subbuf_size(f->at.inst, bytes);
-	if (!err) {
-		snprintf(text, sizeof(text), "%u", bytes >> 10);
-		err = instance_save(f->at.inst, SETTING_SUBBUF_SIZE, "buffer_subbuf_size_kb", text);
-	}
+		err = instance_save_end(inst, SETTING_SUBBUF_SIZE, old,
+					instance_set_subbuf_size(inst, bytes));
 	return taken(err, size);
 }
 
@@ -526,18 +531,20 @@ static int print_cmdlines_size(struct tree_file *f, FILE *out)
 
 static ssize_t write_cmdlines_size(struct tree_file *f, const char *buf, size_t size)
 {
+	struct model *m = f->tree->model;
 	char text[16];
-	uint64_t v;
+	uint64_t v, old;
 	int err = text_to_u64_len(buf, size, 10, &v);
 
 	if (!err && v > UINT32_MAX)
 		err = -EINVAL;
-	if (!err)
-		err = cmdlines_resize(f->tree->model->cmdlines, (unsigned int)v);
+	if (err)
+		return err;
 	snprintf(text, sizeof(text), "%u", (unsigned int)v);
+	err = instance_save_begin(m->top, SETTING_CMDLINES_SIZE, "saved_cmdlines_size", text, &old);
 	if (!err)
-		err = instance_save(f->tree->model->top, SETTING_CMDLINES_SIZE,
-				    "saved_cmdlines_size", text);
+		err = instance_save_end(m->top, SETTING_CMDLINES_SIZE, old,
+					cmdlines_resize(m->cmdlines, (unsigned int)v));
 	return taken(err, size);
 }
 

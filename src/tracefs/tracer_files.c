@@ -92,15 +92,15 @@ static ssize_t write_thresh(struct tree_file *f, const char *buf, size_t size)
 	uint64_t v;
 	int err = text_to_u64_len(buf, size, 10, &v);
 
+	if (!err)
+		err = save_number(f->at.inst, SETTING_THRESH, "tracing_thresh", v);
 	if (err)
 		return err;
 	/* Sections that have ended count by the old threshold */
 	take_sections(f->tree->model);
 	/* Relaxed: the number is independent of other data. */
 	atomic_store_explicit(&f->tree->model->tracing_thresh, v * NS_PER_US, memory_order_relaxed);
-	err = save_number(f->at.inst, SETTING_THRESH, "tracing_thresh", v);
-	if (!err)
-		err = ftrace_graph_publish(f->tree->model);
+	err = ftrace_graph_publish(f->tree->model);
 	if (!err && t->update_thresh)
 		err = t->update_thresh(f->at.inst);
 	/* publishes the threshold to programs, whichever instance has a latency tracer */
@@ -124,6 +124,8 @@ static ssize_t write_max_latency(struct tree_file *f, const char *buf, size_t si
 	uint64_t v;
 	int err = text_to_u64_len(buf, size, 10, &v);
 
+	if (!err)
+		err = save_number(f->at.inst, SETTING_MAX_LATENCY, "tracing_max_latency", v);
 	if (!err) {
 		/* Sections that have ended count by the old maximum */
 		take_sections(f->tree->model);
@@ -132,7 +134,6 @@ static ssize_t write_max_latency(struct tree_file *f, const char *buf, size_t si
 				      memory_order_relaxed);
 		if (t->update_max)
 			t->update_max(f->at.inst);
-		err = save_number(f->at.inst, SETTING_MAX_LATENCY, "tracing_max_latency", v);
 	}
 	return taken(err, size);
 }
@@ -151,12 +152,12 @@ static ssize_t write_depth(struct tree_file *f, const char *buf, size_t size)
 	uint64_t v;
 	int err = text_to_u64_len(buf, size, 10, &v);
 
+	if (!err)
+		err = save_number(f->at.inst, SETTING_GRAPH_DEPTH, "max_graph_depth", (uint32_t)v);
 	if (!err) {
 		f->tree->model->max_graph_depth = (int)(uint32_t)v;
-		err = save_number(f->at.inst, SETTING_GRAPH_DEPTH, "max_graph_depth", (uint32_t)v);
-	}
-	if (!err)
 		err = ftrace_graph_publish(f->tree->model);
+	}
 	return taken(err, size);
 }
 

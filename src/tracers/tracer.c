@@ -141,11 +141,13 @@ int tracer_choose(struct instance *inst, const char *name)
 	err = may_become(inst, t);
 	if (err)
 		return err;
-	tracer_leave(inst);
 	err = instance_save(inst, SETTING_TRACER, "current_tracer", name);
-	if (!err)
-		err = become(inst, t, had_max);
 	if (err)
-		(void)instance_save(inst, SETTING_TRACER, "current_tracer", "nop");
+		return err;
+	tracer_leave(inst);
+	err = become(inst, t, had_max);
+	/* As in the kernel, the tracer is nop now. */
+	if (err && !inst->model->restoring)
+		saved_remove(inst->model, &inst->settings_saved[SETTING_TRACER]);
 	return err;
 }

@@ -471,16 +471,61 @@ struct instance *instance_find(struct model *m, const char *name)
 	return NULL;
 }
 
-int instance_save_size(struct instance *inst, int cpu, const char *kb)
+/* Both texts are saved until save_end(): whenever the server dies, the next one finds one. */
+static int save_begin(struct instance *inst, const char *path, const char *text, uint64_t *id,
+		      uint64_t *old)
+{
+	int err;
+
+	*old = *id;
+	err = saved_add(inst->model, inst, path, text, NULL, 0, id);
+	if (err)
+		*id = *old;
+	return err;
+}
+
+/* A restored text that is refused stays for the next server, if only memory was missing. */
+static void save_end(struct instance *inst, uint64_t *id, uint64_t old, int err)
+{
+	uint64_t other = err ? *id : old;
+
+	if (err)
+		*id = old;
+	if (other != *id && !(err && inst->model->restoring))
+		saved_remove(inst->model, &other);
+}
+
+int instance_save_begin(struct instance *inst, enum setting what, const char *path,
+			const char *text, uint64_t *old)
+{
+	return save_begin(inst, path, text, &inst->settings_saved[what], old);
+}
+
+int instance_save_end(struct instance *inst, enum setting what, uint64_t old, int err)
+{
+	save_end(inst, &inst->settings_saved[what], old, err);
+	return err;
+}
+
+int instance_save_size_begin(struct instance *inst, int cpu, const char *kb, uint64_t *old)
 {
 	char path[48];
 
-	if (cpu < 0) {
-		forget_sizes(inst);
-		return instance_save(inst, SETTING_BUFFER_SIZE, "buffer_size_kb", kb);
-	}
+	if (cpu < 0)
+		return instance_save_begin(inst, SETTING_BUFFER_SIZE, "buffer_size_kb", kb, old);
 	snprintf(path, sizeof(path), "per_cpu/cpu%d/buffer_size_kb", cpu);
-	return saved_replace(inst->model, inst, path, kb, NULL, 0, &inst->sizes_saved[cpu]);
+	return save_begin(inst, path, kb, &inst->sizes_saved[cpu], old);
+}
+
+int instance_save_size_end(struct instance *inst, int cpu, uint64_t old, int err)
+{
+	if (cpu >= 0) {
+		save_end(inst, &inst->sizes_saved[cpu], old, err);
+		return err;
+	}
+	if (!err)
+		forget_sizes(inst);
+	return instance_save_end(inst, SETTING_BUFFER_SIZE, old, err);
 }
 
 int instance_save(struct instance *inst, enum setting what, const char *path, const char *text)
