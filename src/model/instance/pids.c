@@ -167,20 +167,24 @@ static int add_large(struct pids *p, uint32_t pid)
 	return 0;
 }
 
-/* In a restored session the bits are set already, and hits may have changed them since. */
-static int add_pids(struct model *m, struct pids *p, const struct numbers *n)
+static int add_all_large(struct pids *p, const struct numbers *n)
 {
 	int err = 0;
 
-	for (unsigned int i = 0; !err && i < n->nr; i++) {
+	for (unsigned int i = 0; !err && i < n->nr; i++)
 		if (n->values[i] >= SHARED_PIDS)
 			err = add_large(p, n->values[i]);
-		else if (!m->restoring)
+	return err;
+}
+
+/* In a restored session the bits are set already, and hits may have changed them since. */
+static void add_shared(const struct model *m, struct pids *p, const struct numbers *n)
+{
+	for (unsigned int i = 0; !m->restoring && i < n->nr; i++)
+		if (n->values[i] < SHARED_PIDS)
 			/* Relaxed: hits may see a pid one event late. */
 			__atomic_fetch_or(&p->set->bits[n->values[i] / 64],
 					  1ull << n->values[i] % 64, __ATOMIC_RELAXED);
-	}
-	return err;
 }
 
 /* ---- Ends of tasks ---- */
@@ -318,7 +322,9 @@ static void print_pids(const struct pids *p, bool marks, FILE *out)
 		print_large(p->large[i], marks, out);
 }
 
-static int record(struct instance *inst, enum pids_kind kind, struct pids *p)
+/* Saves the list, with numbers that are to be added to it. */
+static int record(struct instance *inst, enum pids_kind kind, struct pids *p,
+		  const struct numbers *n)
 {
 	char *text = NULL;
 	size_t size;
@@ -328,6 +334,9 @@ static int record(struct instance *inst, enum pids_kind kind, struct pids *p)
 	if (!f)
 		return -ENOMEM;
 	print_pids(p, false, f);
+	for (unsigned int i = 0; i < n->nr; i++)
+		if (n->values[i] < SHARED_PIDS)
+			fprintf(f, "%u\n", n->values[i]);
 	if (fclose(f))
 		return -ENOMEM;
 	/*
@@ -393,6 +402,32 @@ static void pids_free(struct model *m, struct pids *p)
 	free(p);
 }
 
+/* All of the numbers, or none. */
+static int add_pids(struct instance *inst, enum pids_kind kind, struct pids *p,
+		    const struct numbers *n)
+{
+	const unsigned int nr = p->nr_large;
+	uint32_t *before = malloc((nr + 1ul) * sizeof(*before));
+	int err;
+
+	if (!before)
+		return -ENOMEM;
+	if (nr)
+		memcpy(before, p->large, nr * sizeof(*before));
+	err = add_all_large(p, n);
+	if (!err)
+		err = record(inst, kind, p, n);
+	if (!err) {
+		add_shared(inst->model, p, n);
+	} else {
+		if (nr)
+			memcpy(p->large, before, nr * sizeof(*before));
+		p->nr_large = nr;
+	}
+	free(before);
+	return err;
+}
+
 static int add_numbers(struct instance *inst, enum pids_kind kind, const struct numbers *n)
 {
 	struct pids *p = *slot_of(inst, kind);
@@ -405,11 +440,9 @@ static int add_numbers(struct instance *inst, enum pids_kind kind, const struct 
 		p = pids_create(inst, kind);
 	if (!p)
 		return -ENOMEM;
-	if (is_followed(inst, kind) && !inst->model->restoring)
+	err = add_pids(inst, kind, p, n);
+	if (!err && is_followed(inst, kind) && !inst->model->restoring)
 		rest_new(inst->model, p, n);
-	err = add_pids(inst->model, p, n);
-	if (!err)
-		err = record(inst, kind, p);
 	if (!is_new)
 		return err;
 	if (!err)
