@@ -408,25 +408,48 @@ static bool function_command_matches(struct ftrace *ft, uint64_t ip, const struc
 	return site && ftrace_site_is_called(page, site, g);
 }
 
-/* First, no plan leads to what is freed. */
-static int remove_batches(struct function_command *p)
+static void batches_move(struct list_head *from, struct list_head *to)
 {
 	struct ftrace_batch *b, *next;
-	struct list_head gone;
+
+	list_each_safe(b, next, from, node) {
+		if (b->nr)
+			continue;
+		list_del(&b->node);
+		list_add_tail(&b->node, to);
+	}
+}
+
+/* Without memory all is as before. */
+static int remove_sites(struct function_command *p, struct ftrace_hash *hash,
+			struct list_head *gone)
+{
+	const uint32_t nr = p->nr;
+	struct function_command_site *sites = malloc(nr * sizeof(*sites));
 	int err;
 
-	list_init(&gone);
-	list_each_safe(b, next, &p->batches, node) {
-		if (!b->nr) {
-			list_del(&b->node);
-			list_add_tail(&b->node, &gone);
-		}
-	}
+	if (!sites)
+		return -ENOMEM;
+	memcpy(sites, p->sites, nr * sizeof(*sites));
+	sites_remove(p, NULL, hash);
+	batches_move(&p->batches, gone);
 	err = function_command_publish(p);
-	list_each(b, &p->batches, node)
-		ftrace_save_batch(p, b);
-	list_each_safe(b, next, &gone, node)
-		batch_drop(p, b, err);
+	if (!err && !p->nr)
+		ftrace_ops_disable(&p->ops);	/* an empty filter would mean all functions */
+	if (!err)
+		err = ftrace_hashes_replace(ftrace_of(p->ops.inst->model), &p->hashes, hash, NULL);
+	if (err) {
+		batches_move(gone, &p->batches);
+		for (uint32_t i = 0; i < p->nr; i++)
+			p->sites[i].batch->nr--;
+		for (uint32_t i = 0; i < nr; i++)
+			sites[i].batch->nr++;
+		memcpy(p->sites, sites, nr * sizeof(*sites));
+		p->nr = nr;
+		(void)function_command_publish(p);
+		(void)ftrace_ops_enable(&p->ops);
+	}
+	free(sites);
 	return err;
 }
 
@@ -434,26 +457,25 @@ static int remove_from(struct function_command *p, const struct ftrace_glob *g)
 {
 	struct ftrace *ft = ftrace_of(p->ops.inst->model);
 	struct ftrace_hash *hash = ftrace_hash_copy(p->hashes.filter, true);
-	const uint32_t before = p->nr;
-	int err, gone;
+	struct ftrace_batch *b, *next;
+	struct list_head gone;
+	int err = hash ? 0 : -ENOMEM;
 
-	if (!hash)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < p->nr; i++)
+	list_init(&gone);
+	for (uint32_t i = 0; hash && i < p->nr; i++)
 		if (!g || function_command_matches(ft, p->sites[i].ip, g))
 			ftrace_hash_remove(hash, p->sites[i].ip);
-	if (hash->count == before) {
+	if (hash)
+		err = hash->count == p->nr ? -EINVAL : remove_sites(p, hash, &gone);
+	if (err) {
 		ftrace_hash_destroy(hash);
-		return -EINVAL;
+		return err;
 	}
-	sites_remove(p, NULL, hash);
-	if (!p->nr)
-		ftrace_ops_disable(&p->ops);	/* an empty filter would mean all functions */
-	err = ftrace_hashes_replace(ft, &p->hashes, hash, NULL);
-	if (err)
-		ftrace_hash_destroy(hash);
-	gone = remove_batches(p);
-	return err ? err : gone;
+	list_each(b, &p->batches, node)
+		ftrace_save_batch(p, b);
+	list_each_safe(b, next, &gone, node)
+		batch_free(p, b);
+	return 0;
 }
 
 /* An empty name or a single star means all functions. */

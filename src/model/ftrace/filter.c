@@ -241,6 +241,19 @@ static bool module_exists(struct ftrace *ft, const char *module)
 	return false;
 }
 
+static int mod_add(struct ftrace_instance *fi, enum ftrace_list which, const char *function,
+		   const char *pattern)
+{
+	int err = ftrace_mod_add(fi, which, function, pattern, true);
+
+	if (err)
+		return err;
+	err = ftrace_save_mods(fi, which);
+	if (err)
+		mod_free(list_entry(fi->mods[which].next, struct ftrace_mod, node));
+	return err;
+}
+
 /*
  * No function of the module exists yet. `cut`: the module as it is printed, `pattern`: as it was
  * written.
@@ -251,12 +264,10 @@ static int mod_wait(struct ftrace_edit *e, const char *function, const char *cut
 	const enum ftrace_list which = list_of(e->file);
 	int err;
 
-	if (*function == '!')
-		err = mod_remove(e->fi, which, function + 1, cut);
-	else if (module_exists(e->ft, cut))
-		err = -EINVAL;
-	else
-		err = ftrace_mod_add(e->fi, which, function, pattern, true);
+	if (*function != '!')
+		return module_exists(e->ft, cut) ? -EINVAL
+						 : mod_add(e->fi, which, function, pattern);
+	err = mod_remove(e->fi, which, function + 1, cut);
 	return err ? err : ftrace_save_mods(e->fi, which);
 }
 
