@@ -319,7 +319,8 @@ int heap_restore(struct heap *h, uint64_t off, size_t size)
 	if (err)
 		return err;
 	h->used += len;
-	return region_keep(h->region, off, len);
+	/* ENOSPC: the tmpfs is full. That is no reason to give the piece up. */
+	return region_keep(h->region, off, len) ? -ENOMEM : 0;
 }
 
 int heap_restore_done(struct heap *h, struct extents *out)

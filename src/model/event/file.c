@@ -106,11 +106,13 @@ int event_file_need_state(struct event_file *f)
 int event_file_restore_state(struct event_file *f, data_ref ref, uint64_t saved)
 {
 	struct session *s = f->event->model->session;
+	int err;
 
 	if (f->state)
 		return -EEXIST;
-	if (session_data_restore(s, ref, sizeof(*f->state)))
-		return -EPROTO;
+	err = session_data_restore(s, ref, sizeof(*f->state));
+	if (err)
+		return err;
 	f->state = session_data(s, ref, sizeof(*f->state));
 	if (!f->state || f->state->event_id != f->event->id) {
 		f->state = NULL;

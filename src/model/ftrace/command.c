@@ -133,18 +133,20 @@ static int batch_counts(struct function_command *p, struct ftrace_batch *b, cons
 {
 	struct model *m = p->ops.inst->model;
 	const size_t size = b->nr_counts * sizeof(int64_t);
+	int err = 0;
 
 	if (!b->nr_counts)
 		return 0;
-	if (!r->counts)
-		b->counts_ref = session_data_alloc(m->session, size);
-	else if (!session_data_restore(m->session, r->counts, size))
-		b->counts_ref = r->counts;
-	b->counts = b->counts_ref ? session_data(m->session, b->counts_ref, size) : NULL;
 	/*
-	 * NULL also if the counts are restored already: the old server died after it had saved the
-	 * batch's new text and before it removed the old one.
+	 * An error also if the counts are restored already: the old server died after it had saved
+	 * the batch's new text and before it removed the old one.
 	 */
+	if (r->counts)
+		err = session_data_restore(m->session, r->counts, size);
+	if (err)
+		return err;
+	b->counts_ref = r->counts ? r->counts : session_data_alloc(m->session, size);
+	b->counts = b->counts_ref ? session_data(m->session, b->counts_ref, size) : NULL;
 	if (!b->counts)
 		return r->counts ? -EPROTO : -ENOMEM;
 	for (uint32_t i = 0; !r->counts && i < b->nr_counts; i++)

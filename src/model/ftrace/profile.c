@@ -116,15 +116,15 @@ static int restore_map(struct ftrace *ft, struct ftrace_profile *p, unsigned int
 {
 	struct session *s = ft->model->session;
 	struct profile_part *part = &p->part[i];
+	int err;
 
 	set_shape(ft, p, i, elts);
 	part->map = map;
-	if (!session_data(s, part->map, part->map_size) ||
-	    session_data_restore(s, part->map, part->map_size)) {
+	err = session_data(s, map, part->map_size) ?
+		session_data_restore(s, map, part->map_size) : -EPROTO;
+	if (err)
 		part->map = 0;
-		return -EPROTO;
-	}
-	return 0;
+	return err;
 }
 
 /* ---- life ---- */

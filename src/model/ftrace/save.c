@@ -296,11 +296,15 @@ bool ftrace_restore(struct model *m, const struct restored *o, const char *path,
 	if (!strncmp(path, "instances/", 10)) {
 		slash = strchr(path + 10, '/');
 		name = strndup(path + 10, slash ? (size_t)(slash - path - 10) : 0);
-		inst = name ? instance_find(m, name) : NULL;
+		if (!name)
+			return *err = -ENOMEM, true;
+		inst = instance_find(m, name);
 		free(name);
 	}
+	if (!inst)
+		return *err = -ENOENT, true;
 	ft = ftrace_of(m);
-	fi = inst && ft ? ftrace_of_instance(inst) : NULL;
-	*err = fi ? restore_one(ft, fi, o, at, text) : -ENOENT;
+	fi = ft ? ftrace_of_instance(inst) : NULL;
+	*err = fi ? restore_one(ft, fi, o, at, text) : -ENOMEM;
 	return true;
 }

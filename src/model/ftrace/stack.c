@@ -154,11 +154,11 @@ int ftrace_stack_restore(struct ftrace *ft, const struct restored *o, const char
 {
 	struct session *s = ft->model->session;
 	const data_ref ref = restored_ref(o, 0);
-	int err;
+	int err = session_data(s, ref, sizeof(struct stack_deepest)) ?
+		session_data_restore(s, ref, sizeof(struct stack_deepest)) : -EPROTO;
 
-	if (!session_data(s, ref, sizeof(struct stack_deepest)) ||
-	    session_data_restore(s, ref, sizeof(struct stack_deepest)))
-		return -EPROTO;
+	if (err)
+		return err;
 	ft->stack.deepest = ref;
 	ft->stack.written = strtoull(text + 1, NULL, 10);
 	err = *text == '1' ? stack_switch_on(ft) : 0;

@@ -92,13 +92,17 @@ static int restore_map(struct hist_data *hd, config_ref cell)
 	struct session *s = hd->event->model->session;
 	struct hist_cell *c = session_config(s, cell, sizeof(*c));
 	data_ref map;
+	int err = c ? session_config_restore(s, cell, sizeof(*c)) : -EPROTO;
 
-	if (!c || session_config_restore(s, cell, sizeof(*c)) || !layout_is_ours(hd, c))
-		return -EPROTO;
+	if (err || !layout_is_ours(hd, c))
+		return err ? err : -EPROTO;
 	/* Acquire: pairs with the release in point_cell(). */
 	map = atomic_load_explicit(&c->map, memory_order_acquire);
-	if (!session_data(s, map, hd->map_size) || session_data_restore(s, map, hd->map_size))
+	if (!session_data(s, map, hd->map_size))
 		return -EPROTO;
+	err = session_data_restore(s, map, hd->map_size);
+	if (err)
+		return err;
 	hd->cell = cell;
 	hd->map_ref = map;
 	return 0;

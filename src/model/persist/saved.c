@@ -142,9 +142,12 @@ static int restore_state(struct model *m, const struct event_path *p, const stru
 {
 	struct instance *inst = p->instance ? instance_find(m, p->instance) : m->top;
 	struct event *e = model_find_event(m, p->system, p->event);
-	struct event_file *f = inst && e ? event_file_get(inst, e) : NULL;
+	struct event_file *f;
 
-	return f ? event_file_restore_state(f, restored_ref(r, 0), r->id) : -EPROTO;
+	if (!inst || !e)
+		return -EPROTO;
+	f = event_file_get(inst, e);
+	return f ? event_file_restore_state(f, restored_ref(r, 0), r->id) : -ENOMEM;
 }
 
 static int restore_event(struct model *m, const struct event_path *p, const char *format)

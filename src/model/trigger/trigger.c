@@ -30,9 +30,10 @@ static int take_state(struct trigger *t)
 {
 	struct model *m = model_of(t);
 	data_ref restored = restored_ref(&t->restored, 0);
+	int err = restored ? session_data_restore(m->session, restored, sizeof(*t->state)) : 0;
 
-	if (restored && session_data_restore(m->session, restored, sizeof(*t->state)))
-		return -EPROTO;
+	if (err)
+		return err;
 	t->state_ref = restored ? restored : session_data_alloc(m->session, sizeof(*t->state));
 	if (!t->state_ref)
 		return -ENOMEM;

@@ -8,6 +8,7 @@
  */
 #include "model/ftrace/ftrace.h"
 #include "model/symbols.h"
+#include "model/text_memory.h"
 #include "tree_fixture.h"
 
 void *__libc_malloc(size_t size);
@@ -270,6 +271,92 @@ static void an_event_that_is_used_first(void **state)
 	assert_int_equal(faults, 0);
 }
 
+/* The files that show what was restored, one after the other. The caller frees the text. */
+static char *restored_files(struct fixture *w)
+{
+	static const char *const files[] = {
+		FIRST "trigger", SECOND "trigger", FIRST "filter", FIRST "enable", SECOND "enable",
+		"set_event", "set_event_pid", "dynamic_events", "set_ftrace_filter", "trace_clock",
+		"tracing_on", "buffer_size_kb", "per_cpu/cpu1/buffer_size_kb", "current_tracer",
+		INSTANCE FIRST "trigger", INSTANCE "set_ftrace_filter", INSTANCE "current_tracer",
+	};
+	char *all = NULL, *text;
+	size_t size;
+	FILE *out = text_memory_open(&all, &size);
+
+	assert_non_null(out);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		text = fixture_read(w, files[i]);
+		fprintf(out, "%s:\n%s", files[i], text ? text : "none\n");
+		free(text);
+	}
+	assert_int_equal(fclose(out), 0);
+	return all;
+}
+
+static void make_much(struct fixture *w)
+{
+	static const struct {
+		const char	*path, *text;
+	} lines[] = {
+		{ FIRST "trigger", "hist:name=n:keys=pid:size=128" },
+		{ SECOND "trigger", "hist:name=n:keys=pid:size=128:pause" },
+		{ SECOND "trigger",
+		  "hist:keys=common_pid:onmatch(test.first).trace(late,test.first.pid)" },
+		{ FIRST "trigger", "enable_event:test:second:5 if pid > 3" },
+		{ FIRST "filter", "pid > 1" },
+		{ FIRST "enable", "1" },
+		{ "set_event", ":mod:missing" },
+		{ "set_event_pid", "1 2 3" },
+		{ "dynamic_events", "e:probed test.first p=$pid:s32" },
+		{ "set_ftrace_filter", "beta:traceoff:3\n" },
+		{ "set_ftrace_filter", "*:stacktrace\n" },
+		{ "trace_clock", "mono" },
+		{ "tracing_on", "0" },
+		{ "per_cpu/cpu1/buffer_size_kb", "100" },
+		{ "current_tracer", "function" },
+		{ INSTANCE FIRST "trigger", "hist:name=n:keys=pid:size=128" },
+		{ INSTANCE "current_tracer", "function" },
+	};
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		assert_true(fixture_append(w, lines[i].path, lines[i].text) > 0);
+}
+
+/* A new server gives up if it has no memory, or does without. The next one finds all. */
+static void what_is_saved_is_not_lost(void **state)
+{
+	struct fixture *w = *state;
+	char *before, *now;
+	unsigned int nth = 0, nr;
+	int err;
+
+	faults = 0;
+	prepare(w);
+	make_much(w);
+	fixture_new_server(w);
+	before = restored_files(w);
+	do {
+		fixture_server_dies(w);
+		calls = 0;
+		fail_at = ++nth;
+		err = fixture_restore(w);
+		fail_at = 0;
+		nr = calls;
+		snprintf(what, sizeof(what), "a new server, allocation %u", nth);
+		if (err && err != -ENOMEM)
+			complain("%s", strerror(-err));
+		if (err)
+			fixture_new_server(w);
+		now = restored_files(w);
+		if (strcmp(now, before))
+			complain("%s\ninstead of\n%s", now, before);
+		free(now);
+	} while (!faults && nr >= nth && nth < MANY);
+	free(before);
+	assert_int_equal(faults, 0);
+}
+
 /* As fixture_read(), but allocation number `nth` of the tree fails. NULL: *err says why. */
 static char *read_failing(struct fixture *w, const char *path, unsigned int nth, int *err)
 {
@@ -381,6 +468,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_event_that_is_used_first),
 		FIXTURE_TEST(a_right_command_is_not_called_wrong),
+		FIXTURE_TEST(what_is_saved_is_not_lost),
 		FIXTURE_TEST(a_text_is_whole_or_not_there),
 	};
 

@@ -66,7 +66,7 @@ static int write_again(void *arg, const char *path, const char *text)
 	return n < 0 ? (int)n : 0;
 }
 
-void fixture_new_server(struct fixture *w)
+void fixture_server_dies(struct fixture *w)
 {
 	tree_destroy(w->tree);
 	model_destroy(w->model);
@@ -75,7 +75,17 @@ void fixture_new_server(struct fixture *w)
 	assert_int_equal(model_create(w->session, &w->model), 0);
 	w->tree = tree_create(w->model);
 	assert_non_null(w->tree);
-	assert_int_equal(model_restore(w->model, write_again, w), 0);
+}
+
+int fixture_restore(struct fixture *w)
+{
+	return model_restore(w->model, write_again, w);
+}
+
+void fixture_new_server(struct fixture *w)
+{
+	fixture_server_dies(w);
+	assert_int_equal(fixture_restore(w), 0);
 }
 
 static ssize_t write_with(struct fixture *w, const char *path, const char *text, int flags)

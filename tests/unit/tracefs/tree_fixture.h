@@ -34,6 +34,9 @@ int fixture_setup(void **state);
 int fixture_teardown(void **state);
 /* Lets the server die, and a new one restore the session. */
 void fixture_new_server(struct fixture *w);
+/* The same in two steps: the second one may fail, and then both can be tried again. */
+void fixture_server_dies(struct fixture *w);
+int fixture_restore(struct fixture *w);
 
 /* echo -n TEXT > PATH, and >> PATH. Return the result of the write, or the error of open. */
 ssize_t fixture_write(struct fixture *w, const char *path, const char *text);
