@@ -175,7 +175,7 @@ struct hist_field *hist_ref_create(struct hist_data *hd, struct hist_field *var,
 	if (!ref)
 		return NULL;
 	if (!take_after(ref, var, system, event)) {
-		hist_field_free(ref);
+		hist_ref_free(ref);
 		return NULL;
 	}
 	hd->var_refs[hd->n_var_refs] = ref;

@@ -118,6 +118,7 @@ static const struct command commands[] = {
 	  "dynamic_events" },
 	{ "set_event_pid", "1 2 3", "", "set_event_pid" },
 	{ "trace_options", "stacktrace", "nostacktrace", "trace_options" },
+	{ "trace_options", "event-fork", "noevent-fork", "trace_options" },
 	{ "trace_clock", "mono", "global", "trace_clock" },
 	{ "tracing_on", "0", "1", "tracing_on" },
 	{ "buffer_percent", "20", "50", "buffer_percent" },
