@@ -259,9 +259,39 @@ static int set_tracer_option(struct instance *inst, enum trace_option o, bool on
 	return options_keep(inst->model->top, o);
 }
 
+/* Hits obey the option from now on. */
+static int option_takes_effect(struct instance *inst, enum trace_option o)
+{
+	options_publish(inst);
+	return o == OPTION_EVENT_FORK || o == OPTION_FUNCTION_FORK ? pids_follow_changed(inst, o)
+								   : 0;
+}
+
+/* An error leaves the option and its saved text as they were. */
+static int option_change(struct instance *inst, enum trace_option o, bool on)
+{
+	uint64_t *saved = &inst->options_saved[o], old = *saved, other;
+	int err;
+
+	*saved = 0;
+	set_bit(inst, o, on);
+	err = options_keep(inst, o);
+	if (!err)
+		err = option_takes_effect(inst, o);
+	other = err ? *saved : old;
+	if (err) {
+		*saved = old;
+		set_bit(inst, o, !on);
+		options_publish(inst);
+	}
+	if (other != *saved && !(err && inst->model->restoring))
+		saved_remove(inst->model, &other);
+	return err;
+}
+
 int option_set(struct instance *inst, enum trace_option o, bool on)
 {
-	int err = 0;
+	int err;
 
 	if (o == OPTION_TEST_NOP_REFUSE)
 		return -EINVAL;
@@ -273,20 +303,14 @@ int option_set(struct instance *inst, enum trace_option o, bool on)
 		return -EINVAL;
 	if (o == OPTION_TRACE_PRINTK_DEST && !on)
 		return -EINVAL;
-	set_bit(inst, o, on);
-	err = options_keep(inst, o);
-	if (err) {
-		set_bit(inst, o, !on);
+	err = option_change(inst, o, on);
+	if (err)
 		return err;
-	}
 	if (o == OPTION_TRACE_PRINTK_DEST)
 		take_printk(inst);
-	options_publish(inst);
 	if (o == OPTION_OVERWRITE)
 		set_overwrite(inst, on);
-	if (o == OPTION_EVENT_FORK || o == OPTION_FUNCTION_FORK)
-		err = pids_follow_changed(inst, o);
-	return err;
+	return 0;
 }
 
 void options_print(const struct instance *inst, FILE *out)
