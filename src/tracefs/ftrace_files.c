@@ -116,8 +116,7 @@ static void release_edit(struct tree_file *f)
 	}									\
 	static int print_##name(struct tree_file *f, FILE *out)			\
 	{									\
-		ftrace_print_file(f->at.inst, which, f->edit, out);		\
-		return 0;							\
+		return ftrace_print_file(f->at.inst, which, f->edit, out);	\
 	}
 
 FILTER(filter, FTRACE_FILE_FILTER)

@@ -589,12 +589,14 @@ static void print_count(const struct function_command *p, const struct function_
 		fprintf(out, ":count=%" PRId64 "\n", count);
 }
 
-static void print_function_command(struct ftrace *ft, const struct function_command *p,
-				   uint32_t *left_out, FILE *out)
+static int print_function_command(struct ftrace *ft, const struct function_command *p,
+				  uint32_t *left_out, FILE *out)
 {
 	uint64_t *ips = ftrace_hash_list(p->hashes.filter);
 
-	for (uint32_t i = 0; ips && i < p->nr; i++) {
+	if (!ips)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->nr; i++) {
 		const struct function_command_site *s = function_command_find(p, ips[i]);
 		const struct event_file *target = s->batch->target;
 
@@ -609,15 +611,18 @@ static void print_function_command(struct ftrace *ft, const struct function_comm
 		print_count(p, s, out);
 	}
 	free(ips);
+	return 0;
 }
 
-void function_commands_print(struct ftrace_instance *fi, uint32_t left_out, FILE *out)
+int function_commands_print(struct ftrace_instance *fi, uint32_t left_out, FILE *out)
 {
 	struct ftrace *ft = ftrace_of(fi->inst->model);
 	struct function_command *p;
+	int err = 0;
 
 	list_each(p, &fi->commands, node)
-		print_function_command(ft, p, &left_out, out);
+		err = err ? err : print_function_command(ft, p, &left_out, out);
+	return err;
 }
 
 void function_commands_destroy(struct ftrace_instance *fi)

@@ -727,15 +727,18 @@ static void print_sites(struct ftrace *ft, const struct ftrace_hash *h, FILE *ou
 		}
 }
 
-static void print_ordered(struct ftrace *ft, const struct ftrace_hash *h, FILE *out)
+static int print_ordered(struct ftrace *ft, const struct ftrace_hash *h, FILE *out)
 {
 	uint64_t *ips = ftrace_hash_list(h);
 
-	for (uint32_t i = 0; ips && i < h->count; i++) {
+	if (!ips)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < h->count; i++) {
 		ftrace_print_function(ft, ips[i], out);
 		fputc('\n', out);
 	}
 	free(ips);
+	return 0;
 }
 
 /*
@@ -750,13 +753,14 @@ static uint32_t nr_left_out(const struct ftrace_instance *fi, const struct ftrac
 }
 
 /* As in the kernel, who writes a graph's file reads what holds. */
-void ftrace_print_file(struct instance *inst, enum ftrace_file file, const struct ftrace_edit *edit,
-		       FILE *out)
+int ftrace_print_file(struct instance *inst, enum ftrace_file file, const struct ftrace_edit *edit,
+		      FILE *out)
 {
 	struct ftrace *ft = ftrace_of(inst->model);
 	struct ftrace_instance *fi = ftrace_of_instance(inst);
 	const struct ftrace_hash *h = ft && fi ? *ftrace_filter_hash_of(ft, fi, file) : NULL;
 	struct ftrace_mod *mod;
+	int err = 0;
 
 	if (edit && !is_graph(file))
 		h = edit->hash;
@@ -765,14 +769,14 @@ void ftrace_print_file(struct instance *inst, enum ftrace_file file, const struc
 	if (ftrace_hash_empty(h))
 		fputs(text_of_none(file), out);
 	else if (is_graph(file))
-		print_ordered(ft, h, out);
+		err = print_ordered(ft, h, out);
 	else
 		print_sites(ft, h, out);
-	if (!fi || !has_mods(file))
-		return;
+	if (err || !fi || !has_mods(file))
+		return err;
 	list_each(mod, &fi->mods[list_of(file)], node)
 		fprintf(out, "%s%s:mod:%s\n", mod->function, *mod->function == '"' ? "\"" : "",
 			mod->module);
-	if (file == FTRACE_FILE_FILTER)
-		function_commands_print(fi, nr_left_out(fi, h), out);
+	return file == FTRACE_FILE_FILTER
+		       ? function_commands_print(fi, nr_left_out(fi, h), out) : 0;
 }

@@ -415,9 +415,12 @@ ssize_t ftrace_edit_write(struct ftrace_edit *e, const char *text, size_t len, b
 void ftrace_edit_flush(struct ftrace_edit *e);
 /* Takes the last word and puts the set in place. */
 int ftrace_edit_close(struct ftrace_edit *e);
-/* edit: of the open file that is read; NULL: it is open for reading only */
-void ftrace_print_file(struct instance *inst, enum ftrace_file file, const struct ftrace_edit *edit,
-		       FILE *out);
+/*
+ * edit: of the open file that is read; NULL: it is open for reading only. 0 or -ENOMEM: the text is
+ * not whole. The same holds for function_commands_print().
+ */
+int ftrace_print_file(struct instance *inst, enum ftrace_file file, const struct ftrace_edit *edit,
+		      FILE *out);
 /* Makes the choices that waited for a DSO of this name. */
 int ftrace_mods_apply(struct ftrace *ft, const char *module);
 /*
@@ -440,7 +443,7 @@ int function_command_write(struct instance *inst, char *function, const char *co
 			   char *parameters);
 bool function_command_exists(const char *command);
 /* Prints a line for each function of each command, but not the first `left_out` lines. */
-void function_commands_print(struct ftrace_instance *fi, uint32_t left_out, FILE *out);
+int function_commands_print(struct ftrace_instance *fi, uint32_t left_out, FILE *out);
 /*
  * Function commands on the old page's functions are put on those of the new one, by name. 0,
  * -ENOMEM

@@ -173,27 +173,40 @@ bool hist_stack_at(const struct hist_entry *e, const struct hist_field *f, unsig
 	return *addr;
 }
 
-/* Prints an address as %pS (with_offset) and %ps do. */
-char *hist_symbol_text(struct model *m, uint64_t addr, bool with_offset)
+void hist_symbol_find(struct model *m, uint64_t addr, bool with_offset, struct hist_symbol *out)
 {
-	const char *module = NULL, *name;
+	const char *module = NULL, *name = "stack_is_cut";
 	uint64_t offset = 0, size = 0;
-	char *out;
-	int n;
 
-	if (addr == LAYOUT_STACK_CUT)
-		return strdup("stack_is_cut");
-	name = symbols_find(m->symbols, addr, &offset, &size, &module);
-	if (!name)
-		n = asprintf(&out, "0x%llx", (unsigned long long)addr);
-	else if (with_offset)
-		n = asprintf(&out, "%s+0x%llx/0x%llx%s%s%s", name, (unsigned long long)offset,
-			     (unsigned long long)size, module ? " [" : "", module ? module : "",
-			     module ? "]" : "");
-	else
-		n = asprintf(&out, "%s%s%s%s", name, module ? " [" : "", module ? module : "",
-			     module ? "]" : "");
-	return n < 0 ? NULL : out;
+	out->number[0] = '\0';
+	if (addr != LAYOUT_STACK_CUT) {
+		name = symbols_find(m->symbols, addr, &offset, &size, &module);
+		if (!name)
+			snprintf(out->number, sizeof(out->number), "0x%llx",
+				 (unsigned long long)addr);
+		else if (with_offset)
+			snprintf(out->number, sizeof(out->number), "+0x%llx/0x%llx",
+				 (unsigned long long)offset, (unsigned long long)size);
+	}
+	out->parts[0] = name ? name : "";
+	out->parts[1] = out->number;
+	out->parts[2] = module ? " [" : "";
+	out->parts[3] = module ? module : "";
+	out->parts[4] = module ? "]" : "";
+}
+
+void hist_symbol_print(struct model *m, uint64_t addr, bool with_offset, size_t width, FILE *out)
+{
+	struct hist_symbol symbol;
+	size_t len = 0;
+
+	hist_symbol_find(m, addr, with_offset, &symbol);
+	for (unsigned int i = 0; i < HIST_SYMBOL_PARTS; i++) {
+		fputs(symbol.parts[i], out);
+		len += strlen(symbol.parts[i]);
+	}
+	if (len < width)
+		fprintf(out, "%*s", (int)(width - len), "");
 }
 
 /* The name that was stored when the elt was made. */

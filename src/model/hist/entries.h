@@ -50,8 +50,20 @@ bool hist_block_read(const struct hist_data *hd, uint32_t elt, unsigned int bloc
 /* Function number `i` of a key that is a stack. False: there are no more. */
 bool hist_stack_at(const struct hist_entry *e, const struct hist_field *f, unsigned int i,
 		   uint64_t *addr);
-/* An address as %pS (with_offset) and %ps print it. The caller frees it. NULL: out of memory. */
-char *hist_symbol_text(struct model *m, uint64_t addr, bool with_offset);
+/*
+ * An address as %pS (with_offset) and %ps print it: parts, of which some are "". They need no
+ * memory, so that no text can lack a name.
+ */
+enum { HIST_SYMBOL_PARTS = 5 };
+
+struct hist_symbol {
+	const char	*parts[HIST_SYMBOL_PARTS];
+	char		number[48];
+};
+
+void hist_symbol_find(struct model *m, uint64_t addr, bool with_offset, struct hist_symbol *out);
+/* Prints it, with blanks behind it up to `width` letters. */
+void hist_symbol_print(struct model *m, uint64_t addr, bool with_offset, size_t width, FILE *out);
 
 /* show.c: "NAME: VALUE" of a key, as the file `hist` has it. */
 void hist_show_key(const struct hist_entry *e, const struct hist_field *f, FILE *out);

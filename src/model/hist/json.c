@@ -27,9 +27,8 @@
 #include "model/syscalls.h"
 #include "model/text_memory.h"
 
-static void print_string(const char *s, size_t size, FILE *out)
+static void print_letters(const char *s, size_t size, FILE *out)
 {
-	fputc('"', out);
 	for (size_t i = 0; i < size && s[i]; i++) {
 		unsigned char c = (unsigned char)s[i];
 
@@ -40,6 +39,12 @@ static void print_string(const char *s, size_t size, FILE *out)
 		else
 			fputc(c, out);
 	}
+}
+
+static void print_string(const char *s, size_t size, FILE *out)
+{
+	fputc('"', out);
+	print_letters(s, size, out);
 	fputc('"', out);
 }
 
@@ -80,10 +85,13 @@ static void hist_json_field(const struct hist_field *f, FILE *out)
 static void print_symbol_text(const struct hist_entry *e, uint64_t addr, bool with_offset,
 			      FILE *out)
 {
-	char *text = hist_symbol_text(e->hd->event->model, addr, with_offset);
+	struct hist_symbol symbol;
 
-	print_string(text ? text : "", text ? strlen(text) : 0, out);
-	free(text);
+	hist_symbol_find(e->hd->event->model, addr, with_offset, &symbol);
+	fputc('"', out);
+	for (unsigned int i = 0; i < HIST_SYMBOL_PARTS; i++)
+		print_letters(symbol.parts[i], strlen(symbol.parts[i]), out);
+	fputc('"', out);
 }
 
 /* Prints one of two lists: addresses, or their names. */

@@ -22,11 +22,9 @@ static void print_symbol(const struct hist_entry *e, const struct hist_field *f,
 {
 	bool with_offset = f->flags & HIST_SYM_OFFSET;
 	uint64_t v = hist_entry_u64(e, f);
-	char *text = hist_symbol_text(e->hd->event->model, v, with_offset);
 
-	fprintf(out, "%s: [%llx] %-*s", hist_field_name(f), (unsigned long long)v,
-		with_offset ? 55 : 45, text ? text : "");
-	free(text);
+	fprintf(out, "%s: [%llx] ", hist_field_name(f), (unsigned long long)v);
+	hist_symbol_print(e->hd->event->model, v, with_offset, with_offset ? 55 : 45, out);
 }
 
 static void print_stack(const struct hist_entry *e, const struct hist_field *f, FILE *out)
@@ -38,10 +36,9 @@ static void print_stack(const struct hist_entry *e, const struct hist_field *f, 
 	else
 		fputs("common_stacktrace:\n", out);
 	for (unsigned int i = 0; hist_stack_at(e, f, i, &addr); i++) {
-		char *text = hist_symbol_text(e->hd->event->model, addr, true);
-
-		fprintf(out, "%*c%s\n", 9, ' ', text ? text : "");
-		free(text);
+		fprintf(out, "%*c", 9, ' ');
+		hist_symbol_print(e->hd->event->model, addr, true, 0, out);
+		fputc('\n', out);
 	}
 }
 

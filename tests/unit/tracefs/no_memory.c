@@ -439,6 +439,8 @@ static void a_text_is_whole_or_not_there(void **state)
 		"kallsyms",
 		"set_event_pid",
 		"README",
+		"set_ftrace_filter",
+		"set_graph_function",
 	};
 	struct fixture *w = *state;
 
@@ -456,6 +458,10 @@ static void a_text_is_whole_or_not_there(void **state)
 				 "vals=hitcount,ip:size=128") > 0);
 	assert_true(fixture_append(w, "events/ftrace/print/trigger", "hist:keys=common_stacktrace:"
 				 "size=128") > 0);
+	assert_true(fixture_append(w, "events/ftrace/print/trigger", "hist:keys=ip.sym,"
+				 "ip.sym-offset:size=128") > 0);
+	assert_true(fixture_append(w, "set_ftrace_filter", "beta:traceoff:3\n") > 0);
+	assert_true(fixture_append(w, "set_graph_function", "beta\n") > 0);
 	assert_true(fixture_append(w, "trace_marker", "a marker") > 0);
 	assert_true(fixture_append(w, FIRST "filter", "nosuch > 1") < 0);
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
