@@ -33,11 +33,14 @@ static int pend_waiting(struct server *srv)
 
 	if (out)
 		boot_print_waiting(srv->boot, "", out);
-	if (out && !fclose(out)) {
+	if (out && !fclose(out))
+		err = 0;
+	/* The new text is saved before the old one is removed. */
+	if (!err && size)
+		err = saved_replace(srv->model, srv->model->top, SERVER_BOOT, text, NULL, 0,
+				    &srv->boot_saved);
+	else if (!err)
 		saved_remove(srv->model, &srv->boot_saved);
-		err = size ? saved_add(srv->model, srv->model->top, SERVER_BOOT, text, NULL, 0,
-					      &srv->boot_saved) : 0;
-	}
 	free(text);
 	return err;
 }
