@@ -255,6 +255,8 @@ struct agent_thread {
 	uint32_t	tid;		/* in the process's own name space */
 	uint32_t	tgid;		/* the process, as the server sees it */
 	uint8_t		busy;		/* in an interposer: calls that it makes are not recorded */
+	/* It had no restartable sequences at its first hit: T4 of thread.c. */
+	bool		rseq_missing;
 	/* The CPU that it runs on: in libc's rseq area; or a negative number. */
 	const volatile int32_t *cpu;
 	char		comm[LAYOUT_COMM_LEN];

@@ -256,6 +256,16 @@ void signals_restore(uint64_t old);
 bool thread_lock(void);
 void thread_unlock(void);
 
+/* T4: the word of the CPU of a thread with rseq_missing, until libc has registered it. */
+enum { RSEQ_NOT_YET = -1 };
+
+/*
+ * Gives such a thread restartable sequences, until thread_rseq_end(). False: a sandbox may forbid
+ * it, or the kernel does.
+ */
+bool thread_rseq_begin(void);
+void thread_rseq_end(void);
+
 /* ---- tasks.c ---- */
 
 /* At load, before any other handler of fork() is registered. */

@@ -290,8 +290,9 @@ static inline void next_make(struct agent_thread *t, struct slot *slot, const st
 		guarded_way_make(t, slot, h->entry, &t->resume);
 }
 
-__attribute__((noinline)) uint64_t emit_hit(struct agent_thread *t, struct hit *h, uint64_t *time,
-					    const void *frame, enum emit_next next)
+static inline __attribute__((always_inline)) uint64_t
+hit_long(struct agent_thread *t, struct hit *h, uint64_t *time, const void *frame,
+	 enum emit_next next)
 {
 	struct slot *slot = agent_slot(t);
 	uint64_t done;
@@ -311,6 +312,23 @@ __attribute__((noinline)) uint64_t emit_hit(struct agent_thread *t, struct hit *
 		return 0;
 	done = guarded_hit(&agent.plane, slot, h, &t->resume);
 	next_make(t, slot, h, next, done);
+	return done;
+}
+
+/* T4 of thread.c. In a child of vfork() it would be the parent's memory. */
+static inline bool rseq_is_wanted(const struct agent_thread *t)
+{
+	return __builtin_expect(*t->cpu == RSEQ_NOT_YET, 0) && t->rseq_missing && !t->no_rseq;
+}
+
+__attribute__((noinline)) uint64_t emit_hit(struct agent_thread *t, struct hit *h, uint64_t *time,
+					    const void *frame, enum emit_next next)
+{
+	const bool lent = rseq_is_wanted(t) && thread_rseq_begin();
+	const uint64_t done = hit_long(t, h, time, frame, next);
+
+	if (lent)
+		thread_rseq_end();
 	return done;
 }
 

@@ -785,7 +785,7 @@ static void table_obey(const struct probe_table *table)
 		probes.objects[i].fresh = false;
 }
 
-void probes_obey(void)
+__attribute__((cold)) void probes_obey(void)
 {
 	/* Acquire: the table is there. Pairs with the release of the server. */
 	const config_ref ref = atomic_load_explicit(&sites_control()->probes, memory_order_acquire);

@@ -8,6 +8,11 @@
  * T3  Slots that the server gave belong to this process until it ends. The server
  *     clears those of dead threads (MORE), and finishes what they left half done.
  *     Only without a server the process takes them itself.
+ * T4  A new thread has restartable sequences when libc's start_thread() has registered them, and a
+ *     thread that libc has not made need not have any. Functions of libc have hits before that.
+ *     The word of the CPU is 0 then, or from the thread that had this stack before. So a first hit
+ *     asks the kernel, by registering them. They do not stay: libc ends a program in which it
+ *     cannot register them. Until it does, the word is -1, and each hit has them for itself.
  */
 #include <errno.h>
 #include <limits.h>
@@ -26,6 +31,8 @@
 #include "plane/ring/ring.h"
 
 enum { RETRY_TICKS = 1 << 28, LEASE_WAIT_SHORT_MS = 5, MAX_KEY = 32 };
+/* Of the system call rseq: bytes, a flag, and what libc and rseq.h put before each abort. */
+enum { RSEQ_SIZE = 32, RSEQ_UNREGISTER = 1, RSEQ_SIGNATURE = 0x53053053 };
 /*
  * Bytes of a handler's alternate stack for a first hit: what graph.c requires, less the extended
  * state.
@@ -260,6 +267,33 @@ static const volatile int32_t *cpu_word(void)
 	return &((struct rseq_area *)((char *)__builtin_thread_pointer() + __rseq_offset))->cpu_id;
 }
 
+__attribute__((cold)) bool thread_rseq_begin(void)
+{
+	struct rseq_area *area = rseq_area();
+
+	if (!agent_may_ask())
+		return false;
+	area->rseq_cs = 0;
+	return !agent_syscall(SYS_rseq, area, RSEQ_SIZE, 0, RSEQ_SIGNATURE);
+}
+
+__attribute__((cold)) void thread_rseq_end(void)
+{
+	struct rseq_area *area = rseq_area();
+
+	agent_syscall(SYS_rseq, area, RSEQ_SIZE, RSEQ_UNREGISTER, RSEQ_SIGNATURE);
+	area->cpu_id = RSEQ_NOT_YET;
+}
+
+/* T4. born: the thread runs code of the program, behind start_thread(), or has had a slot. */
+static bool rseq_is_missing(void)
+{
+	if (rseq_cpu() < 0 || agent_self.born || !thread_rseq_begin())
+		return false;
+	thread_rseq_end();
+	return true;
+}
+
 static struct agent_thread *thread_make(struct slot *slot, uint32_t tid)
 {
 	struct agent_thread *t = &agent.here->threads[slot - plane_slot(&agent.plane, 0)];
@@ -271,7 +305,9 @@ static struct agent_thread *thread_make(struct slot *slot, uint32_t tid)
 	/* Relaxed: the slot is this thread's own now, and it is in no hit. */
 	atomic_store_explicit(&slot->depth, 0, memory_order_relaxed);
 	t->cpu = cpu_word();
-	lease_take(slot);
+	t->rseq_missing = rseq_is_missing();
+	if (!t->rseq_missing)
+		lease_take(slot);
 	stack_bounds(t);
 	t->slot = slot;
 	tasks_join(t);
