@@ -149,9 +149,16 @@ static inline void level_note(struct agent_thread *t, struct slot *slot, uintptr
 
 /* ---- A child of vfork() ---- */
 
-/* The parent's thread waits. The child's CPU is not the one in the parent's rseq area. */
-static void borrow(struct slot *slot, struct record_common *common, struct hit *h)
+/*
+ * The parent's thread waits. The child's CPU is not the one in the parent's rseq area. The parent
+ * has hits, too: before and behind the child in posix_spawn(), and in handlers during system().
+ */
+static void borrow(const struct agent_thread *t, struct slot *slot, struct record_common *common,
+		   struct hit *h)
 {
+	const bool asks = !agent_restricted();
+	const uint32_t tid = asks ? (uint32_t)agent_syscall(SYS_gettid) : 0;
+
 	/*
 	 * Relaxed: only this thread writes the depth, and ring_of() acquires what the lease leads
 	 * to.
@@ -159,8 +166,10 @@ static void borrow(struct slot *slot, struct record_common *common, struct hit *
 	uint64_t lease = atomic_load_explicit(&slot->lease, memory_order_relaxed);
 	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
 
-	if (!agent.here->other_pids && !agent_restricted())
-		common->pid = (int32_t)agent_syscall(SYS_gettid);
+	if (tid == t->tid)
+		return;
+	if (!agent.here->other_pids && asks)
+		common->pid = (int32_t)tid;
 	if ((uint32_t)lease) {
 		h->writer = RING_SET_LEASES + ((uint32_t)lease - 1) * LAYOUT_HIT_LEVELS +
 			    (depth < LAYOUT_HIT_LEVELS ? depth : 0);
@@ -257,7 +266,7 @@ hit_begin(struct agent_thread *t, struct slot *slot, uint32_t entry, void *recor
 	level_note(t, slot, frame_here());
 	/* The owner of a control block that others share is registered for it; they are not. */
 	if (t->no_rseq && t->no_rseq != AGENT_SHARED)
-		borrow(slot, record, h);
+		borrow(t, slot, record, h);
 	return true;
 }
 

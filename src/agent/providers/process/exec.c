@@ -20,6 +20,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 #include "agent/providers/process/exec.h"
+#include "agent/providers/syscalls/gates.h"
 #include "agent/providers/syscalls/syscalls.h"
 #include "session/preload.h"
 
@@ -447,7 +448,7 @@ INTERPOSE int execlp(const char *file, const char *arg, ...)
 	return exec_file(file, argv, environ, CALL_FRAME);
 }
 
-/* ---- posix_spawn: its calls are inside libc, so they are not seen ---- */
+/* ---- posix_spawn: its calls are inside libc, so interposers do not see them ---- */
 
 typedef __typeof__(&posix_spawn) spawn_call;
 
@@ -458,9 +459,11 @@ static int spawn_followed(spawn_call real, pid_t *pid, const char *path,
 {
 	struct pids_family family;
 	const bool follows = agent_family(&family);
+	struct agent_thread *const t = fork_spawns();
 	pid_t child;
 	int r = real(pid ? pid : &child, path, actions, attr, argv, env);
 
+	fork_took_back(t, true, false);
 	if (!r && follows)
 		agent_spawned((uint32_t)(pid ? *pid : child), &family);
 	return r;
@@ -510,8 +513,10 @@ static enum untraced shell_why(void)
 INTERPOSE int system(const char *command)
 {
 	const enum untraced why = command ? shell_why() : UNTRACED_REASONS;
+	struct agent_thread *const t = fork_spawns();
 	const int status = REAL(system)(command);
 
+	fork_took_back(t, true, false);
 	if (status != -1)
 		agent_untraced(why, 1);
 	return status;
@@ -520,8 +525,10 @@ INTERPOSE int system(const char *command)
 INTERPOSE FILE *popen(const char *command, const char *type)
 {
 	const enum untraced why = shell_why();
+	struct agent_thread *const t = fork_spawns();
 	FILE *f = REAL(popen)(command, type);
 
+	fork_took_back(t, true, false);
 	if (f)
 		agent_untraced(why, 1);
 	return f;

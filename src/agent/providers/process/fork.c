@@ -9,9 +9,10 @@
  *   clone()           one of these, by its flags; or a task that runs beside the thread and shares
  *                     its control block: then only the thread is recorded
  *
- * posix_spawn() (exec.c), system() and popen() need nothing here: from the clone to the exec
- * libc calls nothing that can be interposed, with all signals blocked. Only hooked `syscall`
- * instructions make hits there: then the thread lends its slot as for vfork() (fork_lends()).
+ * posix_spawn(), system() and popen() (exec.c) make a child like that of vfork(). From the clone to
+ * the exec libc calls nothing that can be interposed, with all signals blocked. But functions and
+ * probes of libc make hits there, and hooked `syscall` instructions: then the thread lends its slot
+ * as for vfork() (fork_spawns(), fork_lends()).
  */
 #include <pthread.h>
 #include <sched.h>
@@ -19,6 +20,7 @@
 #include "agent/providers/signal/signals.h"
 #include "agent/providers/syscalls/gates.h"
 #include "agent/providers/syscalls/syscalls.h"
+#include "agent/sites/state.h"
 
 /* ---- fork ---- */
 
@@ -79,7 +81,7 @@ static bool any_provider_armed(void)
 static bool any_armed(void)
 {
 	return any_provider_armed() || agent_events_armed() || agent_functions_on() ||
-	       agent_section_watched(UINT32_MAX);
+	       sites.plants || agent_section_watched(UINT32_MAX);
 }
 
 /*
@@ -142,6 +144,17 @@ void fork_took_back(struct agent_thread *t, bool waits, bool failed)
 		child_gone(t);
 	else if (failed)
 		t->no_rseq = 0;
+}
+
+struct agent_thread *fork_spawns(void)
+{
+	struct agent_thread *t = NULL;
+
+	/* Where gates are planted, that of clone() does it. */
+	if (!gates_see() && (agent_functions_on() || sites.plants))
+		t = agent_thread();
+	fork_lends(t, true);
+	return t;
 }
 
 void vfork_begin(const void *frame);

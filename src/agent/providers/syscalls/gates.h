@@ -89,5 +89,10 @@ struct agent_thread;
 /* The calling thread makes a task that shares its control block; that has failed, or has gone. */
 void fork_lends(struct agent_thread *t, bool waits);
 void fork_took_back(struct agent_thread *t, bool waits, bool failed);
+/*
+ * Before a function of libc that makes such a task and waits for it. -> the thread that lends, for
+ * fork_took_back(t, true, false) behind the call; NULL: none
+ */
+struct agent_thread *fork_spawns(void);
 
 #endif
