@@ -143,6 +143,11 @@ static void children(void)
 	printf("syscall: %x\n", (unsigned int)status_of(pid));
 	pid = clone(cloned, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, &value);
 	printf("clone: %x\n", (unsigned int)status_of(pid));
+	/* So a program finds out whether the kernel has clone3(). */
+	printf("clone3: %ld", syscall(SYS_clone3, NULL, 0));
+	printf(" %d", errno);
+	printf(" %ld", syscall(SYS_clone3, 8, 64));
+	printf(" %d\n", errno);
 }
 
 /* ---- Signals ---- */

@@ -265,6 +265,23 @@ static void leave_slow(long nr, const struct gate_call *c, const void *frame)
 		leave_emit(t, index_of[nr] - 1u, c, nr, frame);
 }
 
+enum { CLONE3_LEAST = 64 };	/* bytes of struct clone_args, for the kernel */
+
+/*
+ * A program may pass anything, as clone3(NULL, 0) to find out whether the kernel has the call. In a
+ * sandbox the kernel cannot be asked.
+ */
+static uint64_t clone3_flags(const struct gate_call *c)
+{
+	uint64_t flags = 0;
+
+	if (c->args[1] < CLONE3_LEAST)
+		return 0;
+	if (!agent_may_read())
+		return *(const uint64_t *)c->args[0];
+	return call_word(c->args[0], &flags) ? flags : 0;
+}
+
 /* The flags of a call that makes a task. The kernel keeps the registers of its arguments. */
 static uint64_t clone_flags(long nr, const struct gate_call *c)
 {
@@ -272,7 +289,7 @@ static uint64_t clone_flags(long nr, const struct gate_call *c)
 	case SYS_clone:
 		return c->args[0];
 	case SYS_clone3:
-		return *(const uint64_t *)c->args[0];
+		return clone3_flags(c);
 	case SYS_vfork:
 		return CLONE_VM | CLONE_VFORK;
 	default:

@@ -116,6 +116,9 @@ static inline uint32_t call_texts_wanted(void)
 	return atomic_load_explicit(&plane_header(&agent.plane)->call_texts, memory_order_relaxed);
 }
 
+/* The word at an address that a program has passed. False: it cannot be read. */
+bool call_word(uint64_t from, uint64_t *word);
+
 /* Emits sys_enter_X of a call that has syscall_texts(), with texts of `most` bytes each. */
 void call_texts_emit(struct agent_thread *t, unsigned int call, const uint64_t *args,
 		     unsigned int nr_args, uint32_t most, const void *frame);

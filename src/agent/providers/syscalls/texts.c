@@ -56,6 +56,11 @@ static uint32_t texts_copy(char *to, uint64_t from, uint32_t size)
 	return is_error(n) ? 0 : (uint32_t)n;
 }
 
+bool call_word(uint64_t from, uint64_t *word)
+{
+	return texts_copy((char *)word, from, sizeof(*word)) == sizeof(*word);
+}
+
 /* As the kernel's isprint(): of Latin 1. So bytes of UTF-8 may be printable. */
 static bool is_printable(unsigned char c)
 {
