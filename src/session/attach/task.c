@@ -15,8 +15,17 @@
 #include <unistd.h>
 #include "session/state.h"
 
+/* Nothing can be read now: this process may have no descriptor left. */
+enum { TASK_UNKNOWN = -1 };
+
+static int task_error(void)
+{
+	return errno == ENOENT || errno == ESRCH ? 0 : TASK_UNKNOWN;
+}
+
 /*
- * The number by which a thread calls itself; 0: the thread is gone, or the file has no such line.
+ * The number by which a thread calls itself; 0: the thread is gone, or the file has no such line;
+ * TASK_UNKNOWN
  */
 static uint32_t task_inner(pid_t process, pid_t tid)
 {
@@ -27,7 +36,7 @@ static uint32_t task_inner(pid_t process, pid_t tid)
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)process, (int)tid);
 	f = fopen(path, "re");
 	if (!f)
-		return 0;
+		return (uint32_t)task_error();
 	while (fgets(line, sizeof(line), f)) {
 		if (!strncmp(line, "NSpid:", 6)) {
 			const char *last = strrchr(line, '\t');
@@ -40,7 +49,7 @@ static uint32_t task_inner(pid_t process, pid_t tid)
 	return inner;
 }
 
-/* Searches all threads of the process. */
+/* Searches all threads of the process. 0: there is none; TASK_UNKNOWN */
 static pid_t task_search(pid_t process, uint32_t tid)
 {
 	char path[64];
@@ -51,12 +60,15 @@ static pid_t task_search(pid_t process, uint32_t tid)
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)process);
 	dir = opendir(path);
 	if (!dir)
-		return 0;
-	while (!found && (d = readdir(dir))) {
-		pid_t outer = (pid_t)strtoul(d->d_name, NULL, 10);
+		return task_error();
+	while (found <= 0 && (d = readdir(dir))) {
+		const pid_t outer = (pid_t)strtoul(d->d_name, NULL, 10);
+		const uint32_t inner = outer > 0 ? task_inner(process, outer) : 0;
 
-		if (outer > 0 && task_inner(process, outer) == tid)
+		if (inner == tid)
 			found = outer;
+		else if (inner == (uint32_t)TASK_UNKNOWN)
+			found = TASK_UNKNOWN;
 	}
 	closedir(dir);
 	return found;
@@ -64,12 +76,15 @@ static pid_t task_search(pid_t process, uint32_t tid)
 
 pid_t task_find(pid_t process, uint32_t tid)
 {
+	pid_t found;
+
 	if (!tid || tid > INT32_MAX)
 		return 0;
 	/* In most cases both are in the same name space. */
 	if (task_inner(process, (pid_t)tid) == tid)
 		return (pid_t)tid;
-	return task_search(process, tid);
+	found = task_search(process, tid);
+	return found > 0 ? found : 0;
 }
 
 static bool exists(const char *path)
