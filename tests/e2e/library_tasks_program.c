@@ -6,6 +6,7 @@
  *                                      use; prints the CPU
  *   library_tasks_program spawn N      posix_spawn() of no file, N times; prints its own number
  *   library_tasks_program system N     system() and popen(), N times each; prints its own number
+ *   library_tasks_program forked N     a child does the same as `spawn`, then calls getppid()
  *   library_tasks_program jump N       a handler leaves system(), then the same as `spawn`
  */
 #include <pthread.h>
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { STACK = 256 << 10 };
@@ -94,11 +96,23 @@ static void jump(void)
 	}
 }
 
+/* The rest runs in the child. */
+static void forked(void)
+{
+	const pid_t pid = fork();
+	int status;
+
+	if (pid)
+		exit(waitpid(pid, &status, 0) != pid || status);
+}
+
 int main(int argc, char **argv)
 {
 	const char *mode = argc == 3 ? argv[1] : "";
 	const int nr = argc == 3 ? atoi(argv[2]) : 0;
 
+	if (!strcmp(mode, "forked"))
+		forked();
 	printf("%d\n", strcmp(mode, "threads") ? (int)getpid() : cpu_choose());
 	fflush(stdout);
 	if (!strcmp(mode, "jump"))
@@ -111,5 +125,5 @@ int main(int argc, char **argv)
 		else
 			spawn();
 	}
-	return 0;
+	return !strcmp(mode, "forked") && getppid() < 0;
 }

@@ -146,13 +146,20 @@ void fork_took_back(struct agent_thread *t, bool waits, bool failed)
 		t->no_rseq = 0;
 }
 
+/*
+ * Whether functions or probes may have hits in the child. In a process that has not joined, as a
+ * child of fork(), such a hit would join: for a process that is about to end.
+ */
+static bool child_has_hits(void)
+{
+	return sites.plants || (agent_attached() ? agent_functions_on() : sites.nr_known != 0);
+}
+
 struct agent_thread *fork_spawns(void)
 {
-	struct agent_thread *t = NULL;
-
 	/* Where gates are planted, that of clone() does it. */
-	if (!gates_see() && (agent_functions_on() || sites.plants))
-		t = agent_thread();
+	struct agent_thread *t = !gates_see() && child_has_hits() ? agent_thread() : NULL;
+
 	fork_lends(t, true);
 	return t;
 }
