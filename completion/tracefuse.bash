@@ -51,6 +51,9 @@ _tracefuse() {
 	-s | --session | --end)
 		_tracefuse_sessions "$word"
 		return ;;
+	-p | --pid)
+		mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [1-9]*)" -- "$word")
+		return ;;
 	--providers)
 		mapfile -t COMPREPLY < <(compgen -W "heap lock thread signal syscalls" -- "$word")
 		return ;;
@@ -84,13 +87,13 @@ _tracefuse() {
 	doctor) options="--verbose --session" ;;
 	cat) options="--session --json --draw" ;;
 	hist) options="--session --for --every --if --size --values --sort --show --plain --quiet" ;;
-	top) options="--session --for --every --sort --lines --show --plain --quiet" ;;
-	report) options="--session --for --sort --lines --graph --depth --min --buffer-size --show --plain \
+	top) options="--session --pid --for --every --sort --lines --show --plain --quiet" ;;
+	report) options="--session --pid --for --sort --lines --graph --depth --min --buffer-size --show --plain \
 		--quiet" ;;
 	syscalls | locks)
 		options="--session --for --sort --lines --show --plain --quiet" ;;
 	heap) options="--session --for --sort --lines --stacks --show --plain --quiet" ;;
-	latency) options="--session --for --if --by --over --output --before --keep --event \
+	latency) options="--session --pid --for --if --by --over --output --before --keep --event \
 		--buffer-size --show --plain --quiet" ;;
 	save) options="--session --compress" ;;
 	export) options="--output --session --hist --setup --counter --buffer --partial" ;;

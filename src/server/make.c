@@ -19,11 +19,15 @@
 struct life {
 	struct server	*server;
 	int		fd;		/* -1: the session stays */
+	int		linger_ms;
 	int		end;		/* an eventfd: the thread ends */
 	pthread_t	thread;
 };
 
-/* Nothing is ever written: fd is readable when its other end is closed or its owner has died. */
+/*
+ * Nothing is ever written to a pipe: it is readable when its other end is closed or its owner has
+ * died. So is a pidfd when its process has ended.
+ */
 static void *watch_life(void *arg)
 {
 	const struct life *l = arg;
@@ -34,7 +38,7 @@ static void *watch_life(void *arg)
 
 	while (poll(p, 2, -1) < 0)
 		;
-	if (!p[1].revents)
+	if (!p[1].revents && poll(&p[1], 1, l->linger_ms) <= 0)
 		server_orphaned(l->server);
 	return NULL;
 }
@@ -69,7 +73,7 @@ static void life_end(struct life *l)
 /* Serves until the session ends. */
 static int make_serve(const struct server_make_params *mp, const struct server_params *params)
 {
-	struct life life = { .fd = mp->life_fd };
+	struct life life = { .fd = mp->life_fd, .linger_ms = mp->linger_ms };
 	int ret = server_create(params, &life.server);
 
 	if (ret)

@@ -75,8 +75,9 @@ struct server_make_params {
 	const char	*what;		/* as in server_params */
 	bool		hist_legacy;
 	bool		end_unmounted;
-	/* A pipe: the session ends when its other end is closed; -1: it stays */
+	/* A pipe: the session ends when its other end is closed; a pidfd; -1: it stays */
 	int		life_fd;
+	int		linger_ms;	/* the session ends so much later */
 };
 
 /*

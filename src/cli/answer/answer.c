@@ -12,6 +12,7 @@
 
 #include "cli/answer/answer.h"
 #include "cli/answer/session.h"
+#include "cli/attach/attach.h"
 #include "cli/draw/table.h"
 #include "cli/event_names.h"
 #include "cli/results.h"
@@ -71,6 +72,9 @@ int answer_option(struct answer *a, int opt, char **argv)
 	case 's':
 		a->session = optarg;
 		return COMMAND_DONE;
+	case 'p':
+		a->process = optarg;
+		return COMMAND_DONE;
 	case 'q':
 		a->quiet = true;
 		return COMMAND_DONE;
@@ -117,9 +121,31 @@ static int refuse_none(const struct answer *a)
 			     "-- PROGRAM, a recording, or -s SESSION");
 }
 
-static int check_target(const struct answer *a)
+/* A process that runs already, in the session that it has or gets. */
+static int answer_process(struct answer *a)
 {
-	const int nr = (a->session != NULL) + (a->recordings.nr > 0) + (a->program != NULL);
+	pid_t pid;
+
+	if (!a->processes)
+		return command_usage(a->command, "-p: a process that is attached has functions and "
+				     "no events: begin it with -- PROGRAM");
+	pid = process_number(a->command, a->process);
+	if (pid < 0)
+		return COMMAND_USAGE;
+	if (a->show) {
+		a->own_session = malloc(ATTACH_SESSION);
+		if (a->own_session)
+			process_session_name(pid, a->own_session);
+	} else
+		a->own_session = process_session(a->command, pid);
+	a->session = a->own_session;
+	return a->session ? COMMAND_DONE : COMMAND_FAILED;
+}
+
+static int check_target(struct answer *a)
+{
+	const int nr = (a->session != NULL) + (a->process != NULL) + (a->recordings.nr > 0) +
+		       (a->program != NULL);
 
 	if (a->show && !nr)
 		return COMMAND_DONE;
@@ -127,12 +153,12 @@ static int check_target(const struct answer *a)
 		return refuse_none(a);
 	if (nr > 1)
 		return command_usage(a->command,
-				     "a program, recordings and -s are each for themselves");
+				     "a program, recordings, -s and -p are each for themselves");
 	if (a->program && !*a->program)
 		return command_usage(a->command, "which program?");
-	if (a->seconds && !a->session)
-		return command_usage(a->command, "--for is for -s SESSION");
-	return COMMAND_DONE;
+	if (a->seconds && !a->session && !a->process)
+		return command_usage(a->command, "--for is for -s SESSION and -p PROCESS");
+	return a->process ? answer_process(a) : COMMAND_DONE;
 }
 
 int answer_begin(struct answer *a, int argc, char **argv)
@@ -360,6 +386,7 @@ void answer_free(struct answer *a)
 	free(a->run_options.v);
 	free(a->file);
 	free(a->apart);
+	free(a->own_session);
 }
 
 /* ---- a table ---- */

@@ -28,6 +28,8 @@ struct answer {
 	const struct command *command;
 	/* The command line */
 	const char	*session;	/* -s; NULL: none */
+	const char	*process;	/* -p; NULL: none. `session` is its one then */
+	bool		processes;	/* the command takes -p: it looks at functions */
 	const char	*seconds;	/* --for; NULL: until Ctrl-C */
 	const char	*condition;	/* --if; NULL: none */
 	bool		show, plain, quiet;
@@ -38,6 +40,7 @@ struct answer {
 	struct words	lines;		/* of setup */
 	struct words	undo;		/* of each line; for a session, the last one first */
 	char		*file;		/* "events/SYSTEM/EVENT/hist" */
+	char		*own_session;	/* of -p */
 	char		*apart;		/* "instances/NAME/": answer_apart(); NULL: none */
 	struct words	more;		/* other files that the answer needs; constant texts */
 	struct words	run_options;	/* for `tracefuse run`, besides */
@@ -80,7 +83,10 @@ enum {
 	{ "plain", no_argument, NULL, ANSWER_PLAIN },			\
 	{ "quiet", no_argument, NULL, 'q' }
 
-#define ANSWER_SHORT ":s:q"
+/* Of the commands with `processes` */
+#define ANSWER_PROCESS	{ "pid", required_argument, NULL, 'p' }
+
+#define ANSWER_SHORT ":s:p:q"
 
 /* Notes the program behind "--". -> the number of arguments before it, for getopt_long() */
 int answer_begin(struct answer *a, int argc, char **argv);

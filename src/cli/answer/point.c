@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/answer/point.h"
 #include "cli/answer/symbol.h"
@@ -20,9 +21,25 @@ enum { FUNCTION_MOST = 40 };	/* characters of a function in the name of an event
 
 /* ---- the file ---- */
 
+/* The program of a process that runs, as it is called there. An exit status. */
+static int process_file(const struct answer *a, char path[PATH_MAX])
+{
+	char link[64];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/%s/exe", a->process);
+	n = readlink(link, path, PATH_MAX - 1);
+	if (n < 0)
+		return message_error("process %s: its program: %s", a->process, strerror(errno));
+	path[n] = '\0';
+	return COMMAND_DONE;
+}
+
 /* The file of the program that is to run; "": none, or a script. An exit status. */
 static int program_file(const struct answer *a, const char *function, char path[PATH_MAX])
 {
+	if (a->process)
+		return process_file(a, path);
 	if (!a->program)
 		return command_usage(a->command, "%s: of which file? Write FILE:FUNCTION",
 				     function);

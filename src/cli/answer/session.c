@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* session.c - see session.h */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "access/wire.h"
 #include "cli/answer/refresh.h"
@@ -59,6 +64,42 @@ static void answer_session_wait(const sigset_t *ends, const struct timespec *lim
 	do
 		ret = limited ? sigtimedwait(ends, NULL, limit) : sigwaitinfo(ends, NULL);
 	while (ret < 0 && errno == EINTR);
+}
+
+/*
+ * When the process of -p has ended nothing more comes: a child then ends the wait by a signal, of
+ * those that are blocked. -> the child; -1: there is none. Without it the user ends the wait.
+ */
+static pid_t process_watch_begin(const struct answer *a)
+{
+	const int fd = a->process ? (int)syscall(SYS_pidfd_open, atoi(a->process), 0) : -1;
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	const pid_t parent = getpid();
+	pid_t child = -1;
+
+	if (a->process && fd < 0)
+		kill(parent, SIGTERM);
+	if (fd >= 0)
+		child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		while (getppid() == parent && poll(&p, 1, -1) < 0)
+			;
+		if (getppid() == parent)
+			kill(parent, SIGTERM);
+		_exit(0);
+	}
+	if (fd >= 0)
+		close(fd);
+	return child;
+}
+
+static void process_watch_end(pid_t child)
+{
+	if (child <= 0)
+		return;
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
 }
 
 /* What it makes has the same name each time. */
@@ -145,7 +186,9 @@ static void answer_session_programs(const struct answer *a, struct access *acces
 	    client_info(info, "quiet", 0, value, sizeof(value)) ||
 	    client_info(info, "kernel", 0, value, sizeof(value)))
 		return;
-	if (access_read_all(access, "replay", &replay, &len))
+	if (a->process)
+		message_error("process %s has ended", a->process);
+	else if (access_read_all(access, "replay", &replay, &len))
 		message_error("session %s has no program now", a->session);
 	else
 		free(replay);
@@ -266,6 +309,7 @@ int answer_in_session(struct answer *a)
 	unsigned int done;
 	struct undo undo;
 	sigset_t ends;
+	pid_t watch;
 
 	if (status)
 		return status;
@@ -282,10 +326,12 @@ int answer_in_session(struct answer *a)
 	undo_begin(&undo, a, params.access);
 	done = do_lines(a, &params, &undo);
 	if (done == a->lines.nr) {
+		watch = process_watch_begin(a);
 		if (a->every > 0)
 			refreshed = answer_refresh(a, &params, &ends, &limit);
 		else
 			answer_session_wait(&ends, &limit);
+		process_watch_end(watch);
 		connect_again(a, &params);
 	}
 	status = COMMAND_FAILED;

@@ -117,4 +117,29 @@ struct remote_answer {
 int remote_attach(const struct target *t, const struct moment *m, const char *library,
 		  const char *dir, struct remote_answer *out, char why[ATTACH_WHY]);
 
+/* ---- command.c ---- */
+
+struct access;
+struct command;
+
+/*
+ * Brings processes, whose numbers are arguments, into the session. all: the functions of all
+ * libraries, too. An exit status; what happened was printed.
+ */
+int processes_attach(const char *session, struct access *a, bool all, char **processes);
+
+/* ---- process.c ---- */
+
+enum { ATTACH_SESSION = 32 };
+
+/* The name of the session that a process gets if it is in none. */
+void process_session_name(pid_t pid, char out[ATTACH_SESSION]);
+/* The number of a process. -1: the argument is none, which was printed. */
+pid_t process_number(const struct command *cmd, const char *argument);
+/*
+ * Finds the session that the process is in, or makes one, which ends some time after the process,
+ * and brings it in. Returns its name, which the caller frees; NULL: that failed, which was printed.
+ */
+char *process_session(const struct command *cmd, pid_t pid);
+
 #endif

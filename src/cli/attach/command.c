@@ -176,14 +176,14 @@ static int target_attach(const struct attaching *g, struct access *a, const stru
 static int process_attach(const struct attaching *g, struct access *a, const char *argument)
 {
 	struct target t;
-	char *end, why[ATTACH_WHY];
-	long pid = strtol(argument, &end, 10);
+	char why[ATTACH_WHY];
+	const pid_t pid = process_number(&command_attach, argument);
 	int status;
 
-	if (end == argument || *end || pid <= 0 || pid > INT_MAX)
-		return command_usage(&command_attach, "%s is no number of a process", argument);
-	status = target_open(&t, (pid_t)pid, why) ? attach_failed(&t, (pid_t)pid, why) :
-						    target_attach(g, a, &t);
+	if (pid < 0)
+		return COMMAND_USAGE;
+	status = target_open(&t, pid, why) ? attach_failed(&t, pid, why) :
+					     target_attach(g, a, &t);
 	target_close(&t);
 	return status;
 }
@@ -208,6 +208,16 @@ static int attach_all(struct attaching *g, struct access *a, bool all, char **pr
 		one = process_attach(g, a, *processes);
 		status = one > status ? one : status;
 	}
+	return status;
+}
+
+int processes_attach(const char *session, struct access *a, bool all, char **processes)
+{
+	struct attaching g = { .session = session };
+	const int status = attach_all(&g, a, all, processes);
+
+	free(g.dir);
+	free(g.library);
 	return status;
 }
 
@@ -239,7 +249,6 @@ static int attach_run(int argc, char **argv)
 	const char *name = NULL;
 	bool all = false, made = false;
 	int status = attach_arguments(argc, argv, &name, &all);
-	struct attaching g = { 0 };
 	struct access *a;
 	char *found;
 
@@ -253,11 +262,8 @@ static int attach_run(int argc, char **argv)
 		free(found);
 		return COMMAND_FAILED;
 	}
-	g.session = found;
-	status = attach_all(&g, a, all, argv + optind);
+	status = processes_attach(found, a, all, argv + optind);
 	access_close(a);
-	free(g.dir);
-	free(g.library);
 	free(found);
 	return status;
 }

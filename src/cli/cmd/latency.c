@@ -34,6 +34,7 @@ static const struct option long_options[] = {
 	{ "buffer-size", required_argument, NULL, OPT_BUFFER_SIZE },
 	{ "event", required_argument, NULL, 'e' },
 	{ "output", required_argument, NULL, 'o' },
+	ANSWER_PROCESS,
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -482,7 +483,8 @@ static int latency_parse(struct latency_asked *l, int argc, char **argv)
 
 static int latency_run(int argc, char **argv)
 {
-	struct latency_asked l = { .answer.command = &command_latency };
+	struct latency_asked l = { .answer = { .command = &command_latency,
+					       .processes = true } };
 	int status = latency_parse(&l, argc, argv);
 
 	l.answer.own = &l;
@@ -508,6 +510,7 @@ const struct command command_latency = {
 "       tracefuse latency [options] START END -- PROGRAM ARGUMENTS...\n"
 "       tracefuse latency [options] START END RECORDING...\n"
 "       tracefuse latency [options] -s SESSION START END\n"
+"       tracefuse latency [options] -p PROCESS FUNCTION\n"
 "\n"
 "Draws how long each call of a function took, or how long it was from each START to\n"
 "the END that belongs to it, in nanoseconds, with percentiles. START and END are each\n"
@@ -542,6 +545,7 @@ const struct command command_latency = {
 "                          (repeatable): lock,thread,signal,syscalls\n"
 "      --buffer-size KB    how much is recorded for each CPU\n"
 "  -s, --session NAME      measure in a session that is there, until Ctrl-C\n"
-"      --for SECONDS       with -s: how long\n"
+"  -p, --pid PROCESS       measure in a process that runs (see tracefuse attach)\n"
+"      --for SECONDS       with -s and -p: how long\n"
 "  -q, --quiet             no summary of the program's session\n",
 };

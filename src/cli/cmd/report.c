@@ -46,6 +46,7 @@ static const struct option long_options[] = {
 	{ "depth", required_argument, NULL, OPT_DEPTH },
 	{ "min", required_argument, NULL, OPT_MIN },
 	{ "buffer-size", required_argument, NULL, OPT_BUFFER_SIZE },
+	ANSWER_PROCESS,
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -322,6 +323,7 @@ static int report_may(const struct answer *a, struct access *access)
 static const struct option top_options[] = {
 	ANSWER_TABLE_OPTIONS,
 	{ "every", required_argument, NULL, OPT_EVERY },
+	ANSWER_PROCESS,
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -386,7 +388,7 @@ static int report_answer(struct answer *a, const struct graph_asked *g, int stat
 static int report_run(int argc, char **argv)
 {
 	struct answer a = { .command = &command_report, .print = report_print,
-			    .may = report_may };
+			    .may = report_may, .processes = true };
 	struct graph_asked g = { .on = false };
 
 	return report_answer(&a, &g, report_parse(&a, &g, long_options, argc, argv));
@@ -395,12 +397,14 @@ static int report_run(int argc, char **argv)
 static int top_run(int argc, char **argv)
 {
 	struct answer a = { .command = &command_top, .print = report_print, .may = report_may,
-			    .targets = "-s SESSION", .every = 2 };
+			    .targets = "-s SESSION or -p PROCESS", .every = 2,
+			    .processes = true };
 	struct graph_asked g = { .on = false };
 	int status = report_parse(&a, &g, top_options, argc, argv);
 
 	if (!status && !a.session && !a.show)
-		status = command_usage(&command_top, "of which session? Give -s SESSION");
+		status = command_usage(&command_top, "of which session? Give -s SESSION or "
+				       "-p PROCESS");
 	return report_answer(&a, &g, status);
 }
 
@@ -412,6 +416,7 @@ const struct command command_report = {
 "usage: tracefuse report [options] [FUNCTION...] -- PROGRAM ARGUMENTS...\n"
 "       tracefuse report [options] [FUNCTION...] RECORDING...\n"
 "       tracefuse report [options] -s SESSION [FUNCTION...]\n"
+"       tracefuse report [options] -p PROCESS [FUNCTION...]\n"
 "\n"
 "Prints each function that was called, with the number of calls, their time together\n"
 "(total), the same without the functions that they called (self), the average, the\n"
@@ -419,8 +424,8 @@ const struct command command_report = {
 "It counts all functions of the program, or those that match: 'parse_*', 'ns::Table::*',\n"
 "'*:mod:libz.so*'. A percentile is exact to 9 %. A call that a function makes of itself\n"
 "is part of the outer one in its total. How many functions cannot be traced is said.\n"
-"In a session it counts until Ctrl-C. Of a recording it takes the calls of\n"
-"function_graph.\n"
+"In a session and of a process that runs it counts until Ctrl-C. Of a recording it takes\n"
+"the calls of function_graph.\n"
 "\n"
 "      --graph             the tree of calls: under each function those that it has\n"
 "                          called, each with its part (%) of all the time. The calls\n"
@@ -435,7 +440,8 @@ const struct command command_report = {
 "      --plain             the file trace_stat/functions as it is, in ns; of a\n"
 "                          recording and with --graph, trace\n"
 "  -s, --session NAME      count in a session that is there\n"
-"      --for SECONDS       with -s: how long\n"
+"  -p, --pid PROCESS       count in a process that runs (see tracefuse attach)\n"
+"      --for SECONDS       with -s and -p: how long\n"
 "  -q, --quiet             no summary of the program's session\n",
 };
 
@@ -445,12 +451,14 @@ const struct command command_top = {
 	.run = top_run,
 	.help =
 "usage: tracefuse top [options] -s SESSION [FUNCTION...]\n"
+"       tracefuse top [options] -p PROCESS [FUNCTION...]\n"
 "\n"
 "Prints the table of `tracefuse report` again and again, since its begin, until q or\n"
 "Ctrl-C. On a terminal it has as many functions as there is room for; else the tables\n"
 "follow one another.\n"
 "\n"
 "  -s, --session NAME      the session\n"
+"  -p, --pid PROCESS       a process that runs (see tracefuse attach)\n"
 "      --every TIME        from one table to the next, 5 or 500ms: 2 if nothing is given\n"
 "      --for SECONDS       how long\n"
 "      --sort COLUMN       the order: total (default), self, calls, avg, p99, max ...\n"
