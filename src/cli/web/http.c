@@ -514,9 +514,15 @@ static int open_socket(const char *address, uint16_t port)
 
 struct MHD_Daemon *web_listen(struct web *w, const char *address, uint16_t port)
 {
-	const int fd = open_socket(address, port);
+	const char *const missing = web_library_load();
 	struct MHD_Daemon *d;
+	int fd;
 
+	if (missing) {
+		message_error("web: libmicrohttpd cannot be loaded: %s", missing);
+		return NULL;
+	}
+	fd = open_socket(address, port);
 	if (fd == -EINVAL)
 		message_error("web: --listen %s: no address of IPv4 or IPv6", address);
 	else if (fd < 0)

@@ -3,6 +3,7 @@
  * web.h - inside of `tracefuse web`: a session's histograms, functions, stacks and trace in a
  * browser, and its numbers for Prometheus
  *
+ *     library.c      loads libmicrohttpd, whose functions http.c, stream.c and web.c call
  *     http.c         connections: who may ask (token, Host, Origin), and which function answers
  *     stream.c       pages that are told of each new sample (server-sent events)
  *     session.c      the session, which may end and come again
@@ -21,13 +22,13 @@
 #define TRACEFUSE_CLI_WEB_WEB_H
 
 #include <jansson.h>
-#include <microhttpd.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include "access/access.h"
+#include "cli/web/library.h"
 
 enum { WEB_TOKEN = 32 };	/* characters: 128 bits in hexadecimal */
 
