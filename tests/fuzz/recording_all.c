@@ -28,7 +28,7 @@ static struct {
 	size_t		size;
 } input;
 
-enum { WORKERS_MAX = 16, MEMORY = 256 << 20, PARTS = 80 };
+enum { WORKERS_MAX = 16, MEMORY = 256 << 20, PARTS = 200 };
 
 struct work {
 	size_t		step;		/* 0: no prefixes */
