@@ -13,6 +13,8 @@
  *     The word of the CPU is 0 then, or from the thread that had this stack before. So a first hit
  *     asks the kernel, by registering them. They do not stay: libc ends a program in which it
  *     cannot register them. Until it does, the word is -1, and each hit has them for itself.
+ * T5  Who has a slot is known here, too: another program may write its owner. Two threads with
+ *     one struct agent_thread would use each other's memory, of which one part is a stack.
  */
 #include <errno.h>
 #include <limits.h>
@@ -102,43 +104,34 @@ static void lock_give(_Atomic uint32_t *lock)
 
 /* ---- Slots ---- */
 
-static struct slot *slot_claim(uint32_t tid)
-{
-	const struct agent_here *h = agent.here;
-
-	for (uint32_t i = 0; i < h->nr_given; i++) {
-		struct slot *slot = plane_slot(&agent.plane, h->given[i]);
-		uint32_t none = 0;
-
-		/*
-		 * Pairs with the releases in slot_leave(), and in slot_recycle() and
-		 * thread_finish() of the server.
-		 */
-		if (atomic_compare_exchange_strong_explicit(
-			    &slot->owner, &none, tid, memory_order_acquire, memory_order_relaxed))
-			return slot;
-	}
-	return NULL;
-}
-
 static bool thread_gone(uint32_t tid)
 {
 	return agent_syscall(SYS_tgkill, agent_syscall(SYS_getpid), tid, 0) == -ESRCH;
 }
 
-/* T3: without a server. A thread that died inside a hit keeps its slot. */
-static struct slot *slot_inherit(uint32_t tid)
+/*
+ * dead: T3, without a server: also slots that dead threads have. A thread that died inside a hit
+ * keeps its slot.
+ */
+static struct slot *slot_claim(uint32_t tid, bool dead)
 {
 	const struct agent_here *h = agent.here;
 
 	for (uint32_t i = 0; i < h->nr_given; i++) {
+		const struct agent_thread *t = &h->threads[h->given[i]];
 		struct slot *slot = plane_slot(&agent.plane, h->given[i]);
-		/* Relaxed: the compare-and-swap finds out whether it is still the owner. */
+		/* Relaxed, both: the compare-and-swap finds out; a dead thread stores no more. */
 		uint32_t owner = atomic_load_explicit(&slot->owner, memory_order_relaxed);
+		uint32_t user = t->slot ? t->tid : owner;	/* T5 */
 
-		/* Relaxed: a dead thread stores no more. */
-		if (thread_gone(owner) &&
-		    !atomic_load_explicit(&slot->depth, memory_order_relaxed) &&
+		if (owner &&
+		    (!dead || atomic_load_explicit(&slot->depth, memory_order_relaxed)))
+			continue;
+		/*
+		 * Pairs with the releases in slot_leave(), and in slot_recycle() and
+		 * thread_finish() of the server.
+		 */
+		if ((!user || thread_gone(user)) &&
 		    atomic_compare_exchange_strong_explicit(
 			    &slot->owner, &owner, tid, memory_order_acquire, memory_order_relaxed))
 			return slot;
@@ -148,14 +141,15 @@ static struct slot *slot_inherit(uint32_t tid)
 
 static struct slot *slot_take(uint32_t tid)
 {
-	struct slot *slot = slot_claim(tid);
-	int err;
+	struct slot *slot = NULL;
+	int err = 0;
 
-	if (slot)
-		return slot;
-	err = attach_more();
-	slot = slot_claim(tid);
-	return slot || err != -ECONNREFUSED ? slot : slot_inherit(tid);
+	/* One call of slot_claim(), which is put in its place: the library has a limit of size. */
+	for (int i = 0; i < 2 && !slot; i++) {
+		err = i ? attach_more() : 0;
+		slot = slot_claim(tid, err == -ECONNREFUSED);
+	}
+	return slot;
 }
 
 /*

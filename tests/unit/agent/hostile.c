@@ -220,6 +220,31 @@ static bool waits_in_its_place(void)
 	return right;
 }
 
+static void *its_thread(void *arg)
+{
+	*(struct agent_thread **)arg = agent_thread();
+	return NULL;
+}
+
+/* Whether another thread gets another place, although the slot seems to be free. */
+static bool keeps_its_place(void)
+{
+	struct agent_thread *t = agent_thread(), *other = t;
+	struct slot *slot;
+	uint32_t owner;
+	pthread_t thread;
+
+	if (!t)
+		return false;
+	slot = plane_slot(session_plane(session), agent_slot_index(t));
+	owner = atomic_exchange(&slot->owner, 0);
+	if (pthread_create(&thread, NULL, its_thread, &other))
+		return false;
+	pthread_join(thread, NULL);
+	atomic_store(&slot->owner, owner);
+	return other && other != t;
+}
+
 /* Returns 0; 7: it was detached meanwhile; 9: the actions have no effect even without damage. */
 static int child(int nr)
 {
@@ -228,6 +253,8 @@ static int child(int nr)
 		all_of_it();
 	if (!nr && !waits_in_its_place())
 		return 10;
+	if (!nr && !keeps_its_place())
+		return 11;
 	if (!nr && (!agent_thread() || !live_number(inst->live) || !tables->waiters_end ||
 		    tables->dsos[0].state != DSO_READY))
 		return 9;
