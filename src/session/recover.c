@@ -6,6 +6,7 @@
  * claimed a place in a map without using it. The plans lead to the maps, and the layouts to their
  * parts; only the server writes these (M4 of plane/map/map.h).
  */
+#include <stdlib.h>
 #include "plane/map/map.h"
 #include "plane/code.h"
 #include "plane/plan.h"
@@ -68,15 +69,12 @@ void slot_finish(struct session *s, uint32_t index)
 /*
  * No other thread takes the slot of a dead thread meanwhile: its owner word is cleared only here.
  */
-static bool thread_finish(struct session *s, pid_t pid, uint32_t index)
+static bool thread_finish(struct session *s, uint32_t index, uint32_t owner)
 {
 	struct slot *slot = plane_slot(&s->plane, index);
-	/*
-	 * Relaxed: the system says whether the thread is dead. A dead thread stores nothing more.
-	 */
-	uint32_t owner = atomic_load_explicit(&slot->owner, memory_order_relaxed);
 
-	if (!owner || task_lives(pid, owner))
+	/* Relaxed: a dead thread stores nothing more. Another one has it if it was given back. */
+	if (atomic_load_explicit(&slot->owner, memory_order_relaxed) != owner)
 		return false;
 	maps_finish(s, index);
 	atomic_store_explicit(&slot->depth, 0, memory_order_relaxed);
@@ -87,11 +85,27 @@ static bool thread_finish(struct session *s, pid_t pid, uint32_t index)
 
 unsigned int threads_finish(struct session *s, unsigned int index)
 {
+	const uint32_t end = slots_end(s);
+	uint32_t *owners = calloc(end ? end : 1, sizeof(*owners));
+	struct tasks tasks;
 	unsigned int nr = 0;
 
-	for (uint32_t i = 0; i < slots_end(s); i++)
+	if (!owners)
+		return 0;
+	/*
+	 * All of them before the look: a thread that begins later is not in it. Relaxed: the look
+	 * says whether they are dead.
+	 */
+	for (uint32_t i = 0; i < end; i++)
 		if (s->slot_process[i] == index + 1)
-			nr += thread_finish(s, s->processes[index].pid, i);
+			owners[i] = atomic_load_explicit(&plane_slot(&s->plane, i)->owner,
+							 memory_order_relaxed);
+	tasks_look(s->processes[index].pid, &tasks);
+	for (uint32_t i = 0; i < end; i++)
+		if (owners[i] && !tasks_have(&tasks, owners[i]))
+			nr += thread_finish(s, i, owners[i]);
+	tasks_forget(&tasks);
+	free(owners);
 	return nr;
 }
 

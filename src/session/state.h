@@ -52,6 +52,8 @@ struct process {
 	/* It did not answer a command for sites in time: the server no longer waits for it */
 	bool		slow;
 	unsigned int	nr_slots;	/* how many it has */
+	int32_t		apart;		/* task_find() */
+	unsigned int	look_at;	/* with so many, ATTACH_MORE looks for dead threads */
 	int64_t		since;		/* milliseconds: the time when it connected */
 	uint64_t	image;		/* the image that it says it runs; 0: it does not say */
 };
@@ -195,10 +197,26 @@ void process_forget_answer(struct session *s, unsigned int index);
 bool process_answer(struct session *s, unsigned int index, struct attach_answer *out);
 
 /* task.c: threads of processes that may live in another pid name space */
-/* The thread that the process itself calls `tid`, as this process numbers it; 0: there is none. */
-pid_t task_find(pid_t process, uint32_t tid);
-/* False only if the process has no thread of that number any more. */
-bool task_lives(pid_t process, uint32_t tid);
+/*
+ * The thread that the process itself calls `tid`, as this process numbers it; 0: there is none.
+ * *apart: by how much the two numbers of the last one differed; 0 at first.
+ */
+pid_t task_find(pid_t process, uint32_t tid, int32_t *apart);
+enum tasks_known { TASKS_UNKNOWN, TASKS_GONE, TASKS_OUTER, TASKS_LISTED };
+/* The threads that a process has. A look takes long, so there is one for many questions. */
+struct tasks {
+	pid_t			process;
+	enum tasks_known	known;
+	uint32_t		*inner;	/* TASKS_LISTED: sorted */
+	size_t			nr;
+};
+void tasks_look(pid_t process, struct tasks *t);
+/*
+ * False only if the process has no thread of that number any more. It must have been there before
+ * the look.
+ */
+bool tasks_have(const struct tasks *t, uint32_t tid);
+void tasks_forget(struct tasks *t);
 
 /* recover.c */
 /* The process died, left or called exec */

@@ -85,15 +85,32 @@ static void answer_hello(struct session *s, unsigned int index, const struct att
 }
 
 /*
+ * A look for threads that are gone takes as long as the process has threads. It pays if many of its
+ * slots are new, or if the last one has freed many.
+ */
+static unsigned int look_for_gone(struct session *s, unsigned int index)
+{
+	struct process *p = &s->processes[index];
+	const unsigned int freed = threads_finish(s, index);
+
+	p->look_at = freed > p->nr_slots / 8 ? 0 : p->nr_slots + p->nr_slots / 4;
+	return freed;
+}
+
+/*
  * Also frees the slots of threads that are gone: the process finds them when it looks for a free
  * one.
  */
 static void answer_more(struct session *s, unsigned int index, struct attach_reply *reply)
 {
-	unsigned int freed = threads_finish(s, index), nr = s->processes[index].nr_slots / 2;
+	const struct process *p = &s->processes[index];
+	const bool looks = p->nr_slots >= p->look_at;
+	unsigned int freed = looks ? look_for_gone(s, index) : 0, nr = p->nr_slots / 2;
 
 	nr = nr < FIRST_SLOTS ? FIRST_SLOTS : nr;
 	give_slots(s, index, nr < ATTACH_SLOTS ? nr : ATTACH_SLOTS, reply);
+	if (reply->err && !looks)
+		freed = look_for_gone(s, index);
 	if (freed)
 		reply->err = 0;
 }
@@ -190,7 +207,9 @@ static bool dso_waits(struct session *s, const struct attach_peer *peer, uint32_
 static void answer_pid(struct session *s, unsigned int index, uint32_t tid,
 		       struct attach_reply *reply)
 {
-	reply->pid = (uint32_t)task_find(s->processes[index].pid, tid);
+	struct process *p = &s->processes[index];
+
+	reply->pid = (uint32_t)task_find(p->pid, tid, &p->apart);
 	if (!reply->pid)
 		reply->err = -ESRCH;
 }
