@@ -55,8 +55,9 @@ char *client_session(const struct command *cmd, const char *name)
 			"or set TRACEFUSE_SESSION",
 			cmd->name, c.nr);
 	else
-		message_error("%s: there is no session: make one with "
-			      "`tracefuse replay --session NAME RECORDING`", cmd->name);
+		message_error("%s: there is no session: `tracefuse run --session NAME PROGRAM` or "
+			      "`tracefuse replay --session NAME RECORDING` makes one",
+			      cmd->name);
 	return NULL;
 }
 
@@ -124,8 +125,9 @@ struct access *client_connect(const struct command *cmd, const char *name)
 	if (ret == -ENOENT)
 		message_error(
 			"%s: there is no session %s: `tracefuse sessions` lists sessions, "
+			"`tracefuse run --session %s PROGRAM` or "
 			"`tracefuse replay --session %s RECORDING` makes it",
-			cmd->name, name, name);
+			cmd->name, name, name, name);
 	else if (client_lacks(ret))
 		message_error("%s: session %s cannot be reached: %s", cmd->name, name,
 			      session_error(ret));

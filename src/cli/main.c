@@ -116,6 +116,17 @@ static const char *same_here(const char *name)
 		{ "trace", "run -e EVENT --cat trace -- PROGRAM" },
 		{ "graph", "run --graph -- PROGRAM" },
 		{ "tui", "report --graph" },
+		{ "stop", "write tracing_on 0" },
+		{ "restart", "write tracing_on 1" },
+		{ "clear", "write trace ''" },
+		{ "snapshot", "cat snapshot" },
+		{ "stack", "run --boot=stacktrace --cat stack_trace -- PROGRAM" },
+		{ "profile", "report -- PROGRAM" },
+		{ "script", "cat trace" },
+		{ "dump", "cat trace" },
+		{ "strace", "syscalls -- PROGRAM" },
+		{ "lock", "locks -- PROGRAM" },
+		{ "kmem", "heap -- PROGRAM" },
 	};
 
 	for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++)
@@ -135,6 +146,8 @@ static int refuse_command(const char *name)
 	fprintf(stderr, "tracefuse: there is no command '%s'", name);
 	if (same)
 		fprintf(stderr, ": write tracefuse %s", same);
+	else if (strchr(name, '/'))
+		fprintf(stderr, ": write tracefuse run -- %s", name);
 	else if (*near)
 		fprintf(stderr, " (there is %s)", near);
 	fputs("\nTry 'tracefuse --help'.\n", stderr);

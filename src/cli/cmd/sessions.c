@@ -172,8 +172,9 @@ static int sessions_list(void)
 	if (ret)
 		return message_error("sessions: %s", session_error(ret));
 	if (!l.nr)
-		fprintf(stderr, "tracefuse: there is no session: `tracefuse replay --session NAME "
-				"RECORDING` makes one\n");
+		fprintf(stderr, "tracefuse: there is no session: `tracefuse run --session NAME "
+				"PROGRAM` or `tracefuse replay --session NAME RECORDING` makes "
+				"one\n");
 	return l.status;
 }
 

@@ -16,6 +16,7 @@
 #include "access/access.h"
 #include "cli/run/run.h"
 #include "export/summary.h"
+#include "export/trace_dat.h"
 #include "model/model.h"
 
 /* LOOK_MS: how often to look. A_SECOND: so many records cost some 3 % of a processor. */
@@ -60,9 +61,10 @@ static int flood_stop(const struct run *r, const char *name)
 static bool stop_flooding(struct run *r)
 {
 	struct flooding f = { .name = "" };
+	struct export_error why;
 	char *name;
 
-	if (!run_recorded(r, find_flooding, &f))
+	if (!run_recorded(r, find_flooding, &f, &why))
 		return false;
 	if (!*f.name)
 		return true;

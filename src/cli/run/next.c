@@ -5,7 +5,9 @@
  * The records are those that the buffers hold at the end. The session ends with the command, so
  * nobody else will look at them.
  */
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/replay_session.h"
 #include "cli/summary/summary.h"
@@ -85,32 +87,43 @@ static bool summary_made(const struct replay_session *s, run_recorded_fn fn, voi
 	return made;
 }
 
-static bool records_read(const struct run *r, FILE *file, run_recorded_fn fn, void *arg)
+static bool records_read(const struct run *r, FILE *file, run_recorded_fn fn, void *arg,
+			 struct export_error *why)
 {
 	const struct save_dat what = { .file = NULL };
 	char path[64];
 	const char *const files[] = { path };
 	const struct source_params params = { .files = files, .nr_files = 1 };
 	struct replay_session s = { .source = NULL };
-	struct export_error error;
 	struct source_error err;
 	bool read;
 
 	snprintf(path, sizeof(path), "/dev/fd/%d", fileno(file));
-	if (save_dat_to(r->access, file, &what, &error))
+	if (save_dat_to(r->access, file, &what, why))
 		return false;
-	read = !replay_session_open(&s, &params, &err) && summary_made(&s, fn, arg);
+	if (replay_session_open(&s, &params, &err)) {
+		snprintf(why->text, sizeof(why->text), "%s", err.text);
+		read = false;
+	} else {
+		read = summary_made(&s, fn, arg);
+		if (!read)
+			snprintf(why->text, sizeof(why->text), "%s", strerror(ENOMEM));
+	}
 	replay_session_destroy(&s);
 	return read;
 }
 
-bool run_recorded(const struct run *r, run_recorded_fn fn, void *arg)
+bool run_recorded(const struct run *r, run_recorded_fn fn, void *arg, struct export_error *why)
 {
 	FILE *file = tmpfile();
-	const bool read = file && records_read(r, file, fn, arg);
+	bool read;
 
-	if (file)
-		fclose(file);
+	if (!file) {
+		snprintf(why->text, sizeof(why->text), "a temporary file: %s", strerror(errno));
+		return false;
+	}
+	read = records_read(r, file, fn, arg, why);
+	fclose(file);
 	return read;
 }
 
@@ -129,12 +142,14 @@ static void recorded_print(void *arg, const struct export_summary *s)
 void run_next(const struct run *r, unsigned long long recorded)
 {
 	struct to_print p = { .r = r, .recorded = recorded };
+	struct export_error why;
 
 	if (!prints_nothing(r))
 		return;
 	run_flood_print(r);
 	if (!recorded)
 		print_nothing_recorded(r);
-	else if (!run_recorded(r, recorded_print, &p))
-		fprintf(stderr, "tracefuse: what was recorded cannot be summed up\n");
+	else if (!run_recorded(r, recorded_print, &p, &why))
+		fprintf(stderr, "tracefuse: what was recorded cannot be summed up: %s\n",
+			why.text);
 }

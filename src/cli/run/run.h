@@ -294,9 +294,10 @@ bool run_next_is_plain(const struct run *r);
  * three commands to go on with. `recorded`: how many events were.
  */
 void run_next(const struct run *r, unsigned long long recorded);
+struct export_error;
 typedef void (*run_recorded_fn)(void *arg, const struct export_summary *s);
-/* Reads what the buffers hold, and calls fn with it. False: it could not be read. */
-bool run_recorded(const struct run *r, run_recorded_fn fn, void *arg);
+/* Reads what the buffers hold, and calls fn with it. False: it could not be read, with *why. */
+bool run_recorded(const struct run *r, run_recorded_fn fn, void *arg, struct export_error *why);
 
 /* ---- losses.c ---- */
 
