@@ -3,7 +3,7 @@
  * attach.h - how a process that runs, and that nobody prepared, gets the agent
  *
  *     target.c   what the process is, its objects, the functions of its libc
- *     moment.c   a thread that holds no lock of libc (walk.c), stopped by ptrace()
+ *     moment.c   a thread that holds no lock of libc (walk.c), stopped by ptrace() (stop.c)
  *     remote.c   that thread executes stub.S: dlopen() of the agent, tf_attach()
  *
  * The thread goes on with the registers, signal mask, errno and system call that it had. The other
@@ -38,11 +38,13 @@ enum { ATTACH_WHY = 512 };
 struct object {
 	char		*path;		/* as the process has it */
 	uint64_t	low, high;	/* its addresses */
+	uint64_t	first_end;	/* of its first mapping */
 	uint64_t	bias;		/* address - address in the file */
 	/* Set by object_tables(). `image`: its segments that are not written; NULL: not read yet */
 	uint8_t		*image;
 	struct unwind_tables tables;	/* header NULL: it has none */
-	bool		read, allocates;	/* it defines malloc() */
+	bool		read, deleted;
+	bool		allocates;	/* it defines malloc() */
 };
 
 /* libc's functions that are called, by the order of target.c. */
@@ -58,13 +60,17 @@ struct range {
 struct target {
 	pid_t		pid;
 	char		name[32];
+	int		memory;		/* /proc/PID/mem of this program, also after an exec() */
 	struct object	*objects;
 	size_t		nr;
+	struct object	*program;
 	struct object	*libc, *loader;
 	uint64_t	functions[NR_TARGET_FUNCTIONS];
 	uint64_t	sigreturn;	/* libc's code that handlers return to */
 	struct range	*busy;		/* F2: functions of libc */
 	size_t		nr_busy;
+	struct range	*waits;		/* functions of libc that wait and are no locks */
+	size_t		nr_waits;
 	struct range	main_stack;
 };
 
@@ -74,14 +80,17 @@ struct target {
  */
 int target_open(struct target *t, pid_t pid, char why[ATTACH_WHY]);
 void target_close(struct target *t);
+/* Whether the process is no longer what it was: it has ended, executed a program, or is stopped. */
+bool target_changed(const struct target *t, char why[ATTACH_WHY]);
 /* The object that has code at the address; NULL: none. */
 struct object *target_object(const struct target *t, uint64_t address);
 /* Reads the object's tables for unwinding, once. */
 void object_read(const struct target *t, struct object *o);
 /* Whether the process sees the same file at `path`. */
 bool target_sees(const struct target *t, const char *path);
-/* Reads the thread's memory. False: it is not there. */
+/* Reads and writes the process's memory. False: it is not there. */
 bool target_load(const struct target *t, uint64_t at, void *out, size_t size);
+bool target_store(const struct target *t, uint64_t at, const void *bytes, size_t size);
 
 /* A thread that is stopped (PTRACE_EVENT_STOP) and traced. */
 struct moment {
@@ -97,6 +106,19 @@ int moment_find(const struct target *t, struct moment *m, char why[ATTACH_WHY]);
 /* walk.c. Whether F2 and F3 hold for a thread with these registers. */
 bool moment_is_good(const struct target *t, pid_t tid, const struct user_regs_struct *regs);
 
+/* stop.c. Stops the thread outside of the kernel. False: it is gone, or has not stopped yet. */
+bool stop_thread(pid_t tid);
+/* Lets a thread go on that was to stop, as soon as it has. */
+void stop_let_go(pid_t tid);
+/* Whether the thread is let go as soon as it stops, but has not yet. */
+bool stop_is_deep(pid_t tid);
+/* Whether a stop makes this system call return a part of what it moves. */
+bool stop_cuts(uint64_t call, const uint64_t args[4]);
+/* Whether the thread waits in such a call. */
+bool stop_would_cut(pid_t pid, pid_t tid);
+
+int64_t moment_now_ms(void);
+void moment_pause(long us);
 /* Waits until the thread stops. -> waitpid()'s status; -1: it is gone, or has not stopped in ms. */
 int moment_wait(pid_t tid, int ms);
 /* Lets a thread go on that has stopped so: with its signal, if it stopped for one. */

@@ -8,7 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "access/wire.h"
 #include "cli/attach/attach.h"
@@ -37,7 +41,7 @@ static int dir_note(void *arg, const char *name, const char *dir, bool alive)
 }
 
 /* Whether the server has a line "KEY PID ..." about the process. */
-static bool info_has(const char *info, const char *key, pid_t pid)
+static bool info_names(const char *info, const char *key, pid_t pid)
 {
 	char value[256];
 
@@ -47,14 +51,14 @@ static bool info_has(const char *info, const char *key, pid_t pid)
 	return false;
 }
 
-static bool is_attached(struct access *a, pid_t pid)
+static bool info_has(struct access *a, const char *key, pid_t pid)
 {
 	char *info;
 	bool found;
 
 	if (access_request(a, WIRE_INFO, "", -1, &info) < 0)
 		return false;
-	found = info_has(info, "attached", pid);
+	found = info_names(info, key, pid);
 	free(info);
 	return found;
 }
@@ -66,7 +70,7 @@ static bool is_unready(struct access *a, pid_t pid)
 
 	if (access_request(a, WIRE_INFO, "", -1, &info) < 0)
 		return false;
-	unready = info_has(info, "functions-none", pid) ||
+	unready = info_names(info, "functions-none", pid) ||
 		  client_info(info, "functions-unread", 0, value, sizeof(value));
 	free(info);
 	return unready;
@@ -130,16 +134,50 @@ static void signals_wait(int how)
 	sigprocmask(how, &set, NULL);
 }
 
-static int thread_attach(const struct attaching *g, const struct target *t,
-			 struct remote_answer *answer, char why[ATTACH_WHY])
+/* What a tracer brings back. */
+struct outcome {
+	struct remote_answer answer;
+	int		err;
+	char		why[ATTACH_WHY];
+};
+
+/* In a process of its own: threads that have not stopped yet are let go when it ends. */
+static void trace(const struct attaching *g, const struct target *t, pid_t parent,
+		  struct outcome *o)
 {
 	struct moment m;
-	int err;
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() == parent)
+		o->err = moment_find(t, &m, o->why) ? -1 :
+			 remote_attach(t, &m, g->library, g->dir, &o->answer, o->why);
+	_exit(0);
+}
+
+static int thread_attach(const struct attaching *g, const struct target *t, struct outcome *out)
+{
+	struct outcome *o = mmap(NULL, sizeof(*o), PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	const pid_t self = getpid();
+	pid_t tracer = -1;
+
+	*out = (struct outcome){ .err = -1 };
+	snprintf(out->why, sizeof(out->why), "there is no memory for it");
+	if (o == MAP_FAILED)
+		return -1;
+	*o = *out;
+	snprintf(o->why, sizeof(o->why), "the tracer was ended");
 	signals_wait(SIG_BLOCK);
-	err = moment_find(t, &m, why) ? -1 : remote_attach(t, &m, g->library, g->dir, answer, why);
+	tracer = fork();
+	if (!tracer)
+		trace(g, t, self, o);
+	while (tracer > 0 && waitpid(tracer, NULL, 0) < 0 && errno == EINTR)
+		continue;
 	signals_wait(SIG_UNBLOCK);
-	return err;
+	if (tracer > 0)
+		*out = *o;
+	munmap(o, sizeof(*o));
+	return out->err;
 }
 
 /* The process must find both at the same paths: it may have another root. */
@@ -150,20 +188,21 @@ static const char *unseen(const struct attaching *g, const struct target *t)
 
 static int target_attach(const struct attaching *g, struct access *a, const struct target *t)
 {
-	const bool was = is_attached(a, t->pid);
+	const bool was = info_has(a, "attached", t->pid);
 	const char *missing = unseen(g, t);
-	struct remote_answer answer;
-	char why[ATTACH_WHY];
+	struct outcome o;
 
 	if (missing) {
-		snprintf(why, sizeof(why), "it does not see %s: it has another root directory",
+		snprintf(o.why, sizeof(o.why), "it does not see %s: it has another root directory",
 			 missing);
-		return attach_failed(t, t->pid, why);
+		return attach_failed(t, t->pid, o.why);
 	}
-	if (thread_attach(g, t, &answer, why) || !answer.loaded)
-		return attach_failed(t, t->pid, why);
-	if (answer.err && !(answer.err == -EBUSY && is_attached(a, t->pid)))
-		return attach_failed(t, t->pid, answer_error(answer.err));
+	if (info_has(a, "server", t->pid))
+		return attach_failed(t, t->pid, "it is the session's own server");
+	if (thread_attach(g, t, &o) || !o.answer.loaded)
+		return attach_failed(t, t->pid, o.why);
+	if (o.answer.err && !(o.answer.err == -EBUSY && info_has(a, "attached", t->pid)))
+		return attach_failed(t, t->pid, answer_error(o.answer.err));
 	functions_wait(a, t->pid);
 	if (was)
 		fprintf(stderr, "tracefuse: process %d (%s) has looked for what was asked for "

@@ -2,10 +2,8 @@
 /*
  * moment.c - stops one thread of a process at a moment when it can load a library
  *
- * One thread after another is stopped, looked at, and goes on if the moment is not good (walk.c).
- * A thread that is not in a system call is let run to its next one. PTRACE_SEIZE and
- * PTRACE_INTERRUPT send no signal, so the program sees nothing of this; a system call that waits is
- * begun again by the kernel, with the time that is left.
+ * One thread after another is stopped (stop.c), looked at, and goes on if the moment is not good
+ * (walk.c). A thread that is not in a system call is let run to its next one.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -16,81 +14,41 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/rseq.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
+#include <sys/user.h>
 
 #include "cli/attach/attach.h"
 
 enum {
 	PATIENCE_MS	= 5000,
-	STOP_MS		= 200,	/* until a thread stops that is not in the depth of the kernel */
 	CALL_MS		= 20,	/* until a thread makes a system call */
 	PAUSE_MS	= 2,
 };
 
-static int64_t moment_now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000ll + ts.tv_nsec / 1000000;
-}
-
-static void pause_us(long us)
-{
-	nanosleep(&(struct timespec){ .tv_nsec = us * 1000 }, NULL);
-}
-
-int moment_wait(pid_t tid, int ms)
-{
-	const int64_t end = moment_now_ms() + ms;
-	int status;
-	pid_t pid;
-
-	while (!(pid = waitpid(tid, &status, __WALL | WNOHANG)) && moment_now_ms() < end)
-		pause_us(100);
-	if (pid != tid || !WIFSTOPPED(status))
-		return -1;
-	return status;
-}
-
-int moment_go_on(pid_t tid, int status, int request)
-{
-	const bool is_signal = !(status >> 16) && WSTOPSIG(status) != (SIGTRAP | 0x80);
-
-	return (int)ptrace(request, tid, NULL, is_signal ? (long)WSTOPSIG(status) : 0);
-}
-
-bool moment_stopped(pid_t tid)
-{
-	int status;
-
-	while ((status = moment_wait(tid, STOP_MS)) >= 0 && status >> 16 != PTRACE_EVENT_STOP)
-		moment_go_on(tid, status, PTRACE_CONT);
-	return status >= 0 && WSTOPSIG(status) == SIGTRAP;
-}
-
-/* Stops the thread outside of the kernel. False: it did not, or is gone. */
-static bool stop_thread(pid_t tid)
-{
-	return !ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) && moment_stopped(tid);
-}
+/* What was met in one round over the threads. */
+struct round {
+	const struct target *target;
+	struct moment	*moment;
+	int		err;	/* of PTRACE_SEIZE */
+	bool		seized, cut, sandboxed;
+};
 
 /* The kernel's header for these requests cannot be included beside libc's. */
 #define GET_RSEQ_CONFIGURATION 0x420f
 
 /* A critical section of rseq would not be begun again if the kernel saw other registers in it. */
-static bool in_rseq(const struct target *t, pid_t tid)
+static bool in_rseq(const struct target *t, pid_t tid, uint64_t ip)
 {
 	uint64_t answer[3] = { 0 };	/* the first word: where its struct rseq is */
+	struct rseq_cs cs;
 	uint64_t section = 0;
 
 	if (ptrace(GET_RSEQ_CONFIGURATION, tid, sizeof(answer), answer) < 0 || !answer[0])
 		return false;
-	return !target_load(t, answer[0] + offsetof(struct rseq, rseq_cs), &section,
-			    sizeof(section)) ||
-	       section;
+	if (!target_load(t, answer[0] + offsetof(struct rseq, rseq_cs), &section, sizeof(section)))
+		return true;
+	/* A program may leave its last section there: the kernel forgets it later. */
+	return section && (!target_load(t, section, &cs, sizeof(cs)) ||
+			   ip - cs.start_ip < cs.post_commit_offset);
 }
 
 static bool thread_is_good(const struct target *t, struct moment *m)
@@ -98,12 +56,14 @@ static bool thread_is_good(const struct target *t, struct moment *m)
 	if (ptrace(PTRACE_GETREGS, m->tid, NULL, &m->regs))
 		return false;
 	/* A 32-bit or x32 call of a 64-bit program is nothing that this code knows. */
-	return m->regs.cs == 0x33 && !in_rseq(t, m->tid) && moment_is_good(t, m->tid, &m->regs);
+	return m->regs.cs == 0x33 && !in_rseq(t, m->tid, m->regs.rip) &&
+	       moment_is_good(t, m->tid, &m->regs);
 }
 
 /* Lets the thread run to the end of its next system call, and stops it there. */
 static bool run_to_call(pid_t tid)
 {
+	struct user_regs_struct g;
 	int status;
 
 	if (ptrace(PTRACE_SYSCALL, tid, NULL, NULL))
@@ -111,41 +71,83 @@ static bool run_to_call(pid_t tid)
 	status = moment_wait(tid, CALL_MS);
 	if (status < 0)
 		return stop_thread(tid);
+	if (ptrace(PTRACE_GETREGS, tid, NULL, &g) ||
+	    (WSTOPSIG(status) == (SIGTRAP | 0x80) &&
+	     stop_cuts(g.orig_rax, (const uint64_t[]){ g.rdi, g.rsi, g.rdx, g.r10 })))
+		return false;
 	/* It is about to make the call. The stop that is asked for now comes behind it. */
 	return !ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) &&
 	       !moment_go_on(tid, status, PTRACE_CONT) && moment_stopped(tid);
 }
 
-/* True: the thread is stopped at a good moment. */
-static bool thread_try(const struct target *t, pid_t tid, struct moment *m, int *err)
+/* Each thread has its own. */
+static bool in_sandbox(pid_t pid, pid_t tid)
 {
+	unsigned int mode = 0;
+	char path[64], *line = NULL;
+	size_t room = 0;
+	FILE *in;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)tid);
+	in = fopen(path, "re");
+	while (in && getline(&line, &room, in) > 0 && sscanf(line, "Seccomp: %u", &mode) != 1)
+		continue;
+	free(line);
+	if (in)
+		fclose(in);
+	return mode;
+}
+
+/* Whether the thread is not to be stopped now. */
+static bool is_left_alone(struct round *r, pid_t tid)
+{
+	if (stop_is_deep(tid))
+		return true;
+	if (in_sandbox(r->target->pid, tid))
+		r->sandboxed = true;
+	else if (stop_would_cut(r->target->pid, tid))
+		r->cut = true;
+	else
+		return false;
+	return true;
+}
+
+/* True: the thread is stopped at a good moment. */
+static bool thread_try(struct round *r, pid_t tid)
+{
+	const struct target *t = r->target;
+	struct moment *m = r->moment;
+
 	m->tid = tid;
+	if (is_left_alone(r, tid))
+		return false;
 	if (ptrace(PTRACE_SEIZE, tid, NULL, PTRACE_O_TRACESYSGOOD)) {
-		*err = errno == ESRCH ? *err : errno;
+		r->err = errno == ESRCH ? r->err : errno;
 		return false;
 	}
+	r->seized = true;
 	if (stop_thread(tid) &&
 	    (thread_is_good(t, m) || (run_to_call(tid) && thread_is_good(t, m))))
 		return true;
-	/* Where it is not stopped, it is let go when this process ends. */
-	ptrace(PTRACE_DETACH, tid, NULL, NULL);
+	stop_let_go(tid);
 	return false;
 }
 
 /* The first thread first: it is the one that programs begin with, and its stack grows. */
-static bool threads_try(const struct target *t, struct moment *m, int *err)
+static bool threads_try(struct round *r)
 {
+	const pid_t pid = r->target->pid;
 	char path[64];
 	struct dirent *d;
 	bool found;
 	DIR *dir;
 
-	found = thread_try(t, t->pid, m, err);
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)t->pid);
+	found = thread_try(r, pid);
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	dir = found ? NULL : opendir(path);
-	while (dir && !found && !*err && (d = readdir(dir)))
-		if (atoi(d->d_name) > 0 && atoi(d->d_name) != t->pid)
-			found = thread_try(t, atoi(d->d_name), m, err);
+	while (dir && !found && (d = readdir(dir)))
+		if (atoi(d->d_name) > 0 && atoi(d->d_name) != pid)
+			found = thread_try(r, atoi(d->d_name));
 	if (dir)
 		closedir(dir);
 	return found;
@@ -164,28 +166,41 @@ static bool scope_forbids(void)
 	return scope > 0;
 }
 
+/* Why there was no good moment. */
+static void round_explain(const struct round *r, char why[ATTACH_WHY])
+{
+	if (target_changed(r->target, why))
+		return;
+	if (r->err && !r->seized)
+		snprintf(why, ATTACH_WHY, "it cannot be traced (ptrace): %s%s", strerror(r->err),
+			 r->err == EPERM && scope_forbids() ?
+				 "; /proc/sys/kernel/yama/ptrace_scope permits it to root only" :
+				 "");
+	else if (r->sandboxed && !r->seized)
+		snprintf(why, ATTACH_WHY, "its threads are in a sandbox (seccomp)");
+	else if (r->cut && !r->seized)
+		snprintf(why, ATTACH_WHY, "for %d seconds it was in a system call that writes or "
+			 "reads much, and that a stop would cut short", PATIENCE_MS / 1000);
+	else
+		snprintf(why, ATTACH_WHY, "for %d seconds each of its threads was inside an "
+			 "allocator, the dynamic linker, a handler of a signal, the kernel or code "
+			 "that cannot be unwound, or on a stack that libc does not know",
+			 PATIENCE_MS / 1000);
+}
+
 int moment_find(const struct target *t, struct moment *m, char why[ATTACH_WHY])
 {
 	const int64_t end = moment_now_ms() + PATIENCE_MS;
-	int err = 0;
+	struct round r;
 
 	do {
-		if (threads_try(t, m, &err))
+		r = (struct round){ .target = t, .moment = m };
+		if (threads_try(&r))
 			return 0;
-		if (err)
+		if (r.err && !r.seized && !r.cut)
 			break;
-		pause_us(PAUSE_MS * 1000 + (long)(moment_now_ms() % 7) * 300);
-	} while (moment_now_ms() < end && !kill(t->pid, 0));
-	if (err)
-		snprintf(why, ATTACH_WHY, "it cannot be traced (ptrace): %s%s", strerror(err),
-			 err == EPERM && scope_forbids() ?
-				 "; /proc/sys/kernel/yama/ptrace_scope permits it to root only" :
-				 "");
-	else if (kill(t->pid, 0))
-		snprintf(why, ATTACH_WHY, "it has ended");
-	else
-		snprintf(why, ATTACH_WHY, "for %d seconds each of its threads was inside an "
-			 "allocator, the dynamic linker or code that cannot be unwound",
-			 PATIENCE_MS / 1000);
+		moment_pause(PAUSE_MS * 1000 + (long)(moment_now_ms() % 7) * 300);
+	} while (moment_now_ms() < end && !target_changed(t, why));
+	round_explain(&r, why);
 	return -1;
 }

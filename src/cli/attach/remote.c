@@ -116,13 +116,6 @@ static void frame_registers(const struct remote *r, struct signal_frame *f)
 	memcpy(f->regs, regs, sizeof(regs));
 }
 
-static bool bytes_store(const struct remote *r, uint64_t at, const void *bytes, size_t size)
-{
-	struct iovec from = { (void *)bytes, size }, to = { (void *)(uintptr_t)at, size };
-
-	return process_vm_writev(r->target->pid, &from, 1, &to, 1, 0) == (ssize_t)size;
-}
-
 /* F1. Without an alternate stack: flags that the kernel refuses leave it as it is. */
 static bool state_to_stack(struct remote *r)
 {
@@ -144,8 +137,8 @@ static bool state_to_stack(struct remote *r)
 	memcpy(bytes + r->xstate_size, &magic2, sizeof(magic2));
 	/* A call leaves the stack pointer 8 below a multiple of 16. */
 	r->frame = ((fpstate - sizeof(f)) & ~15ull) - 8;
-	return bytes_store(r, fpstate, bytes, r->xstate_size + 4) &&
-	       bytes_store(r, r->frame, &f, sizeof(f));
+	return target_store(r->target, fpstate, bytes, r->xstate_size + 4) &&
+	       target_store(r->target, r->frame, &f, sizeof(f));
 }
 
 /* ---- Calls ---- */
@@ -222,21 +215,6 @@ static bool page_unmap(const struct remote *r)
 
 /* ---- stub.S ---- */
 
-/* As a debugger stores a breakpoint: the page is not writable. */
-static bool code_store(const struct remote *r, uint64_t at, const void *bytes, size_t size)
-{
-	char path[64];
-	bool done;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)r->target->pid);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	done = fd >= 0 && pwrite(fd, bytes, size, (off_t)at) == (ssize_t)size;
-	if (fd >= 0)
-		close(fd);
-	return done;
-}
-
 static bool stub_store(const struct remote *r, const char *library, const char *dir)
 {
 	const size_t code = (size_t)(attach_stub_end - attach_stub);
@@ -248,7 +226,8 @@ static bool stub_store(const struct remote *r, const char *library, const char *
 	memcpy(page, &r->target->functions[TARGET_DLOPEN], 4 * sizeof(uint64_t));
 	snprintf((char *)page + code, ATTACH_PATH, "%s", library);
 	snprintf((char *)page + code + ATTACH_PATH, ATTACH_PATH, "%s", dir);
-	return code_store(r, r->page, page, sizeof(page));
+	/* As a debugger stores a breakpoint: the page is not writable. */
+	return target_store(r->target, r->page, page, sizeof(page));
 }
 
 static void text_load(const struct remote *r, uint64_t at, char why[ATTACH_WHY])
@@ -325,6 +304,6 @@ int remote_attach(const struct target *t, const struct moment *m, const char *li
 	/* Where it could not be stopped again, it goes on by what is on its stack (F1). */
 	if (r.xstate_size)
 		state_restore(&r);
-	ptrace(PTRACE_DETACH, r.tid, NULL, NULL);
+	stop_let_go(r.tid);
 	return err;
 }

@@ -13,7 +13,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
+#include <linux/kcmp.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "cli/attach/attach.h"
@@ -28,6 +29,13 @@ static const char *const busy_functions[] = {
 	"dlvsym", "dladdr", "dladdr1", "dlinfo", "dl_iterate_phdr", "_dl_find_object", "fork",
 	"vfork", "_Fork", "__libc_fork", "posix_spawn", "posix_spawnp", "pthread_create",
 	"pthread_exit", "exit", "_exit", "quick_exit", "abort", "__libc_freeres",
+};
+
+/* A thread in one of these holds no lock of an allocator. */
+static const char *const waiting_functions[] = {
+	"pthread_cond_wait", "pthread_cond_timedwait", "pthread_cond_clockwait", "sem_wait",
+	"sem_timedwait", "sem_clockwait", "pthread_join", "pthread_timedjoin_np",
+	"pthread_clockjoin_np", "pthread_barrier_wait", "cnd_wait", "cnd_timedwait", "thrd_join",
 };
 
 static const char *const called_functions[NR_TARGET_FUNCTIONS] = {
@@ -60,8 +68,8 @@ static FILE *proc_open(pid_t pid, const char *name)
 
 struct status {
 	char		state;
-	unsigned long	tracer, seccomp, uid[4];
-	bool		has_memory;
+	unsigned long	tracer, seccomp, parent, threads, uid[4];
+	bool		has_memory, has_shadow;
 };
 
 static void status_line(struct status *s, const char *line)
@@ -69,10 +77,13 @@ static void status_line(struct status *s, const char *line)
 	if (sscanf(line, "State: %c", &s->state) == 1 ||
 	    sscanf(line, "TracerPid: %lu", &s->tracer) == 1 ||
 	    sscanf(line, "Seccomp: %lu", &s->seccomp) == 1 ||
+	    sscanf(line, "PPid: %lu", &s->parent) == 1 ||
+	    sscanf(line, "Threads: %lu", &s->threads) == 1 ||
 	    sscanf(line, "Uid: %lu %lu %lu %lu", &s->uid[0], &s->uid[1], &s->uid[2],
 		   &s->uid[3]) == 4)
 		return;
 	s->has_memory |= !strncmp(line, "VmSize:", 7);
+	s->has_shadow |= !strncmp(line, "x86_Thread_features:", 20) && strstr(line, "shstk");
 }
 
 static bool status_read(const struct target *t, struct status *s)
@@ -103,12 +114,20 @@ static void name_read(struct target *t)
 		fclose(in);
 }
 
+/* An agent that the child loads would be in the parent, too. */
+static bool shares_memory(pid_t pid, pid_t parent)
+{
+	return parent > 0 && !syscall(SYS_kcmp, pid, parent, KCMP_VM, 0, 0);
+}
+
 static int target_permits(const struct target *t, char why[ATTACH_WHY])
 {
 	struct status s;
 
 	if (!status_read(t, &s))
 		return target_refuse(why, "there is no such process");
+	if ((s.state == 'Z' || s.state == 'X') && s.threads > 1)
+		return target_refuse(why, "its first thread has ended");
 	if (s.state == 'Z' || s.state == 'X')
 		return target_refuse(why, "it has ended");
 	if (!s.has_memory)
@@ -120,6 +139,12 @@ static int target_permits(const struct target *t, char why[ATTACH_WHY])
 		return target_refuse(why, "it is stopped: kill -CONT %d", (int)t->pid);
 	if (s.tracer)
 		return target_refuse(why, "process %lu traces it: a debugger, or strace", s.tracer);
+	if (s.has_shadow)
+		return target_refuse(why, "its returns are checked (shadow stack), and it would be "
+				     "ended for one that it did not call");
+	if (shares_memory(t->pid, (pid_t)s.parent))
+		return target_refuse(why, "it has the memory of its parent: it is a child of "
+				     "vfork() that has not executed a program yet");
 	if (s.seccomp)
 		return target_refuse(why, "it is in a sandbox (seccomp), which may end it for the "
 				     "system calls of a library that is loaded");
@@ -162,6 +187,17 @@ static char *path_in(const struct target *t, const char *path)
 	return asprintf(&out, "/proc/%d/root%s", (int)t->pid, path) < 0 ? NULL : out;
 }
 
+/* A file that was removed can be read by a user with CAP_SYS_ADMIN. */
+static char *object_file(const struct target *t, const struct object *o)
+{
+	char *out;
+
+	if (!o->deleted)
+		return path_in(t, o->path);
+	return asprintf(&out, "/proc/%d/map_files/%lx-%lx", (int)t->pid, o->low, o->first_end) < 0 ?
+		       NULL : out;
+}
+
 bool target_sees(const struct target *t, const char *path)
 {
 	char *theirs = path_in(t, path);
@@ -175,15 +211,45 @@ bool target_sees(const struct target *t, const char *path)
 
 bool target_load(const struct target *t, uint64_t at, void *out, size_t size)
 {
-	struct iovec to = { out, size }, from = { (void *)(uintptr_t)at, size };
+	return pread(t->memory, out, size, (off_t)at) == (ssize_t)size;
+}
 
-	return process_vm_readv(t->pid, &to, 1, &from, 1, 0) == (ssize_t)size;
+bool target_store(const struct target *t, uint64_t at, const void *bytes, size_t size)
+{
+	return pwrite(t->memory, bytes, size, (off_t)at) == (ssize_t)size;
+}
+
+bool target_changed(const struct target *t, char why[ATTACH_WHY])
+{
+	struct status s;
+	char byte;
+
+	if (!status_read(t, &s) || s.state == 'Z' || s.state == 'X')
+		return !!target_refuse(why, "it has ended meanwhile");
+	if (s.state == 'T')
+		return !!target_refuse(why, "it was stopped meanwhile: kill -CONT %d", (int)t->pid);
+	if (t->memory >= 0 && !target_load(t, t->libc->low, &byte, 1))
+		return !!target_refuse(why, "it has executed another program meanwhile, or ended");
+	return false;
 }
 
 struct map_line {
 	uint64_t	low, high, offset;
 	char		perms[5], path[PATH_MAX];
+	bool		deleted;
 };
+
+/* Cuts off what the kernel appends to the path of a file that was removed. */
+static bool path_cut(char *path)
+{
+	static const char mark[] = " (deleted)";
+	const size_t len = strlen(path), end = sizeof(mark) - 1;
+
+	if (len <= end || strcmp(path + len - end, mark))
+		return false;
+	path[len - end] = '\0';
+	return true;
+}
 
 static bool map_parse(const char *line, struct map_line *m)
 {
@@ -194,6 +260,7 @@ static bool map_parse(const char *line, struct map_line *m)
 		return false;
 	snprintf(m->path, sizeof(m->path), "%s", line + at);
 	m->path[strcspn(m->path, "\n")] = '\0';
+	m->deleted = path_cut(m->path);
 	return true;
 }
 
@@ -214,7 +281,7 @@ static int object_add(struct target *t, const struct map_line *m)
 		return -1;
 	o = &t->objects[t->nr];
 	*o = (struct object){ .path = strdup(m->path), .low = m->low, .high = m->high,
-			      .bias = m->low };
+			      .first_end = m->high, .bias = m->low, .deleted = m->deleted };
 	t->nr += o->path != NULL;
 	return o->path ? 0 : -1;
 }
@@ -247,9 +314,19 @@ struct object *target_object(const struct target *t, uint64_t address)
 /* By the loader's rule for names: libc.so.6 is the soname of glibc. */
 static void objects_name(struct target *t)
 {
+	char exe[PATH_MAX], link[64];
+	ssize_t len;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)t->pid);
+	len = readlink(link, exe, sizeof(exe) - 1);
+	exe[len < 0 ? 0 : len] = '\0';
+	path_cut(exe);
+	t->program = t->objects;
 	for (size_t i = 0; i < t->nr; i++) {
 		const char *base = program_base(t->objects[i].path);
 
+		if (!strcmp(t->objects[i].path, exe))
+			t->program = &t->objects[i];
 		if (!strcmp(base, "libc.so.6"))
 			t->libc = &t->objects[i];
 		else if (program_is_loader(t->objects[i].path))
@@ -324,13 +401,19 @@ static void object_fill(struct object *o, struct elf_file *f)
 
 void object_read(const struct target *t, struct object *o)
 {
-	char *path = o->read ? NULL : path_in(t, o->path);
+	char *path = o->read ? NULL : object_file(t, o), magic[SELFMAG];
 	struct elf_file f;
 
+	if (o->read)
+		return;
 	o->read = true;
 	if (path && !elf_file_open(path, NULL, &f)) {
 		object_fill(o, &f);
 		elf_file_close(&f);
+	} else {
+		/* It may be an allocator. */
+		o->allocates = target_load(t, o->low, magic, SELFMAG) &&
+			       !memcmp(magic, ELFMAG, SELFMAG);
 	}
 	free(path);
 }
@@ -346,12 +429,20 @@ static uint64_t sigreturn_find(const struct object *libc)
 	return at ? libc->low + (uint64_t)(at - libc->image) : 0;
 }
 
-static bool is_busy(const char *name)
+static bool is_one_of(const char *name, const char *const *names, size_t nr)
 {
-	for (size_t i = 0; i < sizeof(busy_functions) / sizeof(*busy_functions); i++)
-		if (!strcmp(busy_functions[i], name))
+	for (size_t i = 0; i < nr; i++)
+		if (!strcmp(names[i], name))
 			return true;
 	return false;
+}
+
+static int range_add(struct range **ranges, size_t *nr, uint64_t at, uint64_t size)
+{
+	if (array_room(ranges, *nr, sizeof(**ranges)))
+		return -ENOMEM;
+	(*ranges)[(*nr)++] = (struct range){ at, at + size };
+	return 0;
 }
 
 static int libc_symbol(struct target *t, const struct elf_symbols *s, const struct elf_symbol *e)
@@ -362,17 +453,17 @@ static int libc_symbol(struct target *t, const struct elf_symbols *s, const stru
 	for (unsigned int i = 0; i < NR_TARGET_FUNCTIONS; i++)
 		if (!strcmp(called_functions[i], name) && !e->old)
 			t->functions[i] = at;
-	if (!is_busy(name))
-		return 0;
-	if (array_room(&t->busy, t->nr_busy, sizeof(*t->busy)))
-		return -ENOMEM;
-	t->busy[t->nr_busy++] = (struct range){ at, at + e->size };
+	if (is_one_of(name, busy_functions, sizeof(busy_functions) / sizeof(*busy_functions)))
+		return range_add(&t->busy, &t->nr_busy, at, e->size);
+	if (is_one_of(name, waiting_functions,
+		      sizeof(waiting_functions) / sizeof(*waiting_functions)))
+		return range_add(&t->waits, &t->nr_waits, at, e->size);
 	return 0;
 }
 
 static int libc_symbols(struct target *t)
 {
-	char *path = path_in(t, t->libc->path);
+	char *path = object_file(t, t->libc);
 	struct elf_symbols s;
 	int err = path ? elf_symbols_read(path, NULL, &s) : -ENOMEM;
 
@@ -394,7 +485,8 @@ static int libc_read(struct target *t, char why[ATTACH_WHY])
 	object_read(t, t->libc);
 	err = libc_symbols(t);
 	if (err)
-		return target_refuse(why, "its %s cannot be read: %s", t->libc->path,
+		return target_refuse(why, "its %s%s cannot be read: %s", t->libc->path,
+				     t->libc->deleted ? ", which was removed since," : "",
 				     strerror(-err));
 	t->sigreturn = sigreturn_find(t->libc);
 	for (unsigned int i = 0; i < NR_TARGET_FUNCTIONS; i++)
@@ -408,7 +500,11 @@ static int libc_read(struct target *t, char why[ATTACH_WHY])
 
 int target_open(struct target *t, pid_t pid, char why[ATTACH_WHY])
 {
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
 	*t = (struct target){ .pid = pid };
+	t->memory = open(path, O_RDWR | O_CLOEXEC);
 	name_read(t);
 	if (target_permits(t, why) || target_is_dynamic(t, why) || objects_read(t, why))
 		return -1;
@@ -425,5 +521,8 @@ void target_close(struct target *t)
 	}
 	free(t->objects);
 	free(t->busy);
+	free(t->waits);
+	if (t->memory >= 0)
+		close(t->memory);
 	*t = (struct target){ 0 };
 }

@@ -8,6 +8,8 @@
  *     read.
  * M2  Else the thread may be anywhere. Then its whole stack must be read, and its innermost
  *     function must not be libc's or an allocator's.
+ * M3  A program may have the allocator in itself. Nothing says which of its functions it is, and it
+ *     may wait for a second lock. So in such a program a thread that waits for a lock is not taken.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +29,9 @@ static const uint16_t quiet_calls[] = {
 	SYS_sendmsg, SYS_sendmmsg, SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_wait4, SYS_waitid,
 	SYS_rt_sigtimedwait, SYS_rt_sigsuspend, SYS_pause, SYS_futex, SYS_msgrcv, SYS_semop,
 	SYS_semtimedop, SYS_io_getevents, SYS_sched_yield, SYS_restart_syscall, SYS_fsync,
-	SYS_fdatasync, SYS_flock, SYS_sendfile, SYS_splice,
+	SYS_fdatasync, SYS_flock, SYS_sendfile, SYS_splice, SYS_fcntl, SYS_msgsnd,
+	SYS_mq_timedsend, SYS_mq_timedreceive, SYS_io_pgetevents, 426 /* io_uring_enter */,
+	449 /* futex_waitv */,
 };
 
 static bool in_quiet_call(const struct user_regs_struct *regs)
@@ -113,10 +117,10 @@ static bool frame_step(const struct target *t, struct frame *f, uint64_t row)
 
 enum found { FOUND_GOOD, FOUND_BAD, FOUND_END, FOUND_UNKNOWN };
 
-static bool in_busy_function(const struct target *t, uint64_t ip)
+static bool in_ranges(const struct range *ranges, size_t nr, uint64_t ip)
 {
-	for (size_t i = 0; i < t->nr_busy; i++)
-		if (ip >= t->busy[i].low && ip < t->busy[i].high)
+	for (size_t i = 0; i < nr; i++)
+		if (ip >= ranges[i].low && ip < ranges[i].high)
 			return true;
 	return false;
 }
@@ -124,7 +128,7 @@ static bool in_busy_function(const struct target *t, uint64_t ip)
 /* A program may have the allocator in itself: then nothing says which of its functions it is. */
 static bool is_allocator(const struct target *t, const struct object *o)
 {
-	return o->allocates && o != t->libc && o != t->objects;
+	return o->allocates && o != t->libc && o != t->program;
 }
 
 /* The functions of a row, and those that have none. */
@@ -137,7 +141,8 @@ static enum found frame_judge(const struct target *t, struct frame *f, unsigned 
 	if (!o)
 		return FOUND_UNKNOWN;
 	object_read(t, o);
-	if (o == t->loader || is_allocator(t, o) || (o == t->libc && in_busy_function(t, ip)))
+	if (o == t->loader || is_allocator(t, o) ||
+	    (o == t->libc && in_ranges(t->busy, t->nr_busy, ip)))
 		/* `_start` of a program that the loader was executed with, and of each other one */
 		return FOUND_BAD;
 	row = o->tables.header ?
@@ -158,6 +163,25 @@ static enum found stack_judge(const struct target *t, const struct user_regs_str
 	for (unsigned int nr = 0; found == FOUND_GOOD; nr++)
 		found = frame_judge(t, &f, nr);
 	return found;
+}
+
+/*
+ * M3. Whether the thread waits for something else than a lock: by the functions of libc that the
+ * program has called.
+ */
+static bool waits_for_no_lock(const struct target *t, const struct user_regs_struct *regs)
+{
+	struct frame f = { regs->rip, regs->rsp, regs->rbp, regs->rbx, true, true };
+
+	if (regs->orig_rax != SYS_futex && regs->orig_rax != SYS_sched_yield)
+		return true;
+	for (unsigned int nr = 0; target_object(t, f.ip - !f.exact) == t->libc; nr++) {
+		if (in_ranges(t->waits, t->nr_waits, f.ip - !f.exact))
+			return true;
+		if (frame_judge(t, &f, nr) != FOUND_GOOD)
+			return false;
+	}
+	return false;
 }
 
 /* ---- The thread's own stack ---- */
@@ -189,15 +213,39 @@ static uint64_t main_stack_low(const struct target *t)
 	return t->main_stack.high - (r.rlim_cur < most ? r.rlim_cur : most);
 }
 
-/* F3. glibc puts a thread's own data on top of its stack. */
+/*
+ * Where the stack begins that libc gave the thread: an address and a size behind each other in its
+ * struct pthread, which lies on top of the stack. A process that was made by another thread than
+ * the first one has only such a thread.
+ */
+static uint64_t given_stack_low(const struct target *t, const struct user_regs_struct *regs)
+{
+	enum { WORDS = 320, ABOVE = 64 << 10, LOWEST = 64 << 10 };
+	const uint64_t self = regs->fs_base;
+	uint64_t word[WORDS];
+
+	for (unsigned int i = 0; i < WORDS; i++) {
+		if (!frame_word(t, self + 8 * i, &word[i]))
+			return 0;
+		if (i && word[i - 1] >= LOWEST && word[i - 1] <= regs->rsp && regs->rsp < self &&
+		    word[i] < self && word[i - 1] + word[i] > self &&
+		    word[i - 1] + word[i] - self <= ABOVE)
+			return word[i - 1];
+	}
+	return 0;
+}
+
+/* F3 */
 static bool on_own_stack(const struct target *t, pid_t tid, const struct user_regs_struct *regs)
 {
+	const uint64_t low = given_stack_low(t, regs);
 	struct range m;
 
-	if (tid == t->pid)
-		return regs->rsp < t->main_stack.high && regs->rsp >= main_stack_low(t) + ROOM;
-	return mapping_of(t, regs->rsp, &m) && regs->fs_base > regs->rsp &&
-	       regs->fs_base < m.high && regs->rsp - m.low >= ROOM;
+	if (low)
+		return mapping_of(t, regs->rsp, &m) && regs->fs_base < m.high &&
+		       regs->rsp - (low > m.low ? low : m.low) >= ROOM;
+	return tid == t->pid && regs->rsp < t->main_stack.high &&
+	       regs->rsp >= main_stack_low(t) + ROOM;
 }
 
 bool moment_is_good(const struct target *t, pid_t tid, const struct user_regs_struct *regs)
@@ -212,6 +260,9 @@ bool moment_is_good(const struct target *t, pid_t tid, const struct user_regs_st
 		object_read(t, o);
 	/* M2; the program itself may have an allocator. */
 	if (!quiet && (!o || o == t->libc || o->allocates))
+		return false;
+	object_read(t, t->program);
+	if (t->program->allocates && !waits_for_no_lock(t, regs))
 		return false;
 	found = stack_judge(t, regs);
 	return found == FOUND_END || (quiet && found == FOUND_UNKNOWN);
