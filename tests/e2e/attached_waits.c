@@ -14,14 +14,18 @@
  *     vfork		PID is a child that has its parent's memory
  *     thread		PID is a child whose only thread is on another stack than the first one's
  *     leader		its first thread has ended
+ *     forks		threads call fork(), and the children ask for the objects, as exceptions
+ *			of C++ do
  *     allocator	its own malloc() mostly waits for a second lock
  */
 #include <errno.h>
+#include <link.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -223,6 +227,56 @@ static void waits_leader(void)
 	pthread_exit(NULL);
 }
 
+static atomic_int hung;
+
+static int object_skip(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)info;
+	(void)size;
+	(void)arg;
+	return 0;
+}
+
+static void child_await(pid_t child)
+{
+	for (int ms = 0; !waitpid(child, NULL, WNOHANG); ms++) {
+		if (ms == 2000) {
+			kill(child, SIGKILL);
+			hung++;
+		}
+		usleep(1000);
+	}
+}
+
+static void *forks_often(void *arg)
+{
+	const time_t end = time(NULL) + 3;
+
+	while (time(NULL) < end) {
+		const pid_t child = fork();
+
+		if (!child) {
+			dl_iterate_phdr(object_skip, NULL);
+			_exit(0);
+		}
+		child_await(child);
+	}
+	return arg;
+}
+
+/* The moments in which libc holds its lock for an instant are left: one child may have it. */
+static void waits_forks(void)
+{
+	enum { NR = 4 };
+	pthread_t threads[NR];
+
+	for (int i = 0; i < NR; i++)
+		pthread_create(&threads[i], NULL, forks_often, NULL);
+	for (int i = 0; i < NR; i++)
+		pthread_join(threads[i], NULL);
+	say(hung > 2 ? hung : 0);
+}
+
 /* ---- The allocator ---- */
 
 static pthread_mutex_t outer = PTHREAD_MUTEX_INITIALIZER, inner = PTHREAD_MUTEX_INITIALIZER;
@@ -325,7 +379,7 @@ static const struct {
 	{ "handled", waits_handled, false }, { "write", waits_write, false },
 	{ "filter", waits_filter, true }, { "vfork", waits_vfork, true },
 	{ "thread", waits_thread, true }, { "leader", waits_leader, true },
-	{ "allocator", waits_allocator, false },
+	{ "forks", waits_forks, false }, { "allocator", waits_allocator, false },
 };
 
 int main(int argc, char **argv)

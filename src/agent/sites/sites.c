@@ -536,10 +536,17 @@ static bool any_known(void)
 /*
  * fork() waits until the task has stored its jumps: in the child nobody would go on with the steps.
  */
+/* A thread of a program that has run before is in sites_start(). */
+static atomic_bool starting;
+
 static void fork_begins(void)
 {
-	/* Another thread may begin to plant just now (late.c). */
-	if (!sites.permitted || sites_quiet())
+	/*
+	 * Another thread may begin to plant just now (late.c). Or it is in sites_start(): it holds
+	 * a lock of the dynamic linker then, which libc leaves locked in the child.
+	 */
+	if ((!sites.permitted || sites_quiet()) &&
+	    !atomic_load_explicit(&starting, memory_order_acquire))
 		return;
 	/* First, and cleared last: a signal handler may come at any moment. */
 	agent_self.fork_locks = true;
@@ -569,6 +576,8 @@ static void forked(void)
 	uint64_t old;
 
 	sites.forking = false;		/* the lock is wiped (state.h) */
+	/* Relaxed: the child has no such thread. */
+	atomic_store_explicit(&starting, false, memory_order_relaxed);
 	agent_self.fork_locks = false;
 	/* Relaxed: fork() has copied all that came before it. */
 	if ((!any_known() && !sites.plants) ||
@@ -736,6 +745,8 @@ void sites_start(void)
 		 * Not when the first sites come: the dynamic linker is locked then, and a fork
 		 * handler of the program may wait for that lock.
 		 */
+		/* Pairs with the acquire in fork_begins(). */
+		atomic_store_explicit(&starting, agent.late, memory_order_release);
 		tell_forks();
 		sites_lock();
 		sites.may_patch = task_permitted(true) && patch_live();
@@ -751,6 +762,8 @@ void sites_start(void)
 		pages_alone = false;
 		sites.permitted = sites.untold = true;
 		sites_unlock();
+		/* Relaxed: the lock is free. */
+		atomic_store_explicit(&starting, false, memory_order_relaxed);
 	}
 	signals_restore(old);
 }
