@@ -221,8 +221,11 @@ static int process_attach(const struct attaching *g, struct access *a, const cha
 
 	if (pid < 0)
 		return COMMAND_USAGE;
-	status = target_open(&t, pid, why) ? attach_failed(&t, pid, why) :
-					     target_attach(g, a, &t);
+	/* A process with another root has other files at the paths that /proc shows. */
+	if (target_open(&t, pid, why) && !(t.nr && unseen(g, &t)))
+		status = attach_failed(&t, pid, why);
+	else
+		status = target_attach(g, a, &t);
 	target_close(&t);
 	return status;
 }
