@@ -9,6 +9,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -717,12 +719,38 @@ static __attribute__((cold)) int already_attached(void)
 	return -EBUSY;
 }
 
-AGENT_API int tf_attach(const char *session)
+/*
+ * The process in which a thread is in tf_attach(); else 0. Another one may come: two commands can
+ * attach a process at the same time. In a child of fork() the number is not its own.
+ */
+static atomic_uint joining;
+
+static __attribute__((cold)) void joining_begin(void)
+{
+	const uint32_t self = (uint32_t)agent_syscall(SYS_getpid);
+	uint32_t other = 0;
+
+	/* Acquire: pairs with the release in joining_end(). */
+	while (!atomic_compare_exchange_weak_explicit(&joining, &other, self, memory_order_acquire,
+						      memory_order_relaxed)) {
+		if (other != self)
+			continue;
+		/* No call with a timeout: the kernel may have one to begin again. */
+		agent_syscall(SYS_futex, &joining, FUTEX_WAIT_PRIVATE, self, NULL, NULL, 0);
+		other = 0;
+	}
+}
+
+static __attribute__((cold)) void joining_end(void)
+{
+	atomic_store_explicit(&joining, 0, memory_order_release);
+	agent_syscall(SYS_futex, &joining, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+static __attribute__((cold)) int attach_late(const char *session)
 {
 	int err;
 
-	if (agent.first)
-		return agent.first(session);
 	/* Relaxed: only this function and the constructor change it to AGENT_ON. */
 	if (atomic_load_explicit(&agent.state, memory_order_relaxed) != AGENT_OFF)
 		return already_attached();
@@ -732,4 +760,19 @@ AGENT_API int tf_attach(const char *session)
 	agent.late = true;
 	err = attach_start(session, libc_getenv("XDG_RUNTIME_DIR"));
 	return err == -EAGAIN ? -ETIMEDOUT : err;
+}
+
+AGENT_API int tf_attach(const char *session)
+{
+	int err;
+
+	if (agent.first)
+		return agent.first(session);
+	/* It cannot join then, and may make no system call for it. */
+	if (!sandbox_permits())
+		return attach_late(session);
+	joining_begin();
+	err = attach_late(session);
+	joining_end();
+	return err;
 }
