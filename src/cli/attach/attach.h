@@ -154,6 +154,8 @@ int processes_attach(const char *session, struct access *a, bool all, char **pro
 
 enum { ATTACH_SESSION = 32 };
 
+/* Whether the session's server has a line "KEY PID ..." about the process, but none of "never". */
+bool process_is_said(struct access *a, const char *key, pid_t pid);
 /* The name of the session that a process gets if it is in none. */
 void process_session_name(pid_t pid, char out[ATTACH_SESSION]);
 /* The number of a process. -1: the argument is none, which was printed. */

@@ -40,38 +40,16 @@ static int dir_note(void *arg, const char *name, const char *dir, bool alive)
 	return 0;
 }
 
-/* Whether the server has a line "KEY PID ..." about the process. */
-static bool info_names(const char *info, const char *key, pid_t pid)
-{
-	char value[256];
-
-	for (unsigned int i = 0; client_info(info, key, i, value, sizeof(value)); i++)
-		if (atoi(value) == pid && !strstr(value, " never"))
-			return true;
-	return false;
-}
-
-static bool info_has(struct access *a, const char *key, pid_t pid)
-{
-	char *info;
-	bool found;
-
-	if (access_request(a, WIRE_INFO, "", -1, &info) < 0)
-		return false;
-	found = info_names(info, key, pid);
-	free(info);
-	return found;
-}
-
 static bool is_unready(struct access *a, pid_t pid)
 {
 	char *info, value[16];
 	bool unready;
 
+	if (process_is_said(a, "functions-none", pid))
+		return true;
 	if (access_request(a, WIRE_INFO, "", -1, &info) < 0)
 		return false;
-	unready = info_names(info, "functions-none", pid) ||
-		  client_info(info, "functions-unread", 0, value, sizeof(value));
+	unready = client_info(info, "functions-unread", 0, value, sizeof(value));
 	free(info);
 	return unready;
 }
@@ -188,7 +166,7 @@ static const char *unseen(const struct attaching *g, const struct target *t)
 
 static int target_attach(const struct attaching *g, struct access *a, const struct target *t)
 {
-	const bool was = info_has(a, "attached", t->pid);
+	const bool was = process_is_said(a, "attached", t->pid);
 	const char *missing = unseen(g, t);
 	struct outcome o;
 
@@ -197,11 +175,11 @@ static int target_attach(const struct attaching *g, struct access *a, const stru
 			 missing);
 		return attach_failed(t, t->pid, o.why);
 	}
-	if (info_has(a, "server", t->pid))
+	if (process_is_said(a, "server", t->pid))
 		return attach_failed(t, t->pid, "it is the session's own server");
 	if (thread_attach(g, t, &o) || !o.answer.loaded)
 		return attach_failed(t, t->pid, o.why);
-	if (o.answer.err && !(o.answer.err == -EBUSY && info_has(a, "attached", t->pid)))
+	if (o.answer.err && !(o.answer.err == -EBUSY && process_is_said(a, "attached", t->pid)))
 		return attach_failed(t, t->pid, answer_error(o.answer.err));
 	functions_wait(a, t->pid);
 	if (was)

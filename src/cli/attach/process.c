@@ -26,16 +26,15 @@ struct search {
 	char		*name;
 };
 
-static bool session_has(struct access *a, pid_t pid)
+bool process_is_said(struct access *a, const char *key, pid_t pid)
 {
 	bool found = false;
 	char *info, value[256];
 
 	if (access_request(a, WIRE_INFO, "", -1, &info) < 0)
 		return false;
-	for (unsigned int i = 0; !found && client_info(info, "attached", i, value, sizeof(value));
-	     i++)
-		found = atoi(value) == pid;
+	for (unsigned int i = 0; !found && client_info(info, key, i, value, sizeof(value)); i++)
+		found = atoi(value) == pid && !strstr(value, " never");
 	free(info);
 	return found;
 }
@@ -48,7 +47,7 @@ static int search_session(void *arg, const char *name, const char *dir, bool ali
 	(void)dir;
 	if (s->name || !alive || access_connect_within(name, ASK_MS, &a))
 		return 0;
-	if (session_has(a, s->pid))
+	if (process_is_said(a, "attached", s->pid))
 		s->name = strdup(name);
 	access_close(a);
 	return 0;

@@ -143,7 +143,6 @@ static enum found frame_judge(const struct target *t, struct frame *f, unsigned 
 	object_read(t, o);
 	if (o == t->loader || is_allocator(t, o) ||
 	    (o == t->libc && in_ranges(t->busy, t->nr_busy, ip)))
-		/* `_start` of a program that the loader was executed with, and of each other one */
 		return FOUND_BAD;
 	row = o->tables.header ?
 		      unwind_find(&o->tables, (uintptr_t)o->image + (uintptr_t)(ip - o->low)) : 0;
