@@ -26,8 +26,8 @@ int command_unknown_option(const struct command *cmd, const char *word)
 	const char *option = isprint(optopt) && strncmp(word, "--", 2) ? letter : word;
 
 	if (names_process(option))
-		return command_usage(cmd, "unknown option %s: a program that runs already is not "
-				     "traced; begin it with `tracefuse run`", option);
+		return command_usage(cmd, "unknown option %s: a program that runs already joins a "
+				     "session by `tracefuse attach`", option);
 	return command_usage(cmd, "unknown option %s", option);
 }
 

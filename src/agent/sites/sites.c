@@ -533,12 +533,12 @@ static bool any_known(void)
 	return false;
 }
 
+/* A thread of a process that joins late is in sites_start(). */
+static atomic_bool starting;
+
 /*
  * fork() waits until the task has stored its jumps: in the child nobody would go on with the steps.
  */
-/* A thread of a program that has run before is in sites_start(). */
-static atomic_bool starting;
-
 static void fork_begins(void)
 {
 	/*
@@ -546,6 +546,7 @@ static void fork_begins(void)
 	 * a lock of the dynamic linker then, which libc leaves locked in the child.
 	 */
 	if ((!sites.permitted || sites_quiet()) &&
+	    /* Acquire: pairs with the release in sites_start(). */
 	    !atomic_load_explicit(&starting, memory_order_acquire))
 		return;
 	/* First, and cleared last: a signal handler may come at any moment. */

@@ -299,17 +299,45 @@ static int answer_refresh(const struct answer *a, struct setup_params *params, c
 	return status;
 }
 
+/* While it counts. An exit status: of what was printed meanwhile. */
+static int answer_session_count(const struct answer *a, struct setup_params *params,
+				const sigset_t *ends, const struct timespec *limit)
+{
+	const pid_t watch = process_watch_begin(a);
+	int status = COMMAND_DONE;
+
+	if (a->every > 0)
+		status = answer_refresh(a, params, ends, limit);
+	else
+		answer_session_wait(ends, limit);
+	process_watch_end(watch);
+	connect_again(a, params);
+	return status;
+}
+
+/* What was not counted. before: what was dropped before it began */
+static void answer_session_losses(const struct answer *a, struct access *access,
+				  unsigned long long before)
+{
+	unsigned long long dropped;
+
+	answer_session_say(a, access);
+	dropped = answer_session_dropped(access);
+	if (dropped > before)
+		message_error("%llu dropped by histograms, which had no room for their keys",
+			      dropped - before);
+}
+
 int answer_in_session(struct answer *a)
 {
 	struct setup_params params = { .name = a->command->name };
 	struct timespec limit = { 0 };
 	int status = a->seconds ? limit_read(a, &limit) : COMMAND_DONE;
 	int refreshed = COMMAND_DONE;
-	unsigned long long before, dropped;
+	unsigned long long before;
 	unsigned int done;
 	struct undo undo;
 	sigset_t ends;
-	pid_t watch;
 
 	if (status)
 		return status;
@@ -325,23 +353,11 @@ int answer_in_session(struct answer *a)
 	before = answer_session_dropped(params.access);
 	undo_begin(&undo, a, params.access);
 	done = do_lines(a, &params, &undo);
-	if (done == a->lines.nr) {
-		watch = process_watch_begin(a);
-		if (a->every > 0)
-			refreshed = answer_refresh(a, &params, &ends, &limit);
-		else
-			answer_session_wait(&ends, &limit);
-		process_watch_end(watch);
-		connect_again(a, &params);
-	}
+	if (done == a->lines.nr)
+		refreshed = answer_session_count(a, &params, &ends, &limit);
 	status = COMMAND_FAILED;
-	if (params.access) {
-		answer_session_say(a, params.access);
-		dropped = answer_session_dropped(params.access);
-		if (dropped > before)
-			message_error("%llu dropped by histograms, which had no room for their "
-				      "keys", dropped - before);
-	}
+	if (params.access)
+		answer_session_losses(a, params.access, before);
 	if (params.access && done == a->lines.nr && !refreshed)
 		status = answer_session_print(a, params.access);
 	if (params.access && undo_lines(a, &params, done) && !status)

@@ -60,7 +60,7 @@ static int numbers_read(pid_t process, struct numbers *n)
 	int err = 0;
 	DIR *dir;
 
-	*n = (struct numbers){ NULL };
+	*n = (struct numbers){ 0 };
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)process);
 	dir = opendir(path);
 	if (!dir)
@@ -77,7 +77,7 @@ static int numbers_read(pid_t process, struct numbers *n)
 	closedir(dir);
 	if (err) {
 		free(n->at);
-		*n = (struct numbers){ NULL };
+		*n = (struct numbers){ 0 };
 	}
 	return err;
 }
