@@ -84,7 +84,8 @@ static void restore_live(struct server *srv)
 /* The kernel may remember its directory, and that of a system that has no other event. */
 static void event_goes(void *arg, const struct event *e)
 {
-	const bool first = e->system->events.next == &e->node;
+	const bool only = e->system->events.next == &e->node &&
+			  e->node.next == &e->system->events;
 	struct server *srv = arg;
 	struct instance *inst;
 
@@ -93,7 +94,7 @@ static void event_goes(void *arg, const struct event *e)
 
 		if (asprintf(&dir, "%s%s%sevents/%s%s%s", inst->name ? "instances/" : "",
 			     inst->name ? inst->name : "", inst->name ? "/" : "", e->system->name,
-			     first ? "" : "/", first ? "" : e->name) < 0)
+			     only ? "" : "/", only ? "" : e->name) < 0)
 			return;
 		mount_points_forget(srv, dir, NULL);
 		free(dir);

@@ -83,11 +83,26 @@ static bool thread_finish(struct session *s, uint32_t index, uint32_t owner)
 						       memory_order_release, memory_order_relaxed);
 }
 
+/*
+ * A list may lack threads that live, if others end while it is read. So who is missing must be
+ * missing in two.
+ */
+static bool thread_is_gone(const struct tasks *t, struct tasks *again, uint32_t tid)
+{
+	if (tasks_have(t, tid))
+		return false;
+	if (t->known != TASKS_LISTED)
+		return true;
+	if (again->process != t->process)
+		tasks_look(t->process, again);
+	return !tasks_have(again, tid);
+}
+
 unsigned int threads_finish(struct session *s, unsigned int index)
 {
 	const uint32_t end = slots_end(s);
 	uint32_t *owners = calloc(end ? end : 1, sizeof(*owners));
-	struct tasks tasks;
+	struct tasks tasks, again = { 0 };
 	unsigned int nr = 0;
 
 	if (!owners)
@@ -102,9 +117,10 @@ unsigned int threads_finish(struct session *s, unsigned int index)
 							 memory_order_relaxed);
 	tasks_look(s->processes[index].pid, &tasks);
 	for (uint32_t i = 0; i < end; i++)
-		if (owners[i] && !tasks_have(&tasks, owners[i]))
+		if (owners[i] && thread_is_gone(&tasks, &again, owners[i]))
 			nr += thread_finish(s, i, owners[i]);
 	tasks_forget(&tasks);
+	tasks_forget(&again);
 	free(owners);
 	return nr;
 }

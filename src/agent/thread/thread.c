@@ -131,7 +131,7 @@ static struct slot *slot_claim(uint32_t tid, bool dead)
 		 * Pairs with the releases in slot_leave(), and in slot_recycle() and
 		 * thread_finish() of the server.
 		 */
-		if ((!user || thread_gone(user)) &&
+		if ((!user || user == tid || thread_gone(user)) &&
 		    atomic_compare_exchange_strong_explicit(
 			    &slot->owner, &owner, tid, memory_order_acquire, memory_order_relaxed))
 			return slot;
@@ -410,6 +410,16 @@ void thread_unlock(void)
 	signals_restore(agent_self.signals);
 }
 
+/*
+ * A child of vfork() or posix_spawn() has its parent's memory, and may not join with it. Without
+ * interposers nothing else says what it is. A child of fork() has 0 here, and joins.
+ */
+static bool is_spawned(void)
+{
+	return agent.late && agent.here->own_pid &&
+	       agent_syscall(SYS_getpid) != agent.here->own_pid;
+}
+
 __attribute__((cold)) struct agent_thread *agent_thread_first(void)
 {
 	struct agent_thread *t = NULL;
@@ -425,7 +435,7 @@ __attribute__((cold)) struct agent_thread *agent_thread_first(void)
 	 * thread that joins may have it, and wait for the end of fork().
 	 */
 	if (agent_restricted() || agent_self.retry > counter_read() ||
-	    (sites_wait_for_fork() && !agent_attached()) ||
+	    (sites_wait_for_fork() && !agent_attached()) || is_spawned() ||
 	    !stack_has_room((uintptr_t)__builtin_frame_address(0), FIRST_ROOM)) {
 		agent_thread_missed();
 		return NULL;

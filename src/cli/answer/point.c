@@ -24,6 +24,7 @@ enum { FUNCTION_MOST = 40 };	/* characters of a function in the name of an event
 /* The program of a process that runs, as it is called there. An exit status. */
 static int process_file(const struct answer *a, char path[PATH_MAX])
 {
+	static const char removed[] = " (deleted)";
 	char link[64];
 	ssize_t n;
 
@@ -32,6 +33,9 @@ static int process_file(const struct answer *a, char path[PATH_MAX])
 	if (n < 0)
 		return message_error("process %s: its program: %s", a->process, strerror(errno));
 	path[n] = '\0';
+	if (n > (ssize_t)sizeof(removed) - 1 && !strcmp(path + n - (sizeof(removed) - 1), removed))
+		return message_error("process %s: its program was removed or replaced",
+				     a->process);
 	return COMMAND_DONE;
 }
 

@@ -6,13 +6,13 @@
  *     moment.c   a thread that holds no lock of libc (walk.c), stopped by ptrace() (stop.c)
  *     remote.c   that thread executes stub.S: dlopen() of the agent, tf_attach()
  *
- * The thread goes on with the registers, signal mask, errno and system call that it had. The other
- * threads are not stopped.
+ * The thread goes on with the registers, signal mask, errno and system call that it had. Others
+ * are stopped for an instant at most, while that one is looked for.
  *
  * F1  The thread's state also lies on its stack, as the kernel saves it for a handler of a signal,
  *     and what the thread executes returns to libc's sigreturn. So if this process is killed at any
- *     moment, the thread finishes, and goes on by itself. (A sleep that it was in then ends early,
- *     as after a signal.)
+ *     moment, the thread finishes, and goes on by itself. (A system call that waited is begun
+ *     again then, with its whole time.)
  * F2  dlopen() allocates, and takes locks that the thread itself may hold. So its stack must have
  *     no function of the dynamic linker, of an allocator, and none of libc that holds such locks
  *     when it makes a system call or calls the program.
@@ -43,7 +43,7 @@ struct object {
 	/* Set by object_tables(). `image`: its segments that are not written; NULL: not read yet */
 	uint8_t		*image;
 	struct unwind_tables tables;	/* header NULL: it has none */
-	bool		read, deleted;
+	bool		read, deleted, has_code;
 	bool		allocates;	/* it defines malloc() */
 };
 

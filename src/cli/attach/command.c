@@ -5,11 +5,14 @@
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -190,21 +193,42 @@ static int target_attach(const struct attaching *g, struct access *a, const stru
 	return COMMAND_DONE;
 }
 
+/*
+ * One command after the other: a process can have one tracer. The name is of no file, and goes with
+ * the descriptor. After ten seconds it goes on without. -> the descriptor; -1: there is none
+ */
+static int turn_take(pid_t pid)
+{
+	const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	const int n = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1,
+			       "tracefuse-attach-%u-%d", (unsigned int)geteuid(), (int)pid);
+	const socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
+
+	for (int i = 0; fd >= 0 && i < WAITS && bind(fd, (struct sockaddr *)&name, size) &&
+			errno == EADDRINUSE; i++)
+		nanosleep(&(struct timespec){ .tv_nsec = WAIT_NS }, NULL);
+	return fd;
+}
+
 static int process_attach(const struct attaching *g, struct access *a, const char *argument)
 {
 	struct target t;
 	char why[ATTACH_WHY];
 	const pid_t pid = process_number(&command_attach, argument);
-	int status;
+	int status, turn;
 
 	if (pid < 0)
 		return COMMAND_USAGE;
+	turn = turn_take(pid);
 	/* A process with another root has other files at the paths that /proc shows. */
 	if (target_open(&t, pid, why) && !(t.nr && unseen(g, &t)))
 		status = attach_failed(&t, pid, why);
 	else
 		status = target_attach(g, a, &t);
 	target_close(&t);
+	if (turn >= 0)
+		close(turn);
 	return status;
 }
 
@@ -283,6 +307,9 @@ static int attach_run(int argc, char **argv)
 		return COMMAND_FAILED;
 	}
 	status = processes_attach(found, a, all, argv + optind);
+	/* It is of no use: none of the processes is in it. */
+	if (status && made && argc - optind == 1)
+		client_end(a);
 	access_close(a);
 	free(found);
 	return status;

@@ -69,8 +69,8 @@ pid_t process_number(const struct command *cmd, const char *argument)
 	return -1;
 }
 
-/* 0 or -errno; also 0 if it is there already */
-static int session_make(const char *name, pid_t pid)
+/* 0 or -errno; also 0 if it is there already. *made: it was not */
+static int session_make(const char *name, pid_t pid, bool *made)
 {
 	const int life = (int)syscall(SYS_pidfd_open, pid, 0);
 	int ret = life < 0 ? -errno : 0;
@@ -82,6 +82,7 @@ static int session_make(const char *name, pid_t pid)
 		});
 	if (life >= 0)
 		close(life);
+	*made = !ret;
 	return ret == -EEXIST ? 0 : ret;
 }
 
@@ -90,10 +91,11 @@ static char *session_new(const struct command *cmd, pid_t pid)
 	char name[ATTACH_SESSION], number[16], *processes[] = { number, NULL };
 	struct access *a;
 	int ret, status;
+	bool made;
 
 	process_session_name(pid, name);
 	snprintf(number, sizeof(number), "%d", (int)pid);
-	ret = session_make(name, pid);
+	ret = session_make(name, pid, &made);
 	if (ret) {
 		message_error("%s: process %d: %s", cmd->name, (int)pid,
 			      ret == -ESRCH ? "there is no such process" : session_error(ret));
@@ -103,7 +105,8 @@ static char *session_new(const struct command *cmd, pid_t pid)
 	if (!a)
 		return NULL;
 	status = processes_attach(name, a, false, processes);
-	if (status)
+	/* Another command may have it for the same process. */
+	if (status && made && !process_is_said(a, "attached", pid))
 		client_end(a);
 	access_close(a);
 	return status ? NULL : strdup(name);

@@ -275,13 +275,15 @@ static int object_add(struct target *t, const struct map_line *m)
 		return 0;
 	if (o && !strcmp(o->path, m->path) && m->offset) {
 		o->high = m->high;
+		o->has_code |= m->perms[2] == 'x';
 		return 0;
 	}
 	if (array_room(&t->objects, t->nr, sizeof(*t->objects)))
 		return -1;
 	o = &t->objects[t->nr];
 	*o = (struct object){ .path = strdup(m->path), .low = m->low, .high = m->high,
-			      .first_end = m->high, .bias = m->low, .deleted = m->deleted };
+			      .first_end = m->high, .bias = m->low, .deleted = m->deleted,
+			      .has_code = m->perms[2] == 'x' };
 	t->nr += o->path != NULL;
 	return o->path ? 0 : -1;
 }
@@ -327,6 +329,9 @@ static void objects_name(struct target *t)
 
 		if (!strcmp(t->objects[i].path, exe))
 			t->program = &t->objects[i];
+		/* A file may be mapped to be read, too. */
+		if (!t->objects[i].has_code)
+			continue;
 		if (!strcmp(base, "libc.so.6"))
 			t->libc = &t->objects[i];
 		else if (program_is_loader(t->objects[i].path))

@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 
 #include "cli/attach/attach.h"
+#include "elf/program.h"
 
 enum { FRAMES_MAX = 512, ROOM = 96 << 10, STACK_MOST = 512 << 20 };
 
@@ -125,6 +126,12 @@ static bool in_ranges(const struct range *ranges, size_t nr, uint64_t ip)
 	return false;
 }
 
+/* A thread that joins already waits for a server with locks of the agent. */
+static bool is_agent(const struct object *o)
+{
+	return program_is_named(o->path, "libtracefuse");
+}
+
 /* A program may have the allocator in itself: then nothing says which of its functions it is. */
 static bool is_allocator(const struct target *t, const struct object *o)
 {
@@ -141,7 +148,7 @@ static enum found frame_judge(const struct target *t, struct frame *f, unsigned 
 	if (!o)
 		return FOUND_UNKNOWN;
 	object_read(t, o);
-	if (o == t->loader || is_allocator(t, o) ||
+	if (o == t->loader || is_allocator(t, o) || is_agent(o) ||
 	    (o == t->libc && in_ranges(t->busy, t->nr_busy, ip)))
 		return FOUND_BAD;
 	row = o->tables.header ?

@@ -34,6 +34,7 @@ static uint32_t task_inner(pid_t process, pid_t tid)
 	f = fopen(path, "re");
 	if (!f)
 		return errno == ENOENT || errno == ESRCH ? 0 : INNER_UNKNOWN;
+	errno = 0;
 	while (fgets(line, sizeof(line), f)) {
 		if (!strncmp(line, "NSpid:", 6)) {
 			const char *last = strrchr(line, '\t');
@@ -42,6 +43,8 @@ static uint32_t task_inner(pid_t process, pid_t tid)
 			break;
 		}
 	}
+	if (ferror(f) && errno != ESRCH)
+		inner = INNER_UNKNOWN;
 	fclose(f);
 	return inner;
 }
