@@ -82,6 +82,8 @@ int target_open(struct target *t, pid_t pid, char why[ATTACH_WHY]);
 void target_close(struct target *t);
 /* Whether the process is no longer what it was: it has ended, executed a program, or is stopped. */
 bool target_changed(const struct target *t, char why[ATTACH_WHY]);
+/* Whether the thread is in a sandbox (seccomp): each thread has its own. */
+bool target_sandboxed(const struct target *t, pid_t tid);
 /* The object that has code at the address; NULL: none. */
 struct object *target_object(const struct target *t, uint64_t address);
 /* Reads the object's tables for unwinding, once. */
@@ -117,7 +119,6 @@ bool stop_cuts(uint64_t call, const uint64_t args[4]);
 /* Whether the thread waits in such a call. */
 bool stop_would_cut(pid_t pid, pid_t tid);
 
-int64_t moment_now_ms(void);
 void moment_pause(long us);
 /* Waits until the thread stops. -> waitpid()'s status; -1: it is gone, or has not stopped in ms. */
 int moment_wait(pid_t tid, int ms);

@@ -17,6 +17,7 @@
 #include <sys/user.h>
 
 #include "cli/attach/attach.h"
+#include "session/session.h"
 
 enum {
 	PATIENCE_MS	= 5000,
@@ -80,30 +81,12 @@ static bool run_to_call(pid_t tid)
 	       !moment_go_on(tid, status, PTRACE_CONT) && moment_stopped(tid);
 }
 
-/* Each thread has its own. */
-static bool in_sandbox(pid_t pid, pid_t tid)
-{
-	unsigned int mode = 0;
-	char path[64], *line = NULL;
-	size_t room = 0;
-	FILE *in;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)tid);
-	in = fopen(path, "re");
-	while (in && getline(&line, &room, in) > 0 && sscanf(line, "Seccomp: %u", &mode) != 1)
-		continue;
-	free(line);
-	if (in)
-		fclose(in);
-	return mode;
-}
-
 /* Whether the thread is not to be stopped now. */
 static bool is_left_alone(struct round *r, pid_t tid)
 {
 	if (stop_is_deep(tid))
 		return true;
-	if (in_sandbox(r->target->pid, tid))
+	if (target_sandboxed(r->target, tid))
 		r->sandboxed = true;
 	else if (stop_would_cut(r->target->pid, tid))
 		r->cut = true;
@@ -190,7 +173,7 @@ static void round_explain(const struct round *r, char why[ATTACH_WHY])
 
 int moment_find(const struct target *t, struct moment *m, char why[ATTACH_WHY])
 {
-	const int64_t end = moment_now_ms() + PATIENCE_MS;
+	const int64_t end = session_now_ms() + PATIENCE_MS;
 	struct round r;
 
 	do {
@@ -199,8 +182,8 @@ int moment_find(const struct target *t, struct moment *m, char why[ATTACH_WHY])
 			return 0;
 		if (r.err && !r.seized && !r.cut)
 			break;
-		moment_pause(PAUSE_MS * 1000 + (long)(moment_now_ms() % 7) * 300);
-	} while (moment_now_ms() < end && !target_changed(t, why));
+		moment_pause(PAUSE_MS * 1000 + (long)(session_now_ms() % 7) * 300);
+	} while (session_now_ms() < end && !target_changed(t, why));
 	round_explain(&r, why);
 	return -1;
 }

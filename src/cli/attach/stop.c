@@ -24,6 +24,7 @@
 
 #include "cli/attach/attach.h"
 #include "session/array.h"
+#include "session/session.h"
 
 enum { STOP_MS = 200, ATOMIC = 4096, ERESTARTNOHAND = 514 };
 
@@ -146,14 +147,6 @@ void stop_let_go(pid_t tid)
 
 /* ---- Stops ---- */
 
-int64_t moment_now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000ll + ts.tv_nsec / 1000000;
-}
-
 void moment_pause(long us)
 {
 	nanosleep(&(struct timespec){ .tv_nsec = us * 1000 }, NULL);
@@ -161,11 +154,11 @@ void moment_pause(long us)
 
 int moment_wait(pid_t tid, int ms)
 {
-	const int64_t end = moment_now_ms() + ms;
+	const int64_t end = session_now_ms() + ms;
 	int status;
 	pid_t pid;
 
-	while (!(pid = waitpid(tid, &status, __WALL | WNOHANG)) && moment_now_ms() < end) {
+	while (!(pid = waitpid(tid, &status, __WALL | WNOHANG)) && session_now_ms() < end) {
 		deep_release();
 		moment_pause(100);
 	}

@@ -86,9 +86,10 @@ static void status_line(struct status *s, const char *line)
 	s->has_shadow |= !strncmp(line, "x86_Thread_features:", 20) && strstr(line, "shstk");
 }
 
-static bool status_read(const struct target *t, struct status *s)
+/* name: of the file below /proc/PID */
+static bool status_read(const struct target *t, const char *name, struct status *s)
 {
-	FILE *in = proc_open(t->pid, "status");
+	FILE *in = proc_open(t->pid, name);
 	char line[256];
 
 	*s = (struct status){ 0 };
@@ -97,6 +98,15 @@ static bool status_read(const struct target *t, struct status *s)
 	if (in)
 		fclose(in);
 	return in;
+}
+
+bool target_sandboxed(const struct target *t, pid_t tid)
+{
+	struct status s;
+	char name[32];
+
+	snprintf(name, sizeof(name), "task/%d/status", (int)tid);
+	return status_read(t, name, &s) && s.seccomp;
 }
 
 /* The program's own command could say anything; a name has no blanks that matter here. */
@@ -124,7 +134,7 @@ static int target_permits(const struct target *t, char why[ATTACH_WHY])
 {
 	struct status s;
 
-	if (!status_read(t, &s))
+	if (!status_read(t, "status", &s))
 		return target_refuse(why, "there is no such process");
 	if ((s.state == 'Z' || s.state == 'X') && s.threads > 1)
 		return target_refuse(why, "its first thread has ended");
@@ -224,7 +234,7 @@ bool target_changed(const struct target *t, char why[ATTACH_WHY])
 	struct status s;
 	char byte;
 
-	if (!status_read(t, &s) || s.state == 'Z' || s.state == 'X')
+	if (!status_read(t, "status", &s) || s.state == 'Z' || s.state == 'X')
 		return !!target_refuse(why, "it has ended meanwhile");
 	if (s.state == 'T')
 		return !!target_refuse(why, "it was stopped meanwhile: kill -CONT %d", (int)t->pid);
