@@ -743,6 +743,7 @@ static __attribute__((cold)) void joining_begin(void)
 
 static __attribute__((cold)) void joining_end(void)
 {
+	/* Release: pairs with the acquire in joining_begin(). */
 	atomic_store_explicit(&joining, 0, memory_order_release);
 	agent_syscall(SYS_futex, &joining, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }

@@ -533,8 +533,8 @@ static bool any_known(void)
 	return false;
 }
 
-/* A thread of a process that joins late is in sites_start(). */
-static atomic_bool starting;
+/* A thread of a process that attaches late is in sites_start(). */
+static atomic_bool late_starts;
 
 /*
  * fork() waits until the task has stored its jumps: in the child nobody would go on with the steps.
@@ -547,7 +547,7 @@ static void fork_begins(void)
 	 */
 	if ((!sites.permitted || sites_quiet()) &&
 	    /* Acquire: pairs with the release in sites_start(). */
-	    !atomic_load_explicit(&starting, memory_order_acquire))
+	    !atomic_load_explicit(&late_starts, memory_order_acquire))
 		return;
 	/* First, and cleared last: a signal handler may come at any moment. */
 	agent_self.fork_locks = true;
@@ -578,7 +578,7 @@ static void forked(void)
 
 	sites.forking = false;		/* the lock is wiped (state.h) */
 	/* Relaxed: the child has no such thread. */
-	atomic_store_explicit(&starting, false, memory_order_relaxed);
+	atomic_store_explicit(&late_starts, false, memory_order_relaxed);
 	agent_self.fork_locks = false;
 	/* Relaxed: fork() has copied all that came before it. */
 	if ((!any_known() && !sites.plants) ||
@@ -747,7 +747,7 @@ void sites_start(void)
 		 * handler of the program may wait for that lock.
 		 */
 		/* Pairs with the acquire in fork_begins(). */
-		atomic_store_explicit(&starting, agent.late, memory_order_release);
+		atomic_store_explicit(&late_starts, agent.late, memory_order_release);
 		tell_forks();
 		sites_lock();
 		sites.may_patch = task_permitted(true) && patch_live();
@@ -764,7 +764,7 @@ void sites_start(void)
 		sites.permitted = sites.untold = true;
 		sites_unlock();
 		/* Relaxed: the lock is free. */
-		atomic_store_explicit(&starting, false, memory_order_relaxed);
+		atomic_store_explicit(&late_starts, false, memory_order_relaxed);
 	}
 	signals_restore(old);
 }

@@ -106,7 +106,7 @@ struct moment {
  */
 int moment_find(const struct target *t, struct moment *m, char why[ATTACH_WHY]);
 /* walk.c. Whether F2 and F3 hold for a thread with these registers. */
-bool moment_is_good(const struct target *t, pid_t tid, const struct user_regs_struct *regs);
+bool walk_is_good(const struct target *t, pid_t tid, const struct user_regs_struct *regs);
 
 /* stop.c. Stops the thread outside of the kernel. False: it is gone, or has not stopped yet. */
 bool stop_thread(pid_t tid);
@@ -119,13 +119,13 @@ bool stop_cuts(uint64_t call, const uint64_t args[4]);
 /* Whether the thread waits in such a call. */
 bool stop_would_cut(pid_t pid, pid_t tid);
 
-void moment_pause(long us);
+void stop_pause(long us);
 /* Waits until the thread stops. -> waitpid()'s status; -1: it is gone, or has not stopped in ms. */
-int moment_wait(pid_t tid, int ms);
+int stop_wait(pid_t tid, int ms);
 /* Lets a thread go on that has stopped so: with its signal, if it stopped for one. */
-int moment_go_on(pid_t tid, int status, int request);
+int stop_go_on(pid_t tid, int status, int request);
 /* Waits for the stop that PTRACE_INTERRUPT has asked for. False: there was none. */
-bool moment_stopped(pid_t tid);
+bool stop_await(pid_t tid);
 
 /* What the thread has brought back. */
 struct remote_answer {

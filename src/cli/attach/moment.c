@@ -58,7 +58,7 @@ static bool thread_is_good(const struct target *t, struct moment *m)
 		return false;
 	/* A 32-bit or x32 call of a 64-bit program is nothing that this code knows. */
 	return m->regs.cs == 0x33 && !in_rseq(t, m->tid, m->regs.rip) &&
-	       moment_is_good(t, m->tid, &m->regs);
+	       walk_is_good(t, m->tid, &m->regs);
 }
 
 /* Lets the thread run to the end of its next system call, and stops it there. */
@@ -69,7 +69,7 @@ static bool run_to_call(pid_t tid)
 
 	if (ptrace(PTRACE_SYSCALL, tid, NULL, NULL))
 		return false;
-	status = moment_wait(tid, CALL_MS);
+	status = stop_wait(tid, CALL_MS);
 	if (status < 0)
 		return stop_thread(tid);
 	if (ptrace(PTRACE_GETREGS, tid, NULL, &g) ||
@@ -78,7 +78,7 @@ static bool run_to_call(pid_t tid)
 		return false;
 	/* It is about to make the call. The stop that is asked for now comes behind it. */
 	return !ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) &&
-	       !moment_go_on(tid, status, PTRACE_CONT) && moment_stopped(tid);
+	       !stop_go_on(tid, status, PTRACE_CONT) && stop_await(tid);
 }
 
 /* Whether the thread is not to be stopped now. */
@@ -182,7 +182,7 @@ int moment_find(const struct target *t, struct moment *m, char why[ATTACH_WHY])
 			return 0;
 		if (r.err && !r.seized && !r.cut)
 			break;
-		moment_pause(PAUSE_MS * 1000 + (long)(session_now_ms() % 7) * 300);
+		stop_pause(PAUSE_MS * 1000 + (long)(session_now_ms() % 7) * 300);
 	} while (session_now_ms() < end && !target_changed(t, why));
 	round_explain(&r, why);
 	return -1;

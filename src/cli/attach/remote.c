@@ -168,9 +168,9 @@ static bool run_to_stop(const struct remote *r, struct user_regs_struct *g, int 
 	int status = 0;
 
 	do {
-		if (moment_go_on(r->tid, status, PTRACE_SYSCALL))
+		if (stop_go_on(r->tid, status, PTRACE_SYSCALL))
 			return false;
-		status = moment_wait(r->tid, ms);
+		status = stop_wait(r->tid, ms);
 		if (status < 0)
 			return false;
 	} while (WSTOPSIG(status) != (SIGTRAP | 0x80));
@@ -181,7 +181,7 @@ static bool run_to_stop(const struct remote *r, struct user_regs_struct *g, int 
 static bool stop_again(const struct remote *r)
 {
 	return !ptrace(PTRACE_INTERRUPT, r->tid, NULL, NULL) &&
-	       !ptrace(PTRACE_CONT, r->tid, NULL, NULL) && moment_stopped(r->tid);
+	       !ptrace(PTRACE_CONT, r->tid, NULL, NULL) && stop_await(r->tid);
 }
 
 /* A function of libc that makes one system call. -> what the kernel has answered */

@@ -123,7 +123,7 @@ static void deep_release(void)
 		}
 		if (got > 0 && WIFSTOPPED(status)) {
 			call_keep(deep.v[i]);
-			moment_go_on(deep.v[i], status, PTRACE_DETACH);
+			stop_go_on(deep.v[i], status, PTRACE_DETACH);
 		}
 		deep.v[i] = deep.v[--deep.nr];
 	}
@@ -147,12 +147,12 @@ void stop_let_go(pid_t tid)
 
 /* ---- Stops ---- */
 
-void moment_pause(long us)
+void stop_pause(long us)
 {
 	nanosleep(&(struct timespec){ .tv_nsec = us * 1000 }, NULL);
 }
 
-int moment_wait(pid_t tid, int ms)
+int stop_wait(pid_t tid, int ms)
 {
 	const int64_t end = session_now_ms() + ms;
 	int status;
@@ -160,30 +160,30 @@ int moment_wait(pid_t tid, int ms)
 
 	while (!(pid = waitpid(tid, &status, __WALL | WNOHANG)) && session_now_ms() < end) {
 		deep_release();
-		moment_pause(100);
+		stop_pause(100);
 	}
 	if (pid != tid || !WIFSTOPPED(status))
 		return -1;
 	return status;
 }
 
-int moment_go_on(pid_t tid, int status, int request)
+int stop_go_on(pid_t tid, int status, int request)
 {
 	const bool is_signal = !(status >> 16) && WSTOPSIG(status) != (SIGTRAP | 0x80);
 
 	return (int)ptrace(request, tid, NULL, is_signal ? (long)WSTOPSIG(status) : 0);
 }
 
-bool moment_stopped(pid_t tid)
+bool stop_await(pid_t tid)
 {
 	int status;
 
-	while ((status = moment_wait(tid, STOP_MS)) >= 0 && status >> 16 != PTRACE_EVENT_STOP)
-		moment_go_on(tid, status, PTRACE_CONT);
+	while ((status = stop_wait(tid, STOP_MS)) >= 0 && status >> 16 != PTRACE_EVENT_STOP)
+		stop_go_on(tid, status, PTRACE_CONT);
 	return status >= 0 && call_keep(tid) && WSTOPSIG(status) == SIGTRAP;
 }
 
 bool stop_thread(pid_t tid)
 {
-	return !ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) && moment_stopped(tid);
+	return !ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) && stop_await(tid);
 }

@@ -254,7 +254,7 @@ static bool on_own_stack(const struct target *t, pid_t tid, const struct user_re
 	       regs->rsp >= main_stack_low(t) + ROOM;
 }
 
-bool moment_is_good(const struct target *t, pid_t tid, const struct user_regs_struct *regs)
+bool walk_is_good(const struct target *t, pid_t tid, const struct user_regs_struct *regs)
 {
 	const bool quiet = in_quiet_call(regs);
 	struct object *o = target_object(t, regs->rip);

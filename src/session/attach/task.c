@@ -85,7 +85,10 @@ static int numbers_read(pid_t process, struct numbers *n)
 	return err;
 }
 
-/* For numbers that rise in both name spaces, as they do until one of them begins anew. */
+/*
+ * Finds a thread if the numbers rise in both name spaces. They do, until one of the name spaces
+ * starts again at its lowest number.
+ */
 static pid_t search_half(const struct numbers *n, pid_t process, uint32_t tid)
 {
 	size_t low = 0, high = n->nr;

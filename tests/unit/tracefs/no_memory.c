@@ -411,40 +411,39 @@ static void try_file(struct fixture *w, const char *path)
 	free(whole);
 }
 
-static void a_text_is_whole_or_not_there(void **state)
-{
-	static const char *const files[] = {
-		FIRST "trigger",
-		FIRST "hist",
-		FIRST "hist.json",
-		FIRST "format",
-		FIRST "filter",
-		FIRST "id",
-		SECOND "hist",
-		"events/ftrace/print/hist",
-		"events/ftrace/print/hist.json",
-		"events/header_page",
-		"trace",
-		"snapshot",
-		"set_event",
-		"available_events",
-		"synthetic_events",
-		"dynamic_events",
-		"saved_cmdlines",
-		"trace_options",
-		"trace_clock",
-		"printk_formats",
-		"error_log",
-		"per_cpu/cpu0/trace",
-		"kallsyms",
-		"set_event_pid",
-		"README",
-		"set_ftrace_filter",
-		"set_graph_function",
-	};
-	struct fixture *w = *state;
+static const char *const texts[] = {
+	FIRST "trigger",
+	FIRST "hist",
+	FIRST "hist.json",
+	FIRST "format",
+	FIRST "filter",
+	FIRST "id",
+	SECOND "hist",
+	"events/ftrace/print/hist",
+	"events/ftrace/print/hist.json",
+	"events/header_page",
+	"trace",
+	"snapshot",
+	"set_event",
+	"available_events",
+	"synthetic_events",
+	"dynamic_events",
+	"saved_cmdlines",
+	"trace_options",
+	"trace_clock",
+	"printk_formats",
+	"error_log",
+	"per_cpu/cpu0/trace",
+	"kallsyms",
+	"set_event_pid",
+	"README",
+	"set_ftrace_filter",
+	"set_graph_function",
+};
 
-	faults = 0;
+/* Gives each of these files something to say. */
+static void prepare_texts(struct fixture *w)
+{
 	prepare(w);
 	assert_true(fixture_append(w, "dynamic_events", "e:probed test.first p=$pid:s32") > 0);
 	assert_true(fixture_append(w, FIRST "trigger", "hist:keys=pid:vals=pid:ts=common_timestamp:"
@@ -464,8 +463,16 @@ static void a_text_is_whole_or_not_there(void **state)
 	assert_true(fixture_append(w, "set_graph_function", "beta\n") > 0);
 	assert_true(fixture_append(w, "trace_marker", "a marker") > 0);
 	assert_true(fixture_append(w, FIRST "filter", "nosuch > 1") < 0);
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-		try_file(w, files[i]);
+}
+
+static void a_text_is_whole_or_not_there(void **state)
+{
+	struct fixture *w = *state;
+
+	faults = 0;
+	prepare_texts(w);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		try_file(w, texts[i]);
 	assert_int_equal(faults, 0);
 }
 
