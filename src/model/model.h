@@ -524,6 +524,12 @@ int model_set_imported(struct model *m);
 /* Removes the saved text and clears *id; 0 is none. */
 void saved_remove(struct model *m, uint64_t *id);
 /*
+ * Behind a change for which *id was saved beside `old`: removes one of the two. err: the change
+ * failed, and *id is `old` again. A restored text that is refused stays for the next server:
+ * perhaps only memory was missing.
+ */
+void saved_settle(struct model *m, uint64_t *id, uint64_t old, int err);
+/*
  * The saved text that model_restore() gives again at the moment, if it is the command of that path
  * (as in saved_add()) and, for a trigger, has that text. Otherwise it has no saved text.
  */

@@ -285,6 +285,10 @@ static int attach_arguments(int argc, char **argv, const char **session, bool *a
 	}
 	if (optind == argc)
 		return command_usage(&command_attach, "which process?");
+	/* Before a session is made for them. */
+	for (int i = optind; i < argc; i++)
+		if (process_number(&command_attach, argv[i]) < 0)
+			return COMMAND_USAGE;
 	return COMMAND_DONE;
 }
 

@@ -471,7 +471,7 @@ struct instance *instance_find(struct model *m, const char *name)
 	return NULL;
 }
 
-/* Both texts are saved until save_end(): whenever the server dies, the next one finds one. */
+/* Both texts are saved until saved_settle(): whenever the server dies, the next one finds one. */
 static int save_begin(struct instance *inst, const char *path, const char *text, uint64_t *id,
 		      uint64_t *old)
 {
@@ -484,17 +484,6 @@ static int save_begin(struct instance *inst, const char *path, const char *text,
 	return err;
 }
 
-/* A restored text that is refused stays for the next server, if only memory was missing. */
-static void save_end(struct instance *inst, uint64_t *id, uint64_t old, int err)
-{
-	uint64_t other = err ? *id : old;
-
-	if (err)
-		*id = old;
-	if (other != *id && !(err && inst->model->restoring))
-		saved_remove(inst->model, &other);
-}
-
 int instance_save_begin(struct instance *inst, enum setting what, const char *path,
 			const char *text, uint64_t *old)
 {
@@ -503,7 +492,7 @@ int instance_save_begin(struct instance *inst, enum setting what, const char *pa
 
 int instance_save_end(struct instance *inst, enum setting what, uint64_t old, int err)
 {
-	save_end(inst, &inst->settings_saved[what], old, err);
+	saved_settle(inst->model, &inst->settings_saved[what], old, err);
 	return err;
 }
 
@@ -520,7 +509,7 @@ int instance_save_size_begin(struct instance *inst, int cpu, const char *kb, uin
 int instance_save_size_end(struct instance *inst, int cpu, uint64_t old, int err)
 {
 	if (cpu >= 0) {
-		save_end(inst, &inst->sizes_saved[cpu], old, err);
+		saved_settle(inst->model, &inst->sizes_saved[cpu], old, err);
 		return err;
 	}
 	if (!err)

@@ -270,7 +270,7 @@ static int option_takes_effect(struct instance *inst, enum trace_option o)
 /* An error leaves the option and its saved text as they were. */
 static int option_change(struct instance *inst, enum trace_option o, bool on)
 {
-	uint64_t *saved = &inst->options_saved[o], old = *saved, other;
+	uint64_t *saved = &inst->options_saved[o], old = *saved;
 	int err;
 
 	*saved = 0;
@@ -278,14 +278,11 @@ static int option_change(struct instance *inst, enum trace_option o, bool on)
 	err = options_keep(inst, o);
 	if (!err)
 		err = option_takes_effect(inst, o);
-	other = err ? *saved : old;
 	if (err) {
-		*saved = old;
 		set_bit(inst, o, !on);
 		options_publish(inst);
 	}
-	if (other != *saved && !(err && inst->model->restoring))
-		saved_remove(inst->model, &other);
+	saved_settle(inst->model, saved, old, err);
 	return err;
 }
 

@@ -63,6 +63,16 @@ void saved_remove(struct model *m, uint64_t *id)
 	*id = 0;
 }
 
+void saved_settle(struct model *m, uint64_t *id, uint64_t old, int err)
+{
+	uint64_t other = err ? *id : old;
+
+	if (err)
+		*id = old;
+	if (other != *id && !(err && m->restoring))
+		saved_remove(m, &other);
+}
+
 /*
  * The part of `path` behind "instances/NAME/"; for the top, all of it. NULL: it is another
  * instance's.
